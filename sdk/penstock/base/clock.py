@@ -74,5 +74,5 @@ def sleep(seconds: float) -> None:
 
 
 def utc_text() -> str:
-    """Returns the time for people, to the second."""
+    """Returns the time as text, to the second."""
     return datetime.fromtimestamp(seconds(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,4 +1,4 @@
-"""Encoding and decoding by a coder of the user's: an error says whose coder it was, and of what type the value."""
+"""Encoding and decoding by a user's coder: an error says whose coder it was, and of what type the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a graph as a view shows them: labels and kinds, and nothing else of the user's."""
+"""The steps of a graph as a view shows them: labels and kinds, but nothing from the user's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CombineFn: how many values become one, in parts that can be merged."""
+"""The CombineFn: a rule by which many values become one, in parts that can be merged."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class CallableWrapperCombineFn(CombineFn):
     The CombineFn of ``sum`` itself has ``subtract_input``, for whole numbers.
 
     Args:
-        fn: From an iterable of values to one value of the same kind; it is also called with results of its own.
+        fn: A function from an iterable of values to one value of the same kind; it may also get its own results.
         buffer_size: How many values are kept before they become one.
     """
 
@@ -169,7 +169,7 @@ class CallableWrapperCombineFn(CombineFn):
         return f"{type(self).__name__}({self.describe()})"
 
     def describe(self) -> str:
-        """Returns the function's name, for people."""
+        """Returns the function's name, for messages."""
         return str(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def default_label(self) -> str:
@@ -256,7 +256,7 @@ class WrappingCombineFn(CombineFn):
         delegate(self, fn, methods)
 
     def describe(self) -> str:
-        """Returns the name of the CombineFn inside, for people."""
+        """Returns the name of the CombineFn inside, for messages."""
         return described(self.fn)
 
     def default_label(self) -> str:
@@ -283,7 +283,7 @@ def _called_with(
 
 
 def described(fn: Any) -> str:
-    """Returns the name of a DoFn or CombineFn for people, which may be a function's name."""
+    """Returns the name of a DoFn or CombineFn for messages, which may be a function's name."""
     describe: Callable[[], str] | None = getattr(fn, "describe", None)
     return describe() if describe is not None else type(fn).__name__
 

@@ -108,7 +108,7 @@ class Stamping:
 
 @dataclass(frozen=True, eq=False)
 class StampedBy(Stamping):
-    """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
+    """Assigns a new timestamp to an element (what ``WithTimestamps`` does)."""
 
     moment: Callable[[Any], Any]
     """A function from the element to seconds, a Timestamp, or an aware datetime in UTC."""

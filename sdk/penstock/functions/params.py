@@ -189,7 +189,7 @@ class ContextDoFnParam(DoFnParam):
     Args:
         context_manager_constructor: Called with `args` and `kwargs` on the worker to make the context
             manager.
-        name: Tells two such parameters of one method apart.
+        name: Distinguishes two such parameters of one method.
     """
 
     context_manager_constructor: Callable[..., Any]

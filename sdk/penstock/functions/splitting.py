@@ -26,7 +26,7 @@ _PATIENCE_WITHOUT_CLAIMS: Final = 1000
 
 
 class Limits(NamedTuple):
-    """After what an engine makes a checkpoint of a call, so that the rest is processed in a later one.
+    """The limits after which an engine makes a checkpoint of a call, so that the rest is processed in a later one.
 
     Attributes:
         outputs: The number of outputs.
@@ -150,14 +150,14 @@ def splits_of(dofn: Any) -> Splits:
 
 
 class Pairing(DoFn):
-    """Gives each element once for each restriction that its work is first split into."""
+    """Emits each element once for each restriction that its work is first split into."""
 
     def __init__(self, dofn: Any) -> None:
         super().__init__()
         self.dofn = dofn
 
     def describe(self) -> str:
-        """Returns the DoFn whose restrictions these are, for people."""
+        """Names the DoFn whose restrictions these are, for messages."""
         return f"restrictions of {type(self.dofn).__name__}"
 
     def process(self, element: Any) -> Iterator[tuple[Any, Any]]:

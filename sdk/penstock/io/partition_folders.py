@@ -1,4 +1,4 @@
-"""The folders that keep rows apart, such as ``country=DE/day=2026-01-02``, as Hive and Spark name them."""
+"""Folders of rows by partition, such as ``country=DE/day=2026-01-02``, as Hive and Spark name them."""
 
 from __future__ import annotations
 

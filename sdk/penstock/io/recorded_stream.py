@@ -18,7 +18,7 @@ class Event:
 
 @dataclass(frozen=True, order=True)
 class ElementEvent(Event):
-    """Elements arrive at an output, None for the main one (Beam's ``ElementEvent``)."""
+    """An event at which elements arrive at an output, None for the main one (Beam's ``ElementEvent``)."""
 
     timestamped_values: tuple[TimestampedValue[Any], ...]
     tag: str | None = None
@@ -56,7 +56,7 @@ class WatermarkEvent(Event):
 
 @dataclass(frozen=True, order=True)
 class ProcessingTimeEvent(Event):
-    """Processing time advances by a Duration or a number of seconds (Beam's ``ProcessingTimeEvent``).
+    """An event at which processing time advances by a Duration or seconds (Beam's ``ProcessingTimeEvent``).
 
     Attributes:
         advance_by: How far.

@@ -62,7 +62,7 @@ class PartOf:
         if kinds == {dict}:
             with contextlib.suppress(KeyError):
                 return list(map(operator.itemgetter(self.selector), elements))
-        # Python's getter takes names with dots apart.
+        # Python's getter splits names at dots.
         elif "." not in self.selector and not any(issubclass(kind, Mapping) for kind in kinds):
             with contextlib.suppress(AttributeError):
                 return list(map(operator.attrgetter(self.selector), elements))

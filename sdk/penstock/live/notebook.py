@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: its drawing, how far it is, and its groupings."""
+"""A run as a notebook shows it: its drawing, its progress, and its groupings."""
 
 from __future__ import annotations
 

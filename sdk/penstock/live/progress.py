@@ -80,7 +80,7 @@ def _details(now: RunSnapshot, stages: Stages) -> list[str]:
     if now.rows_in is not None:
         found.append(f"{count_text(now.rows_in)} rows")
     if stages.seconds_left is not None:
-        # Nobody knows how long later parts take.
+        # The time that later parts take is unknown.
         found.append(
             f"about {seconds_text(stages.seconds_left)} left{' in this part' * (stages.part < stages.parts)}"
         )
@@ -117,12 +117,12 @@ class Bar:
 
 
 class Lines:
-    """Tells snapshots as lines, the first after ten seconds, and then ever more seldom.
+    """Prints snapshots as lines, the first after ten seconds, and then ever more rarely.
 
     Args:
         out: Where the lines go.
         told: Makes the line of a snapshot.
-        seconds: When to tell one; after the last, at that interval.
+        seconds: The times at which to print a line; the last is the interval from then on.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from penstock.graph import Graph
 
 
 class _Found(BaseException):
-    """Leaves the program when it has made its pipeline; no ``except Exception`` of the program takes it."""
+    """The exception that leaves a program once its pipeline is made; its ``except Exception`` does not catch it."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()

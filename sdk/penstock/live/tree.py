@@ -87,7 +87,7 @@ def _tree(now: RunSnapshot) -> Tree:
             branch, name = under(label)
             branch.add(_grouping(groupings[label], name, elements.get(label)))
         elif "/" in label:
-            # The branch of its outermost composite tells how many come out of that.
+            # The branch of its outermost composite shows how many elements come out of it.
             under(f"{label.partition('/')[0]}/")
         else:
             tree.add(_step(label, elements[label]))

@@ -96,7 +96,7 @@ class LongList:
         self.parts.append([])
 
     def snapshot(self) -> Snapshot:
-        """Returns the present values, whatever happens to the list."""
+        """Returns the present values, which later changes of the list leave alone."""
         snapshot = Snapshot([part if type(part) is Segment else [*part] for part in self.parts], self.keeper)
         if self.keeper is not None:
             self.keeper.lend(snapshot)

@@ -77,7 +77,7 @@ class Arrival:
 
 
 class DropReason(Enum):
-    """Why a window no longer takes an element."""
+    """The reason why a window no longer takes an element."""
 
     EXPIRED = "the watermark has passed the end of its window and the allowed lateness"
     FINISHED = "the trigger of its window has fired for the last time"

@@ -22,7 +22,7 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 
 DRAIN: Final = "\0drain"
-"""The signal that tells the machine to end: no user's signal has this name."""
+"""The signal at which the machine ends: no user's signal has this name."""
 
 _VERSION: Final = b"\x01"
 _LATEST_HOLD: Final = MAX_MICROS - 1

@@ -37,7 +37,7 @@ class Ring(NamedTuple):
 
 
 class Code(Protocol):
-    """The methods of a stateful DoFn; each returns the results of the user's method, in order."""
+    """The methods of a stateful DoFn; each returns the results of a user's method, in order."""
 
     has_expiration: bool
     """True if it has a method for the expiration of windows."""

@@ -150,7 +150,7 @@ class RuntimeValueProvider(ValueProvider):
 
 
 class NestedValueProvider(ValueProvider):
-    """Another provider's value, translated once, when it is first asked for (Beam's ``NestedValueProvider``).
+    """A provider of another provider's value, translated on first use (Beam's ``NestedValueProvider``).
 
     >>> NestedValueProvider(StaticValueProvider(str, "a"), str.upper).get()
     'A'

@@ -1,7 +1,7 @@
 """Spark's SQL with the clauses of time-varying relations: the one module that knows how sqlglot parses.
 
-What SQL lacks is recognised among the tokens, where a few words in a row are unmistakable, and handed to the parser as
-one token each: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM TIME``.
+Clauses that sqlglot lacks are recognised among the tokens, by a few words that are unmistakable together, and
+become one token each for the parser: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM TIME``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decimals as Spark computes them: how many digits a result has, and how a value gets them."""
+"""Decimals as Spark computes them: the number of digits of a result, and the rounding to it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _numbered(number: int) -> Any:
 
 
 def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
-    """Returns the step that deals the values of a key out to their inputs, with its output type."""
+    """Returns the step that distributes the values of a key over their inputs, with its output type."""
     count = len(types)
 
     def deal_out(key: Any, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Approximate statistics in little memory: quantiles, and how many distinct elements there are."""
+"""Approximate statistics in little memory: quantiles, and the number of distinct elements."""
 
 # These CombineFns take no further arguments, so their methods are narrower than those they override.
 # mypy: disable-error-code="override"
@@ -154,7 +154,7 @@ def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[An
     >>> list(joined([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
     [('a', 2), ('c', 8), ('d', 2)]
     """
-    # Two groups in a row weigh more than the limit together, so there are at most capacity groups.
+    # Two neighbouring groups weigh more than the limit together, so there are at most capacity groups.
     limit = 2 * sum(weight for _, weight in pairs) / (capacity - 1)
     start = 0
     group_weight = pairs[0][1]
@@ -241,7 +241,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
             num_quantiles: This argument and all that are not described here are as in the constructor.
             epsilon: The greatest distance, as a share of all inputs (or weight), of the rank of an output from the
                 wanted rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
-            max_num_elements: Up to how many inputs the error must hold; by default 10**9.
+            max_num_elements: The number of inputs up to which the error must hold; by default 10**9.
         """
         most = max_num_elements or cls._MAX_NUM_ELEMENTS
         wished = epsilon or (min(1e-2, 1 / num_quantiles) if weighted else 1 / num_quantiles)

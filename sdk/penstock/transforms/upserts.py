@@ -52,7 +52,7 @@ class Upserts(PTransform[Any, Any]):
     in a micro-batch, in a recorded one whenever its clock moves on, in a batch once. The upserts of a key come in
     order.
 
-    If elements may take earlier ones back, the row is the remaining value. Otherwise each value replaces the one before
+    If elements may retract earlier ones, the row is the remaining value. Otherwise each value replaces the one before
     it: by event time, and of one event time by the number of the pane; with `by_window`, the other way round.
 
     Args:

@@ -105,7 +105,7 @@ class State:
         return value is not UNBOUND
 
     def absorb(self, other: State, impatient: bool) -> bool:
-        """Adds the knowledge from another way to the same place, and tells whether anything changes.
+        """Adds the knowledge from another way to the same place, and returns whether anything changes.
 
         If `impatient`, values that change become Any.
         """
@@ -602,7 +602,7 @@ class _Run:
         if instruction.opname == "LOAD_SUPER_ATTR":
             state.pop_many(2)
         receiver = state.pop()
-        # Since Python 3.12 the lowest bit tells a method that is about to be called from another attribute.
+        # Since Python 3.12 the lowest bit distinguishes a method that is about to be called from another attribute.
         if instruction.opname == "LOAD_METHOD" or (flag and "NULL" in instruction.argrepr):
             state.push(NULL)
         state.push(Any if instruction.opname == "LOAD_SUPER_ATTR" else attribute(_plain(receiver), name))

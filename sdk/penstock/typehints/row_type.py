@@ -80,7 +80,7 @@ class RowTypeConstraint(TypeConstraint):
         schema_registry: typing.Any = None,
         field_descriptions: Mapping[str, str] | None = None,
     ) -> RowTypeConstraint:
-        """Returns the row hint with these fields and no class of the user's (Beam's name).
+        """Returns the row hint with these fields and without a user's class (Beam's name).
 
         Args:
             fields: Pairs of name and type, in order.
@@ -186,7 +186,7 @@ class RowTypeConstraint(TypeConstraint):
 
 
 class GeneratedClassRowTypeConstraint(RowTypeConstraint):
-    """A row hint without a class of the user's; a NamedTuple is made on demand (Beam's name)."""
+    """A row hint without a user's class; a NamedTuple is made on demand (Beam's name)."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ def _row_of(
 
 
 def merge_rows(members: Sequence[Hint]) -> Hint | None:
-    """Returns one row hint for several without a class of the user's, if they have the same names; otherwise None.
+    """Returns one row hint for several without a user's class, if they have the same names; otherwise None.
 
     >>> merge_rows([RowTypeConstraint.from_fields([("x", item)]) for item in (int, str)])
     Row(x=Union[<class 'int'>, <class 'str'>])

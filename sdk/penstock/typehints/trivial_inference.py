@@ -55,7 +55,7 @@ from penstock.typehints.unions import union_of
 Arguments = Sequence[Value]
 Keywords = Mapping[str, Value]
 
-# The runner takes these apart, so the elements are of another type.
+# The runner unwraps these, so the elements are of another type.
 _WRAPPERS = frozenset({"TaggedOutput", "TimestampedValue", "WindowedValue"})
 
 
@@ -294,7 +294,7 @@ def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Value:
     if any(base.__name__ in _WRAPPERS and base.__module__.startswith("penstock.") for base in cls.__mro__):
         return Any
     named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    # A metaclass or a __new__ of the user's may return something other than an instance.
+    # A user's metaclass or __new__ may return something other than an instance.
     if type(cls).__call__ is not type.__call__ or (
         isinstance(cls.__new__, types.FunctionType) and not named_tuple
     ):
@@ -362,7 +362,7 @@ _RULES: dict[typing.Any, Callable[[Arguments], Hint]] = {
 
 
 class TypeInferenceError(ValueError):
-    """Type inference failed (Beam's name); `infer_return_type` answers ``Any`` instead of raising it."""
+    """An error of type inference (Beam's name); `infer_return_type` returns ``Any`` instead of raising it."""
 
 
 def infer_return_type(

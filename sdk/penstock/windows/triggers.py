@@ -49,7 +49,7 @@ class ClosingBehavior(Enum):
 
 
 class DataLossReason(Flag):
-    """Why a trigger may lose data (Beam's names).
+    """The reason why a trigger may lose data (Beam's names).
 
     `MAY_FINISH`: the trigger may fire for the last time while data can still arrive. No trigger has the reason
     `CONDITION_NOT_GUARANTEED` any more.
@@ -155,7 +155,7 @@ def shown(value: Any) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Repeatedly(TriggerFn):
-    """Another trigger again and again, without end (Beam's ``Repeatedly``)."""
+    """A trigger that repeats another one without end (Beam's ``Repeatedly``)."""
 
     underlying: TriggerFn
 
@@ -221,7 +221,7 @@ class AfterAll(_Composite):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterEach(_Composite):
-    """Each of its parts in turn, as soon as the part before has finished (Beam's ``AfterEach``)."""
+    """A trigger that runs its parts in turn, each after the part before has finished (Beam's ``AfterEach``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
         return _finishes(all(self._may_finish(windowing)))
@@ -253,7 +253,7 @@ def _finishes(may_finish: bool) -> DataLossReason:
 
 @dataclass(frozen=True, repr=False)
 class DefaultTrigger(ContinuesItself):
-    """At the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
+    """Fires at the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
 
     def has_ontime_pane(self) -> bool:
         return True
@@ -261,12 +261,12 @@ class DefaultTrigger(ContinuesItself):
 
 @dataclass(frozen=True, repr=False)
 class Always(ContinuesItself):
-    """At every element, without end (Beam's ``Always``)."""
+    """Fires at every element, without end (Beam's ``Always``)."""
 
 
 @dataclass(frozen=True, repr=False)
 class _Never(ContinuesItself):
-    """Only when the window closes (Beam's ``_Never``)."""
+    """Fires only when the window closes (Beam's ``_Never``)."""
 
 
 Never = _Never
@@ -321,7 +321,7 @@ class AfterWatermark(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class AfterProcessingTime(FiresOnce):
-    """Once, a `delay` in seconds after a pane's first element by the machine's clock (Beam's ``AfterProcessingTime``).
+    """Fires once, `delay` seconds of the machine's clock after a pane's first element (Beam's ``AfterProcessingTime``).
 
     >>> AfterProcessingTime(1.5).delay_micros
     1500000
@@ -357,7 +357,7 @@ class AfterProcessingTime(FiresOnce):
 
 @dataclass(frozen=True, repr=False)
 class AfterAlignedProcessingTime(FiresOnce):
-    """Once, at the next full period of the machine's clock, such as the next full hour (the paper's ``AtPeriod``).
+    """Fires once, at the next full period of the clock, such as the next full hour (the paper's ``AtPeriod``).
 
     An element that arrives at exactly that time is still in the pane.
 
@@ -408,7 +408,7 @@ AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
 
 @dataclass(frozen=True, repr=False)
 class AfterWatermarkPercentile(ContinuesItself, FiresOnce):
-    """Once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
+    """Fires once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
 
     That watermark says how far a share of the input has come, so that a few stragglers delay nothing.
 
@@ -438,7 +438,7 @@ class _FiresOnceOnArrival(FiresOnce):
 
 @dataclass(frozen=True, repr=False)
 class AfterCount(_FiresOnceOnArrival):
-    """Once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``).
+    """Fires once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``).
 
     It counts in every mode: within a batch, and within a round of the mode ``micro_batch``, it may fire several times.
     """
@@ -453,7 +453,7 @@ class AfterCount(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterBytes(_FiresOnceOnArrival):
-    """Once, when the values of a pane reach a total size in bytes (the paper's section 2.3).
+    """Fires once, when the values of a pane reach a total size in bytes (the paper's section 2.3).
 
     Args:
         size_bytes: An integer, 1 or more.
@@ -477,7 +477,7 @@ class AfterBytes(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterPunctuation(_FiresOnceOnArrival):
-    """Once, when a value arrives that satisfies a predicate, such as an end mark (the paper's section 2.3).
+    """Fires once, when a value arrives that satisfies a predicate, such as an end mark (the paper's section 2.3).
 
     Args:
         predicate: A function of a value; in a collection of pairs, of the second part.
@@ -494,7 +494,7 @@ class AfterPunctuation(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterPattern(_FiresOnceOnArrival):
-    """Once, when values have satisfied all predicates in turn (the paper names patterns in its section 2.3).
+    """Fires once, when values have satisfied all predicates in turn (a pattern, in the paper's section 2.3).
 
     Each value counts for one predicate.
 
@@ -528,7 +528,7 @@ class AfterPattern(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterDelta(TriggerFn):
-    """Whenever the result has moved far enough since the last pane, without end (Flink's ``DeltaTrigger``).
+    """Fires whenever the result has moved far enough since the last pane (Flink's ``DeltaTrigger``).
 
     Args:
         threshold: A distance, 0 or more; a pane fires when the result has moved by more.
@@ -567,7 +567,7 @@ class AfterDelta(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class AfterSignal(_FiresOnceOnArrival):
-    """Once, when a signal of that name arrives from outside the pipeline (the paper's section 2.3).
+    """Fires once, when a signal of that name arrives from outside the pipeline (the paper's section 2.3).
 
     >>> AfterSignal("the auditors are here")
     AfterSignal('the auditors are here')

@@ -77,7 +77,7 @@ class KeyedModelHandler(WrappingModelHandler):
 
 
 class MaybeKeyedModelHandler(WrappingModelHandler):
-    """As `KeyedModelHandler`, for examples that have keys, or have none (Beam's name).
+    """A `KeyedModelHandler` for examples that may or may not have keys (Beam's name).
 
     Either all are tuples, which are pairs of a key and an example, or none is.
     """
