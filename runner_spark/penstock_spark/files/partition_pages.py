@@ -1,4 +1,4 @@
-"""Rows of a task that are kept apart by folder, in memory up to a limit and then on the task's disk.
+"""Rows of a task, separated by folder, in memory up to a limit and then on the task's disk.
 
 A task may have rows for very many folders, in any order. An open file for each would take its memory and its file
 handles, and files that are closed early would be small. So the rows are sorted by folder each time that the limit is

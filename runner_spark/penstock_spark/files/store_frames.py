@@ -63,7 +63,7 @@ def whole_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[S
 def frame_of_store(spark: SparkSession, sizes: Mapping[str, int], format: str, where: str) -> DataFrame:
     """Returns the lines, or the contents, of files, each with the file's name where Spark has it.
 
-    As with Spark's readers, ``text`` follows the compression that a file's name tells, and ``binaryFile`` does not.
+    As with Spark's readers, ``text`` follows the compression in a file's name, and ``binaryFile`` does not.
     """
     assert format in ("text", "binaryFile")
     if format == "binaryFile":
@@ -137,7 +137,7 @@ def beginning(path: str, count: int, where: str) -> bytes:
 
 
 def unpacked(path: str, size: int, where: str) -> bytes:
-    """Returns the bytes of a file without the compression that its name tells."""
+    """Decompresses the bytes of a file according to its name."""
     content = whole(path, size, where)
     try:
         return decompress(content, CompressionTypes.detect_compression_type(path), path, where)

@@ -25,4 +25,4 @@ class TaskRows(ABC):
 
     @abstractmethod
     def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Reads what a batch tells of, and yields its rows."""
+        """Reads what a batch refers to, and yields its rows."""

@@ -25,7 +25,7 @@ _READ: dict[type, Format] = {DataFrameSource: FRAMES, ParquetSource: PARQUET, Sp
 
 
 def open_query(source: QuerySource, spark: SparkSession, where: str) -> Scan:
-    """Opens a query, which is analysed in a session of its own, so that its settings and views affect nothing else."""
+    """Opens a query, which a separate session analyses, so that its settings and views affect nothing else."""
     session = spark.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)

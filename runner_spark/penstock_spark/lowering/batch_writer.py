@@ -29,7 +29,7 @@ from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
 from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
-"""So many bytes of elements, at least, are worth a task, and a file, of their own."""
+"""The least number of bytes of elements that are worth a separate task and file."""
 
 _INTERRUPTED = re.compile(
     r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group|SPARK_JOB_CANCELLED"
@@ -137,7 +137,7 @@ class BatchWriter:
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
-        # Spark calls from a thread of its own.
+        # Spark calls from another thread.
         with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
                 if self.files is not None:

@@ -52,7 +52,7 @@ class Context:
     views: dict[int, Any] = field(default_factory=dict)  # Broadcast side inputs, by edge.
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # The results of each write, by label.
     tidy: list[Callable[[], Any]] = field(default_factory=list)  # Functions to call when the run is over.
-    # Which of how many parts of a batch runs, and the labels of its steps.
+    # The number of the part of a batch that runs, the number of all parts, and the labels of its steps.
     at_work: tuple[int, int, str] = (0, 0, "")
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.

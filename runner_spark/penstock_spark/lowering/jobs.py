@@ -72,7 +72,7 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
 
 
 def _parts(plan: Plan) -> list[Node | None]:
-    """Returns the nodes that run jobs of their own, and None for the job at the end."""
+    """Returns the nodes that run separate jobs, and None for the job at the end."""
     found: list[Node | None] = [
         node for node in plan.nodes if not isinstance(node, Stage) or len(node.outputs) > 1
     ]

@@ -14,7 +14,7 @@ from penstock.typehints import typehints
 def side_views(graph: Graph) -> Graph | None:
     """Returns a graph that computes all bounded side inputs and nothing else; None without any.
 
-    The edge of each side input has a number of its own, by which `without_side_views` reads it; all other edges keep
+    The edge of each side input has a separate number, by which `without_side_views` reads it; all other edges keep
     their numbers.
     """
     numbers = _numbers(graph)

@@ -1,4 +1,4 @@
-"""Lets windows that give one pane accumulate, where their mode says that later panes take earlier ones back."""
+"""Lets windows that emit one pane accumulate, where their mode says that later panes retract earlier ones."""
 
 from __future__ import annotations
 

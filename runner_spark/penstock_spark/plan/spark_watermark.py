@@ -43,7 +43,7 @@ def beyond_spark() -> ValueError:
 
 
 def watermark_micros(told: str | None) -> int:
-    """Returns the watermark as event time, in microseconds, of what Spark tells of it; None if it keeps none yet.
+    """Converts Spark's report of a watermark to event time in microseconds; None if Spark keeps none yet.
 
     >>> watermark_micros("1970-01-01T00:00:00.000Z") == MIN_TIMESTAMP.micros
     True

@@ -74,7 +74,7 @@ def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]
 
 @contextlib.contextmanager
 def stoppable(what_became: Callable[[], str], first: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Like `interrupts`; then it also tells what became of a run that a signal has ended."""
+    """Handles signals as `interrupts` does; then also says what became of a run that a signal has ended."""
     with interrupts(first) as taken:
         try:
             yield
@@ -129,7 +129,7 @@ def kept_handlers() -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Prints a line on standard error, whatever logging is set to."""
+    """Prints a line on standard error, independently of logging."""
     print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
 
 

@@ -47,7 +47,7 @@ class StepFailed(Exception):
 
 
 class UserCodeError(RunnerError):
-    """User code raised an exception that cannot travel to the driver as itself."""
+    """An exception of user code that cannot travel to the driver as itself."""
 
 
 def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:

@@ -17,7 +17,7 @@ _KEY_BYTES = 32
 class Reporting:
     """The values that a run's driver shares with its tasks.
 
-    Spark reports the failure of a task as text, which may quote the input. The signature tells the driver which part
+    Spark reports the failure of a task as text, which may quote the input. The signature shows the driver which part
     its own tasks wrote. The key travels with the programs, and never appears in a text.
     """
 

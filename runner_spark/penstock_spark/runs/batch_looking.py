@@ -55,7 +55,7 @@ class Totals:
 
 
 class BatchLook:
-    """Makes snapshots of a batch; what takes time is done at the first look, so that a short run does not pay for it.
+    """Makes snapshots of a batch; slow work waits for the first look, so that a short run does not pay for it.
 
     Args:
         context: The context of the run.

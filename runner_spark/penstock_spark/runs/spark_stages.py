@@ -1,4 +1,4 @@
-"""Asks Spark how far the jobs of a batch have come: from its own status, which it keeps anyway."""
+"""Asks Spark how far the jobs of a batch have come, through the status that Spark keeps anyway."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SQL_MEANING = {
     # A timestamp is an instant, and not the local time that a clock shows.
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Settings of what Spark's SQL means, which are the same in each run, whatever the user's session says."""
+"""The settings on which the meaning of SQL depends; they are the same in each run and override the user's."""
 
 _KEPT_FOR_PAGES = {
     "spark.ui.retainedJobs": "50",

@@ -34,7 +34,7 @@ _known: set[bytes] = set()
 
 @dataclass(frozen=True, eq=False)
 class WithRegistrations:
-    """Unpickles as the value, after it has registered what the program has registered.
+    """A value that, when unpickled, first registers what the program has registered.
 
     The registrations come first because objects in the value may need a registered coder.
     """

@@ -35,7 +35,7 @@ def spark_text(
 ) -> SparkFiles:
     """Returns the files that Spark writes of blocks of text; `frame` is the content of a file without elements.
 
-    With partitions, Spark's `partitionBy` keeps blocks apart: only Spark reaches these file systems.
+    With partitions, Spark's `partitionBy` separates blocks: only Spark reaches these file systems.
     """
     options = {"compression": SPARK_CODECS[compression], "lineSep": "\n"}
 

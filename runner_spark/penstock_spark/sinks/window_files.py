@@ -53,9 +53,9 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
 
 
 class Deal(DoFn):
-    """Deals elements out to shards in turn; every shard hears of every window, since it may write an empty file.
+    """Distributes elements over shards in turn; every shard receives every window, since it may write an empty file.
 
-    It depends on the bundle alone, so that a retried task deals in the same way.
+    It depends on the bundle alone, so that a retried task distributes the same way.
     """
 
     def __init__(self, shards: int) -> None:

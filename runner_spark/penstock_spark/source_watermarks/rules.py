@@ -34,7 +34,7 @@ Bounds = Mapping[Hashable, int]
 class Rule(ABC):
     """The part of an estimator that depends on the policy; it changes nothing in place."""
 
-    by_partition = False  # Whether each partition is a lane of its own.
+    by_partition = False  # Whether each partition is a separate lane.
 
     def start(self) -> Any:
         return None

@@ -102,7 +102,7 @@ def check_format_options(format: str, options: Iterable[tuple[str, Any]], where:
 
 
 def _check_names(what: str, given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    # Spark does not tell upper from lower case in the name of an option.
+    # Spark ignores the case of an option's name.
     spelled = {name.lower(): name for name in known}
     for name in given:
         if name.lower() not in spelled:

@@ -73,7 +73,7 @@ class StreamScan:
     frame: DataFrame  # Only the decoder knows its columns, whose names differ.
     # Called once in each task, which reads batches in the order of the partition.
     make_decoder: Callable[[], StreamDecoder]
-    # For how long it may answer that there is nothing new without looking again.
+    # The time for which it may answer, without looking again, that nothing is new.
     poll_seconds: float = 0.0
     # True if a micro-batch may only note that there is news, such as a new partition, which the next one reads.
     announces: bool = False
@@ -105,7 +105,7 @@ def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructTy
 
 @dataclass(frozen=True)
 class Rejected:
-    """Takes the place of an element that could not be parsed, if the source has an output for rejects."""
+    """Replaces an element that could not be parsed, if the source has an output for rejects."""
 
     raw: Any  # The original line as text, or as bytes if it is not text.
     error: Exception  # Why it could not be parsed.

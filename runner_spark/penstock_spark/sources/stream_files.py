@@ -26,8 +26,8 @@ PLACE = (FILE, START, CHANGED)
 it, and the time of its last change, in microseconds; the last one only for files that arrive while the stream runs."""
 
 SURVEYED_FILES = 100
-"""So many of the files that are there when a stream is opened tell what its columns are: half of them are the first
-ones, and half the last ones, which have the columns that a stream that is started again has to know."""
+"""The number of existing files whose columns a stream looks at when it is opened: half of them are the first ones,
+and half the last ones, which have the columns that a restarted stream has to know."""
 
 _PARTS = re.compile(r"\*\*|[*?]|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _PLAIN_SET = re.compile(r"\[!?[\w. -]+\]", re.ASCII)

@@ -58,14 +58,14 @@ class Header:
         known[percentile] = max(micros, known.get(percentile, MIN_MICROS))
 
     def _note_hold(self, origin: str, holder: int, micros: int) -> None:
-        """Notes how far a shard holds the watermark of an origin back: not at all with the end of time."""
+        """Notes to what time a shard holds the watermark of an origin back: the end of time is no hold."""
         holds = self.holds.setdefault(origin, {})
         holds[holder] = micros
         if micros == MAX_MICROS:
             del holds[holder]
 
     def watermark_of(self, origin: str, percentile: float = WATERMARK) -> int:
-        """Returns the watermark of an origin, or how far some of its shards hold it back."""
+        """Returns the watermark of an origin, or the time to which some of its shards hold it back."""
         micros = self.watermark_updates.get(origin, {}).get(percentile, MIN_MICROS)
         return min((micros, *self.holds.get(origin, {}).values()))
 

@@ -141,7 +141,7 @@ class KeyTable:
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
         self._note_all()
-        # In an order of their own, whichever of them keys have asked for first.
+        # In a fixed order, whichever of them keys have asked for first.
         for percentile in sorted(float(domain) for domain in self._due if domain != CLOCK):
             now_micros = times.horizon_micros if percentile == WATERMARK else times.percentile(percentile)
             for name, live in self._ring(percentile, now_micros):

@@ -1,7 +1,7 @@
 """A level of a streaming query as Spark's stateful operator.
 
-Before the first micro-batch Spark unpickles the processor in a Python of its own, only to ask which state it has, and
-waits for that. So this module imports nothing that takes long; what does the work is imported with the first rows.
+Before the first micro-batch Spark unpickles the processor in a separate Python process, only to ask which state it
+has, and waits for that. So this module imports nothing that takes long; the rest is imported with the first rows.
 """
 
 from __future__ import annotations

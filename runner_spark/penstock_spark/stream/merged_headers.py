@@ -41,7 +41,7 @@ class Division:
 def merged_headers(headers: Sequence[Header], division: Division) -> list[Header]:
     """Returns the headers of the new shards of a level; ValueError if the shards disagree.
 
-    Their notes tell nothing of pages, but from where on numbers of segments are new in every shard.
+    Their notes have no pages, but the numbers from which on segments are new in every shard.
     """
     first = headers[0]
     for name in ("clock_micros", "last", "estimators", "is_draining"):

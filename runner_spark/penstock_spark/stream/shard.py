@@ -16,7 +16,7 @@ from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 
 SPOKESMAN = 0
-"""The shard that tells later levels what all shards of its level know: the time, and how far watermarks could be."""
+"""The shard that sends later levels what all shards of its level know: the time, and the possible watermarks."""
 
 
 def _no_bundles() -> Records:
@@ -29,7 +29,7 @@ class Shard:
     operators: Mapping[str, Operator]  # By label.
     header: Header
     outbox: Outbox
-    micro_batch: bool  # Whether each micro-batch is a round with a watermark of its own.
+    micro_batch: bool  # Whether each micro-batch is a round with its own watermark.
     estimators: Mapping[str, Estimator] = field(default_factory=dict)  # Of the sources that Spark reads.
     # Take the elements of side inputs, before all other elements of a logical time.
     sides: Mapping[str, Callable[[Parts], Records]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Shard:
         yield from self.end_bundle()
 
     def _clock_before(self, logical_time: LogicalTime) -> Records:
-        """Fires what is due by the clock before a logical time, each at a logical time of its own."""
+        """Fires what is due by the clock before a logical time, each at a separate logical time."""
         while True:
             alarms = [operator.next_clock_alarm() for operator in self.operators.values()]
             due = min((alarm for alarm in alarms if alarm is not None), default=None)
@@ -190,11 +190,11 @@ class Shard:
             self._common[label] = min(map(self.header.watermark_of, operator.watermark_inputs))
 
     def _send_marks(self, logical_time: LogicalTime) -> None:
-        """Tells the levels that depend on an operator's watermark how far it could be, and if this shard holds it back.
+        """Sends later levels the limit of an operator's watermark, and this shard's hold on it, if any.
 
-        All shards find alike how far it could be, and one of them says so. So the others have something to say only if
-        they hold it back, or have held it back. Nobody may say so at a time that other shards may not have: they
-        would say too late that they hold it back.
+        All shards find this limit alike, and one of them sends it. So the others have something to send only if
+        they hold the watermark back, or have held it back. The limit must not be sent at a time that other shards may
+        not have: they would say too late that they hold it back.
         """
         header = self.header
         for label, operator in self.operators.items():

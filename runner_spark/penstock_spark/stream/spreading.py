@@ -22,9 +22,9 @@ def address(label: str, side: int | None) -> str:
 
 
 class SpreadWriter(Node):
-    """Puts elements into the messages of all shards, or deals them out, beginning with the shard `first`.
+    """Puts elements into the messages of all shards, or distributes them, beginning with the shard `first`.
 
-    Where an element goes depends on how many its task has pushed before it, and not on the batch that it comes in.
+    The place of an element depends on how many its task has pushed before it, and not on the batch that it comes in.
     """
 
     def __init__(self, spec: SpreadWriterSpec, outbox: Outbox, first: int) -> None:

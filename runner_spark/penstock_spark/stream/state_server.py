@@ -22,7 +22,7 @@ ANSWER_SECONDS = 900.0
 def answers_in_time(handle: Any) -> Iterator[None]:
     """Within the block, a worker asks for its first answer; from then on, an answer that does not come is an error.
 
-    Nothing changes where PySpark is not built as expected.
+    Nothing changes if PySpark is not built as expected.
     """
     client = next((each for each in vars(handle).values() if hasattr(each, "_client_socket")), None)
     if client is None:

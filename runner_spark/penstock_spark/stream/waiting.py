@@ -1,4 +1,4 @@
-"""A step that waits for side inputs, at work in one shard: the elements that wait, and what side inputs hold."""
+"""A step that waits for side inputs, in one shard: the waiting elements, and the contents of side inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DoFn with state or timers that waits for side inputs, at work in one shard: first what waits, then its keys."""
+"""A DoFn with state or timers that waits for side inputs, in one shard: first the waiting elements, then its keys."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class BatchOutputs:
             tag, whole = (result.tag, result.value) if isinstance(result, TaggedOutput) else (None, result)
             own = row
             if isinstance(whole, HomogeneousWindowedBatch):
-                # As for elements that bring windows of their own.
+                # As for elements with their own windows.
                 own = (None, whole.timestamp.micros, tuple(whole.windows), whole.pane_info)
                 whole = whole.values
             length = self._length(whole)

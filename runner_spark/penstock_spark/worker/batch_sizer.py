@@ -2,11 +2,11 @@
 
 A step makes all its outputs for a batch before the next step sees them. Where a step turns names of files into their
 contents, a batch of thousands would not fit into memory, while for short lines a small batch would cost more than the
-work. The size of the outputs so far tells how large the next batch may be.
+work. The size of the outputs so far shows how large the next batch may be.
 
 The time that a batch takes must not decide. If a machine is lost, Spark repeats the tasks whose rows it had. Where a
 PCollection goes through two steps and a Flatten joins their outputs, the sizes of batches decide the order of the
-elements. In another order, a `Reshuffle` would deal them out in another way: some would be lost, and others doubled.
+elements. In another order, a `Reshuffle` would distribute them differently: some would be lost, and others doubled.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Sized:
 
 
 class SizedAnew(Sized):
-    """Takes what arrives in a stream to its reader; the sizes of the parts depend on this arrival alone.
+    """Takes the arrivals of a stream to its reader; the sizes of the parts depend on each arrival alone.
 
     If elements of several windows wait for a side input, the parts in which they come decide their order behind it.
     What a task has read before depends on how a log is cut into micro-batches, and must not change that order.

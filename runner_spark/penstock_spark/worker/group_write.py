@@ -180,7 +180,7 @@ class GroupWriter(Combining, Node):
         yield from self._flush_if_full(len(values), max(lengths, default=0))
 
     def take_sessions(self, batch: Batch, spans: Spans) -> Records:
-        """Takes a batch of pairs, each in a session from a start to an end, whatever its windows."""
+        """Takes a batch of pairs, each in a session from a start to an end, which replaces its windows."""
         taken = self._leading(batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind))
         if taken:
             yield from self._flush_if_full(taken)
@@ -348,7 +348,7 @@ def _size_bytes(columns: list[list[Any]]) -> int:
 
 
 class PairStep(Node):
-    """Pairs elements with None for groupings alone, which would take the pairs apart again: it makes no pair."""
+    """Stands for a step that pairs elements with None, if only groupings read them: it makes no pairs."""
 
     def __init__(self, writers: list[GroupWriter]) -> None:
         self.writers = writers

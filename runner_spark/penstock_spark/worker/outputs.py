@@ -142,7 +142,7 @@ class Outputs:
         pending, self._pending = self._pending, {}
         before = self.sizer.begin()
         if len(pending) > 1:
-            # They exist at the same time, though each has a reader of its own.
+            # They exist at the same time, though each has its own reader.
             self._scale.weigh(sum(batch.estimated_bytes() for batch in pending.values()))
         for tag, batch in pending.items():
             if isinstance(batch.values[0], UNAWAITED):

@@ -90,7 +90,7 @@ class ValueStep(Node):
 
 
 class MapStep(ValueStep):
-    """One output for each input (Beam's ``Map`` and ``MapTuple``)."""
+    """Makes one output for each input (Beam's ``Map`` and ``MapTuple``)."""
 
     def push(self, batch: Batch) -> Records:
         set_current(self.metrics)
@@ -145,7 +145,7 @@ class FilterStep(ValueStep):
 
 
 class FlatMapStep(ValueStep):
-    """Any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
+    """Makes any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
 
     Where the batch's metadata is shared, the outputs of all its elements are one stream, cut into chunks; a function
     that yields without end is consumed a chunk at a time.

@@ -206,7 +206,7 @@ def _union(branches: Sequence[Any], named: dict[str, _Record]) -> Convert:
     if len(converters) == 1:
         (inner,) = converters
         return lambda value: None if value is None else inner(value)
-    # The package does not tell the branch of a value, and a record has all of its fields.
+    # The package does not report the branch of a value, and a record has all of its fields.
     names = [branch["name"] if _is_record(branch) else branch for branch in branches]
     records = [named[name] for name in names if isinstance(name, str) and name in named]
     kinds = [branch["type"] if isinstance(branch, dict) else branch for branch in branches]

@@ -34,7 +34,7 @@ def ends_in_comment(options: dict[str, Any]) -> str:
     parts, comment = _Parts.of(options), re.escape(options["comment"])
     plain = f"[^{parts.separator}{comment}{parts.escape}]"
     if parts.escape:
-        # A character of its own still keeps what follows from being a comment.
+        # An escape character still keeps the next character from beginning a comment.
         plain = f"(?:{plain}|{parts.escape}{comment}?+)"
     first = plain.replace(f"[^{parts.separator}", f"[^{parts.separator}{parts.quote}", 1)
     behind = f"[^{parts.separator}{parts.quote}]{plain}*+"
@@ -44,7 +44,7 @@ def ends_in_comment(options: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Patterns of what lines of CSV have."""
+    """Patterns of the parts of a CSV line."""
 
     quote: str
     separator: str

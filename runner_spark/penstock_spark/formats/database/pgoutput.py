@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Truncate:
-    """Tables are emptied."""
+    """A message that empties tables."""
 
     oids: tuple[int, ...]
 

@@ -93,7 +93,7 @@ def shown_error(error: object, place: TablePlace) -> str:
 
 
 def absolute(place: TablePlace) -> str:
-    """Returns the path for every process, whatever its working folder."""
+    """Returns the path in a form that does not depend on a process's working folder."""
     folder = local_folder(place)
     return place.path if folder is None else folder
 

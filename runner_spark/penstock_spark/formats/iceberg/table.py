@@ -41,7 +41,7 @@ def module(name: str, where: str) -> Any:
 
 @contextmanager
 def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
-    """Yields the catalog, which is closed in the end."""
+    """Yields the catalog, and closes it at the end of the block."""
     load = module("catalog", where).load_catalog
     with told(place, "cannot be opened: its catalog does not answer", where):
         catalog = answered(partial(load, place.catalog, **dict(place.properties)))
@@ -210,7 +210,7 @@ def _check_types(columns: pa.Schema, where: str) -> None:
         try:
             convert(pa.schema([field]))
             is_known = not pa.types.is_null(field.type)
-        except Exception:  # Nothing but its class says that this error is about a type.
+        except Exception:  # Only its class says that this error is about a type.
             is_known = False
         if not is_known:
             raise no_type("Iceberg", field, where)

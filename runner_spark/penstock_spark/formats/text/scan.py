@@ -40,7 +40,7 @@ _READ_BY_SPARK = frozenset(
     }
 )
 _SPLITS_MAX = 1_000_000
-"""Each task gets the splits of all tasks as bytes: where there are more of them, Spark had better tell it its own."""
+"""The greatest number of splits of all tasks, all of which each task receives as bytes; beyond it, Spark reads."""
 
 _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
 
