@@ -8,7 +8,7 @@ from typing import Any
 
 
 def short_errors(shell: Any) -> None:
-    """Lets an IPython shell show only the text of errors that say what is wrong, where, and what to do."""
+    """Lets an IPython shell show only the text of errors in three parts."""
     shell.set_custom_exc((Exception,), _show)
 
 

@@ -56,7 +56,7 @@ def _shown(of: Any) -> str:
 
 
 def _explain(error: Exception, what: str, hint: str) -> None:
-    """Puts into an error's text what it means; its type stays, and so does its traceback."""
+    """Explains an error in its text; its type and its traceback stay."""
     if isinstance(error, KeyError) or len(error.args) != 1 or not isinstance(error.args[0], str):
         error.add_note(three_parts(what, hint=hint))
         return

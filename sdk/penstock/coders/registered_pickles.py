@@ -98,6 +98,6 @@ def _coder_of(kind: Any) -> Any:
 
 
 def forget_coders() -> None:
-    """Forgets what the registry answered; the registry calls this when it changes."""
+    """Forgets the registry's answers; the registry calls this when it changes."""
     for asked in (coder_table, _with_coders, _coder_of):
         asked.cache_clear()

@@ -1,4 +1,4 @@
-"""Times on an axis: which ones get a label, and what the label is."""
+"""Times on an axis: the choice of those with a label, and the text of the label."""
 
 from __future__ import annotations
 

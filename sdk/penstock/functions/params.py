@@ -233,7 +233,7 @@ class SetupContextDoFnParam(ContextDoFnParam):
 
 
 def kind_of(default: Any) -> str | None:
-    """Returns the name of what a default argument asks for; None for an ordinary value.
+    """Returns the name of the parameter for which a default argument stands; None for an ordinary value.
 
     >>> kind_of(DoFnParam("WindowParam")), kind_of(3)
     ('WindowParam', None)

@@ -1,4 +1,4 @@
-"""Resource hints: what a step wants of the machines that run it (Beam's ``transforms.resources``).
+"""Resource hints: a step's requirements of the machines that run it (Beam's ``transforms.resources``).
 
 Spark has the same machines for all steps. A run logs once which hints there are, and which Spark settings to use.
 """

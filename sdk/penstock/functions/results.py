@@ -9,7 +9,7 @@ from typing import Any
 from penstock.error import noun_for, refusal
 
 UNAWAITED = (CoroutineType, AsyncGeneratorType)
-"""The types of what a function that is defined with ``async def`` returns if it is called without ``await``."""
+"""The types of the results of a function with ``async def`` that is called without ``await``."""
 
 
 def check_result(result: Any) -> None:

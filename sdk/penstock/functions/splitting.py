@@ -89,7 +89,7 @@ class Splits:
         return stored if coder is None else coder.decode(stored)
 
     def truncated(self, element: Any, restriction: Any) -> Any:
-        """Returns what is left of a restriction in a drain; None if nothing is."""
+        """Returns the rest of a restriction in a drain; None if nothing remains."""
         return self.provider.truncate(element, restriction)
 
     def estimator_state(self, element: Any, restriction: Any) -> Any:
@@ -175,7 +175,7 @@ class PairingByWindow(Pairing):
 
 
 class Part:
-    """One call of a splittable ``process`` for a restriction: its tracker, its outputs, and what it leaves.
+    """One call of a splittable ``process`` for a restriction: its tracker, its outputs, and its rest.
 
     Args:
         splits: How the DoFn divides its work.
@@ -211,7 +211,7 @@ class Part:
         self._is_refused = False  # A claim beyond that split.
 
     def outputs(self, results: Iterable[Any] | None) -> Iterator[Any]:
-        """Yields the outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
+        """Yields the outputs of the call from the results of ``process``; afterwards `rest` is set if work remains."""
         # If no output is inspected, none of them costs a call.
         is_watched = self._limits is not None or self.estimator is not None
         own = None if type(self.splits).own is Splits.own else self.splits.own

@@ -336,7 +336,7 @@ def _copy(source: str, destination: str) -> None:
 def for_each(
     operation: str, act: Callable[[str, str], object], sources: Sequence[str], destinations: Sequence[str]
 ) -> None:
-    """Does something with all pairs of files; then raises a BeamIOError with what has failed, if anything has."""
+    """Does something with all pairs of files; then raises a BeamIOError that names all failures, if any."""
     failures: dict[Any, Exception] = {}
     for source, destination in zip(sources, destinations, strict=True):
         try:

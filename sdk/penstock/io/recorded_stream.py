@@ -60,8 +60,8 @@ class ProcessingTimeEvent(Event):
 
     Attributes:
         advance_by: How far.
-        due_first: Whether what is due at the new time fires before the events that follow (penstock's own). If not,
-            these events belong to that instant, and what is due fires after them.
+        due_first: Whether timers that are due at the new time fire before the events that follow (penstock's own). If
+            not, these events belong to that instant, and the timers fire after them.
 
     >>> ProcessingTimeEvent(1.5).advance_by
     Duration(1.5)

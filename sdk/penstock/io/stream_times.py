@@ -26,7 +26,7 @@ _MICROS_PER_SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class PartOf:
-    """A function from an element to what a selector finds in it; it can be pickled if the selector can.
+    """A function from an element to its selected part; it can be pickled if the selector can.
 
     `argument` is the name of the user's argument, for errors.
 

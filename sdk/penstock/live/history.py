@@ -67,7 +67,7 @@ def extended(
     watermarks: Mapping[str, int | None],
     firings: Iterable[Firing] = (),
 ) -> History:
-    """Returns the history with what a micro-batch has brought.
+    """Returns the history with the changes of a micro-batch.
 
     >>> before = extended(History(), 1_000_000, {"Sum": None})
     >>> after = extended(before, 2_000_000, {"Sum": 500_000})

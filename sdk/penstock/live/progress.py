@@ -19,7 +19,7 @@ _DOING_WIDTH = 40
 
 
 def bar(now: RunSnapshot, columns: int) -> str:
-    """Returns a bar that shows what a batch does, in at most `columns` columns.
+    """Returns a bar with the work that a batch does, in at most `columns` columns.
 
     >>> stages = Stages("Read > Sum", 1, 1, done=1, known=2, tasks_done=4, tasks=8, seconds_left=3.0)
     >>> now = RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, rows_in=12_000, stages=stages)

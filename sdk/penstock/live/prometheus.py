@@ -14,7 +14,7 @@ _Sample = tuple[Mapping[str, str], float | None]
 
 
 def metrics_text(now: RunSnapshot) -> str:
-    r"""Returns the metrics; what is unknown is left out.
+    r"""Returns the metrics, without unknown ones.
 
     >>> now = RunSnapshot("a\"b", "r", "batch", "RUNNING", 0, 2_000_000, rows_in=7)
     >>> print(metrics_text(now), end="")

@@ -143,7 +143,7 @@ def _grouping(grouping: GroupingNow, name: str, elements: StepElements | None) -
 
 
 class LiveTree:
-    """Draws each snapshot over the last one; what the program prints goes above it.
+    """Draws each snapshot over the last one; output of the program goes above it.
 
     Args:
         out: The terminal.

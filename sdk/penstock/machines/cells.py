@@ -1,4 +1,4 @@
-"""Cells of state over plain data: what a stateful DoFn reads and writes, each encoded by its coder."""
+"""Cells of state over plain data: the values that a stateful DoFn reads and writes, each encoded by its coder."""
 
 from __future__ import annotations
 

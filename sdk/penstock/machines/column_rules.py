@@ -24,7 +24,7 @@ from penstock.windows.windowing import Windowing
 
 @dataclass(frozen=True)
 class Holding:
-    """The operations on what a key holds in a window; a key without elements holds no value at all."""
+    """The operations on the partial result of a key in a window; a key without elements has none."""
 
     add: Callable[[Any, Any], Any]  # What is held, with one more value.
     first: Callable[[Any], Any]  # What is held of a first value.

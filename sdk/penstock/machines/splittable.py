@@ -30,7 +30,7 @@ _LATEST_HOLD: Final = MAX_MICROS - 1
 
 
 class Code(Protocol):
-    """The user's code, and what the machine may not do itself."""
+    """The user's code, and the operations that the machine may not do itself."""
 
     splits: Splits
 
@@ -39,7 +39,7 @@ class Code(Protocol):
         ...
 
     def finalize(self, callbacks: Sequence[Callable[[], Any]]) -> None:
-        """Calls what a call has registered for when its outputs are committed; errors are only logged."""
+        """Calls the callbacks that a call has registered for the commit of its outputs; errors are only logged."""
         ...
 
     def seconds(self) -> float:
@@ -89,10 +89,10 @@ class SplittableKey:
         self.estimator = b""  # The state of the watermark estimator.
         self.made: bytes | None = None  # Outputs and callbacks that have not left the machine yet.
         self.latest_micros = MIN_MICROS  # The estimator's watermark after the last call.
-        self.reported_micros = MIN_MICROS  # The watermark of what has left the machine.
+        self.reported_micros = MIN_MICROS  # The watermark of the outputs that have left the machine.
         self.next_micros = 0  # When the machine has to look at the restriction again.
         self.resume_micros = 0  # The time before which `process` is not called.
-        self.asked_to_end = False  # Whether it is what a drain has left.
+        self.asked_to_end = False  # Whether it is the rest that a drain has left.
         if plain is not None:
             for name, value in zip(_FIELDS, plain, strict=True):
                 setattr(self, name, value)
@@ -112,7 +112,7 @@ class SplittableMachine:
 
     Args:
         code: The user's code.
-        limits: After what a call is stopped at a checkpoint.
+        limits: The limits after which a call is stopped at a checkpoint.
         through_micros: The clock up to which the engine commits everything together: nothing that is made by then
             leaves the machine by then.
         is_draining: Whether the stream ends, so that new restrictions are truncated.
@@ -217,7 +217,7 @@ class SplittableMachine:
         return max(times.clock_micros, self._through_micros) + 1
 
     def _give(self, state: SplittableKey) -> list[Given]:
-        """Lets out what the last call has made."""
+        """Emits the outputs of the last call."""
         state.reported_micros = max(state.reported_micros, state.latest_micros)
         if state.made is None:
             return []
@@ -286,7 +286,7 @@ class SplittableMachine:
         state.estimator = self._dumped(part.estimator_state(), "the state of a watermark estimator")
 
     def _truncate(self, state: SplittableKey) -> None:
-        """Leaves of the restriction what a drain still processes."""
+        """Cuts the restriction to the part that a drain still processes."""
         code = self._code
         state.asked_to_end = True
         if state.restriction is None:

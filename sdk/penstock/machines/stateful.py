@@ -170,7 +170,7 @@ class StatefulMachine:
         times: Times,
         reactions: list[Reaction],
     ) -> None:
-        """Fires what is due, earliest first, including due timers that are set meanwhile."""
+        """Fires due timers, earliest first, including those that are set meanwhile."""
         timers = state.timers
         while (due := timers.take(is_event_time, until_micros)) is not None:
             place, setting = due

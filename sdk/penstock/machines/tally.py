@@ -1,4 +1,4 @@
-"""Counts what a grouping fires, for the view of a run: panes by timing, and the windows that fired, without values."""
+"""Counts the output of a grouping for the view of a run: panes by timing, and windows that fired, without values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timers of a key: when each is due, what it holds, and which is next."""
+"""The timers of a key: their due times, the watermark that they hold, and the next one to fire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A visit of one window: whether it fires, when to visit it again, and what it holds back."""
+"""A visit of one window: whether it fires, when to visit it again, and its watermark hold."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
 
 
 def note_hold(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Notes what a window holds, if anything."""
+    """Notes a window's watermark hold, if any."""
     hold = hold_of(program, state)
     if hold is not None:
         key.note_hold(state, hold)
 
 
 def note_hold_anew(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Notes what a window holds after the noted hold has become out of date."""
+    """Notes a window's watermark hold again, after the noted one has become out of date."""
     state.noted_micros = None
     note_hold(program, key, state)
     owed_micros = key.owed.get(state.number)

@@ -129,7 +129,7 @@ def _meant(flag: str, parser: OptionsParser) -> str:
 
 
 def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields the flags that are given and have no effect, each with what has the effect."""
+    """Yields the flags that are given without effect, each with the option to use instead."""
     defaults, _ = parser.values_of([])
     for action, instead in parser.without_effect().items():
         value = values[action.dest]

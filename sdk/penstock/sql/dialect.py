@@ -164,7 +164,7 @@ class _Parser(SparkParser):
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
 
     def _parse_equality(self, parse_is: bool = True) -> Any:
-        """Comparisons, which have one precedence in Spark, and a predicate such as BETWEEN of all that is before it."""
+        """Parses comparisons, which have one precedence in Spark, and predicates such as BETWEEN on all before them."""
         this = self._parse_bitwise()
         while this is not None and self._match_set(_COMPARISONS):
             this = self._build_predicate(_COMPARISONS[self._prev.token_type], this, self._parse_bitwise())
@@ -434,7 +434,7 @@ def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _refuse_clauses(tokens: list[Token], query: str) -> None:
-    """Refuses by name what the parser would take for a name, or pass on as a command, with a line in the log."""
+    """Refuses by name clauses that the parser would take for a name, or pass on as a command with a line in the log."""
     if tokens and tokens[0].token_type is TokenType.COMMAND:
         what = f"this is {tokens[0].text.upper()}, not a query"
         raise sql_error(what, query, tokens[0].start, "write SELECT")

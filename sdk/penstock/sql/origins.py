@@ -135,7 +135,7 @@ def _kind_of(relation: Relation, at: int) -> str:
 
 
 def origin_of(relation: Relation, at: int) -> Origin | None:
-    """Returns what a column was made as; None if it is neither of a window, nor a key of a grouping."""
+    """Returns the role of a column; None if it is neither of a window, nor a key of a grouping."""
     match relation:
         case Project():
             scalar = relation.scalars[at]

@@ -17,7 +17,7 @@ from penstock.utils.timestamp import Timestamp
 
 
 class Reify:
-    """Makes explicit what is implicit in an element (Beam's ``Reify``).
+    """Makes the implicit parts of an element explicit (Beam's ``Reify``).
 
     ``Reify.Timestamp()`` wraps each element in a `TimestampedValue`. Example: ``events | Reify.Window()`` emits
     ``(event, timestamp, window)``.

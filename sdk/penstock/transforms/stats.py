@@ -190,7 +190,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         num_quantiles: The length of the output, at least 2.
         buffer_size: Half the number of entries that a level of the sketch must have to be thinned.
         num_buffers: The sketch is thinned when it has more than `num_buffers` times `buffer_size` entries.
-        key: From an element to what is compared, as in `sorted`.
+        key: A function from an element to its sort key, as in `sorted`.
         reverse: Whether the output descends.
         weighted: Whether inputs are pairs of an element and its weight.
         input_batched: Whether inputs are lists of elements, or, if weighted, pairs of a list of elements and
@@ -238,7 +238,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         """Returns the CombineFn whose error is at most `epsilon`.
 
         Args:
-            num_quantiles: This argument and all that are not described here are as in the constructor.
+            num_quantiles: See the constructor for this argument and all others without a description here.
             epsilon: The greatest distance, as a share of all inputs (or weight), of the rank of an output from the
                 wanted rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
             max_num_elements: The number of inputs up to which the error must hold; by default 10**9.
@@ -350,7 +350,7 @@ class ApproximateQuantiles:
 
     Args:
         num_quantiles: The length of the output, at least 2: quartiles are 5.
-        key: From an element to what is compared, as in `sorted`.
+        key: A function from an element to its sort key, as in `sorted`.
         reverse: Whether the output descends.
         weighted: Whether elements are pairs of a value and its weight.
         input_batched: Whether elements are lists of values, or, if weighted, pairs of a list of values and a

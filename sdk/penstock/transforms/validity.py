@@ -69,7 +69,7 @@ class ValidFrom(PTransform[Any, Any]):
     the start of its time; a window has a timeline of its own. (Penstock's own.)
 
     Args:
-        form: From a value to what it has in common with the values that it is a copy of, as in `JoinRows`.
+        form: A function from a value to the part that it shares with its copies, as in `JoinRows`.
 
     Example: ``rates_by_currency | ValidFrom()``.
     """

@@ -15,7 +15,7 @@ ModelT = TypeVar("ModelT")
 
 
 class PredictionResult(NamedTuple):
-    """An example and what a model says about it (Beam's name).
+    """An example and its prediction (Beam's name).
 
     Attributes:
         example: What the model was given.
@@ -35,7 +35,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         min_batch_size: These and the next four are arguments of `penstock.BatchElements`: the least size of a batch.
         max_batch_size: The greatest.
         max_batch_duration_secs: How many seconds a batch of unbounded input may wait for more elements.
-        element_size_fn: From an example to what it adds to the size of its batch.
+        element_size_fn: A function from an example to its share of the size of its batch.
         batch_length_fn: From an example to its length; examples of about one length share a batch.
         batch_bucket_boundaries: The lengths at which another kind of batch begins.
         env_vars: Environment variables of the worker, set before the model is loaded.

@@ -191,7 +191,7 @@ def _without_functions(handler: ModelHandler[Any, Any, Any]) -> ModelHandler[Any
 
 
 def _check_alone(handler: ModelHandler[Any, Any, Any]) -> None:
-    """Refuses what belongs to the whole step, and what one of several handlers therefore cannot say."""
+    """Refuses settings of the whole step, which one of several handlers cannot make."""
     said: Mapping[str, Any] = {
         "arguments of batches": handler.batch_elements_kwargs(),
         "resource hints": handler.get_resource_hints(),
