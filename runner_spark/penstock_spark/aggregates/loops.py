@@ -106,7 +106,7 @@ class _Way(NamedTuple):
     """A way to find the window of an element."""
 
     parameters: str  # The loop's parameters for it.
-    find: str = ""  # The lines that find what the window holds.
+    find: str = ""  # The lines that find the partial results of the window.
     mark: str = ""  # The loop variable beside each element.
     marks: str = ""  # The parameter that has these variables.
 

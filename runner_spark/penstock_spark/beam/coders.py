@@ -31,7 +31,7 @@ class HostedCoder(Coder):
         return bool(self.beams.is_deterministic())
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """Beam's coder, or the deterministic one that Beam has in its place; ValueError if there is none."""
+        """Returns Beam's deterministic coder in place of this one, or this one; ValueError if there is none."""
         return hosting(self.beams.as_deterministic_coder(step_label, error_message))()
 
 

@@ -31,7 +31,7 @@ class BeamResult(PipelineResult):  # type: ignore[misc]
         return self.run.wait_until_finish(duration)
 
     def cancel(self) -> str:
-        """Ends the run without processing what has arrived."""
+        """Ends the run without processing input that has arrived."""
         self.run.cancel()
         return self.run.state
 

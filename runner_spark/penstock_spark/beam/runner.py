@@ -59,5 +59,4 @@ class _Translated:
         self._mode = mode
 
     def to_graph(self) -> Any:
-        """Returns the graph of the pipeline."""
         return graph_of(self._pipeline, self._mode)

@@ -58,7 +58,7 @@ class BeamsSplits(Splits):
         estimator.observe_timestamp(beams_time_of(time))
 
     def view(self, part: Part) -> Any:
-        # Beam's DoFns ask for the class of what they get, and some look inside.
+        # Beam's DoFns ask for the class of their arguments, and some look inside.
         return RestrictionTrackerView(_Tracker(part))
 
     def own(self, output: Any) -> Any:

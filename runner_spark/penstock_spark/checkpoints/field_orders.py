@@ -17,8 +17,8 @@ def field_orders_of(
     """Returns the orders of fields on which state depends.
 
     Args:
-        pickled: The hints of what is pickled: a pickle has the values of a NamedTuple without the names of its fields.
-        encoded: The hints of what coders write: they write each kind of row in this way.
+        pickled: The hints of pickled values: a pickle has the values of a NamedTuple without the names of its fields.
+            encoded: The hints of values that coders write: they write each kind of row in this way.
         name_of: The name of a class.
 
     >>> from typing import NamedTuple

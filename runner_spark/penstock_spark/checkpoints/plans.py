@@ -31,7 +31,7 @@ _TYPES = {
 """The fields in the file of a plan, with their types."""
 
 _PARTS = {"sources": dict, "levels": dict, "steps": str, "sinks": str, "dropped": str}
-"""The types of what is in the lists of a plan."""
+"""The types of the entries in the lists of a plan."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def kept_plans(place: Place) -> list[KeptPlan]:
     except FileNotFoundError:
         if numbers_of_plans(place) == numbers:
             raise
-        # A run has just begun, and has deleted what it does not need.
+        # A run has just begun, and has deleted the files that it does not need.
         return kept_plans(place)
 
 

@@ -227,7 +227,7 @@ class Rewriting:
 
     def _seed(self, seeds: str) -> None:
         """Lets the new operators take the state in, in one micro-batch."""
-        # The pipeline's query reads the state by what its offsets say of its form.
+        # The pipeline's query reads the state in the form that its offsets name.
         noted = _metadata_of(self._files.read(f"{self.source}/offsets/{self.last}") or b"")["conf"]
         if noted.get(_STATE_FORMAT, "1") != "1":
             raise _unknown(f"the form {noted[_STATE_FORMAT]} of its state")
@@ -244,7 +244,7 @@ class Rewriting:
         query.awaitTermination()
 
     def _renumber(self) -> None:
-        """Gives what the first micro-batch has stored the number that the next one of the pipeline will ask for."""
+        """Renumbers what the first micro-batch has stored, to the number of the pipeline's next one."""
         files, wanted = self._files, self.last + 1
         shards = itertools.product(range(len(self.new["levels"])), range(self.new["shards"]))
         for operator, shard in shards if wanted != _SEEDS_VERSION else ():

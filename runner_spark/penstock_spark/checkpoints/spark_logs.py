@@ -26,7 +26,7 @@ _COMPACT = ".compact"
 
 
 def last_micro_batch(log: Place) -> int:
-    """Returns the last micro-batch in a log of Spark, of what is planned or of what is finished; -1 without one."""
+    """Returns the last micro-batch in a log of planned or of finished ones; -1 without one."""
     return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
 
 

@@ -1,4 +1,4 @@
-"""Whole files that are compressed: their content, and files on a local disk that compress what is written to them."""
+"""Whole compressed files: their content, and files on a local disk that compress everything that is written."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
 
 @contextmanager
 def unpacking(compression: str, name: str, where: str) -> Iterator[None]:
-    """Raises one ValueError for what each compression raises about content that is damaged or of another kind.
+    """Raises a ValueError for any error that a compression raises about damaged or foreign content.
 
     >>> with unpacking("gzip", "a.gz", ""):
     ...     open_for_reading(io.BytesIO(b"no gzip"), "gzip").read()

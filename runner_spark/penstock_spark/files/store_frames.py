@@ -83,8 +83,6 @@ def is_compressed(path: str) -> bool:
 
 
 class _Contents(ReadParts):
-    """The contents of files."""
-
     def read(self, part: Split) -> Iterator[pa.RecordBatch]:
         content = whole(part.path, part.end, self.where)
         columns = [pa.array([content], pa.binary()), named(part.path, 1)]

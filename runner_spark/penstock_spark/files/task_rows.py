@@ -14,7 +14,7 @@ from penstock_spark.session.worker_socket import promptly
 
 @dataclass(frozen=True)
 class TaskRows(ABC):
-    """The function for Spark's ``mapInArrow`` over what a source has found, such as the names of files."""
+    """The function for Spark's ``mapInArrow`` over the findings of a source, such as the names of files."""
 
     reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 

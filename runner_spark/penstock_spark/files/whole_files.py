@@ -35,7 +35,7 @@ CheckFiles = Callable[[Sequence[str]], None]
 
 
 class WholeFiles:
-    """Compares the files that a micro-batch has read with what Spark had found when it began.
+    """Compares the files that a micro-batch has read with those that Spark had found when it began.
 
     It looks only at local disks: HDFS and object stores replace whole files, and Spark notices that. For each
     source, a micro-batch costs a few calls of Java, and one or two looks at each of its files.

@@ -1,4 +1,4 @@
-"""The context of lowering: the session, the frames made so far, and what has to be cleaned up."""
+"""The context of lowering: the session, the frames made so far, and everything to be cleaned up."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Context:
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
 
     def tidy_up(self) -> None:
-        """Frees what the run has made; what cannot be freed, for example because Java has died, is gone anyway."""
+        """Frees the resources of the run; those that cannot be freed, for example after Java died, are gone anyway."""
         while self.tidy:
             try:
                 self.tidy.pop()()

@@ -71,7 +71,7 @@ def _happenings(number: int, step: Step) -> Iterator[_Happening]:
 
 
 def _within(happenings: list[_Happening], clocks: tuple[int, ...]) -> Iterator[int]:
-    """Yields the steps after which others of the same instant follow, where what is due at it comes last."""
+    """Yields the steps that others of the same instant follow, for timers that fire at the end of an instant."""
     due_last = False
     for step, happening in enumerate(happenings, 1):
         if clocks[step] != clocks[step - 1]:

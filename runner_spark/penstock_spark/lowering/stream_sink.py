@@ -49,7 +49,7 @@ class StreamSink:
 
 
 def stream_sinks(plan: StreamPlan, without: Set[str]) -> tuple[StreamSink, ...]:
-    """Returns the sinks of a plan; `without` names what is switched off."""
+    """Returns the sinks of a plan; `without` names optimisations that are switched off."""
     labels = [step.label for part in plan.parts for _, step in part.sinks]
     is_alone = len(labels) == 1 and "inline_sinks" not in without
     takes_columns = plan.columns is not None and plan.columns.is_written

@@ -43,7 +43,7 @@ def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashab
 
 
 def forget_steps(accumulator: Any, run: str, steps: Set[str]) -> None:
-    """Drops what a run has counted in some steps so far: they run again, and an element counts once."""
+    """Drops the counts of some steps so far: the steps run again, and an element counts once."""
     for key, snapshot in held_snapshots(accumulator, run).items():
         kept = {own: value for own, value in snapshot.items() if own[1] not in steps}
         accumulator.value[key] = kept
@@ -70,7 +70,7 @@ class Watermarks:
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
 
     def by_grouping(self) -> dict[str, Told]:
-        """Returns the minimum of the watermarks over all shards, and the sums of what is counted."""
+        """Returns the minimum of the watermarks over all shards, and the sums of the counts."""
         found: dict[str, Told] = {}
         for shard in self.by_shard.values():
             for label, told in shard.items():

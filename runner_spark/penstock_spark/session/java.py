@@ -124,7 +124,7 @@ def probe(executable: str) -> Java | None:
 
 
 def parse_version(text: str) -> str | None:
-    r"""Returns the version in what ``java -version`` prints.
+    r"""Returns the version from the output of ``java -version``.
 
     >>> parse_version('Picked up JAVA_TOOL_OPTIONS: -Da=b\nopenjdk version "17.0.15" 2025-04-15\nOpenJDK ...')
     '17.0.15'

@@ -17,7 +17,7 @@ _ECHOES = ("Exception while sending command.", "There was an exception while exe
 
 
 def quiet_session(context: SparkContext) -> None:
-    """Quiets what a session logs that penstock has started; a program's own session logs as the program likes it."""
+    """Quiets the log of a session that penstock has started; a program's own session logs as the program likes."""
     _quiet_about_values()
     _quiet_about_death(context)
     _quiet_about_calls()
@@ -54,7 +54,7 @@ def _is_no_echo(record: logging.LogRecord) -> bool:
 
 
 def _quiet_about_calls() -> None:
-    """Keeps Py4J from logging several lines for each micro-batch where a program logs all that is ``INFO``."""
+    """Keeps Py4J from logging several lines for each micro-batch where a program logs everything at ``INFO``."""
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

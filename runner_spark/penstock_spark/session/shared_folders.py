@@ -1,4 +1,4 @@
-"""Checks that the workers of a cluster see what the driver keeps in a folder of a disk."""
+"""Checks that the workers of a cluster see the driver's files in a folder of a disk."""
 
 from __future__ import annotations
 

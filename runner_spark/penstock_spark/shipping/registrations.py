@@ -1,4 +1,4 @@
-"""Sends what the program has registered (coders and classes of schemas) to the workers."""
+"""Sends the program's registrations (coders and classes of schemas) to the workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _typecoders = importlib.import_module("penstock.coders.typecoders")
 _LOGGER = logging.getLogger(__name__)
 
 Registration = tuple[str, bytes]
-"""A description of what is registered; and, pickled, the function that registers it with its arguments."""
+"""A description of a registration; and, pickled, the function that registers it with its arguments."""
 
 Preparation = tuple[Callable[..., None], tuple[Any, ...]]
 """A function that a worker can import, and its arguments."""
@@ -34,7 +34,7 @@ _known: set[bytes] = set()
 
 @dataclass(frozen=True, eq=False)
 class WithRegistrations:
-    """A value that, when unpickled, first registers what the program has registered.
+    """A value that, when unpickled, first repeats the program's registrations.
 
     The registrations come first because objects in the value may need a registered coder.
     """

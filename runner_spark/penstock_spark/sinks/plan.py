@@ -56,7 +56,7 @@ class MicroBatch:
     stopping: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def check_or(self, undo: Callable[[], None]) -> None:
-        """Like `check`; if that raises, `undo` takes away first what the tasks have written."""
+        """Checks as `check` does; if that raises, `undo` first removes the files of the tasks."""
         try:
             self.check()
         except BaseException:
@@ -88,5 +88,5 @@ class SinkPlan:
     holds: Callable[[MicroBatch], bool] | None = None
     # The plan that writes, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None
-    # Closes what the commits keep open, when the run is over.
+    # Closes the connections of the commits, when the run is over.
     close: Callable[[], None] | None = None

@@ -1,4 +1,4 @@
-"""Estimates the watermark of one source from summaries of what its tasks have read.
+"""Estimates the watermark of one source from its tasks' summaries of the input.
 
 In each step, every task summarises what it read and sends the summary to every shard. Every shard merges the summaries
 of the step, in any order, and advances its own state with them, so all shards reach the same watermark without

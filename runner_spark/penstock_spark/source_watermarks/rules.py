@@ -1,4 +1,4 @@
-"""The rule of each watermark policy: what it keeps of the elements, and the event time that it derives."""
+"""The rule of each watermark policy: its summary of the elements, and the event time that it derives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rule(ABC):
         return None
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        """Returns what the rule keeps of elements, or None; rules by partition accept an empty list of elements."""
+        """Returns the rule's summary of elements, or None; rules by partition accept an empty list of elements."""
         return None
 
     def merge(self, parts: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The first megabytes of files, for what has to be known of them before Spark reads them."""
+"""The first megabytes of files, for facts that must be known before Spark reads them."""
 
 from __future__ import annotations
 

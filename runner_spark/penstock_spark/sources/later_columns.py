@@ -42,7 +42,7 @@ class LaterColumns:
 
 
 def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
-    """Yields the names of columns and of fields in them, each behind the names of what it is in.
+    """Yields the names of columns and of the fields in them, each prefixed with the names of its parents.
 
     >>> point = T.StructType().add("x", "long").add("y", "long")
     >>> list(names_at_any_depth(T.StructType().add("id", "long").add("path", T.ArrayType(point))))

@@ -33,7 +33,7 @@ from penstock_spark.worker.group_write import unexpected_retraction
 from penstock_spark.worker.messages import Message, Part
 
 Fired = Batch | tuple[Any, list[Dropped]]
-"""Panes of several keys in one window; or a key and what a window no longer takes of it."""
+"""Panes of several keys in one window; or a key and its elements that a window no longer takes."""
 
 
 class LiveColumn:
@@ -80,7 +80,7 @@ class Columns:
         self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
 
     def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
-        """Yields the results of all that arrives at one logical time: single elements first, then combined ones."""
+        """Yields the results of all arrivals at one logical time: single elements first, then combined ones."""
         parts = list(parts)
         self._find(name for part, _ in parts for name in part.names)
         together: dict[BoundedWindow, list[Part]] = {}

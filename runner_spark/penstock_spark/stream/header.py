@@ -46,7 +46,7 @@ class Header:
             self.note(origin, percentile, micros)
 
     def take(self, update: WatermarkUpdate) -> None:
-        """Notes what a producer says of a watermark."""
+        """Notes a producer's message about a watermark."""
         if update.holder is None:
             self.note(update.origin, update.percentile, update.micros)
         else:

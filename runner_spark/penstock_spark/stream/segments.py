@@ -54,7 +54,7 @@ class Segments:
         return held
 
     def shortened(self, name: bytes, held: AnyList) -> AnyList:
-        """Returns the list of a key, with what is in memory sealed if that takes much."""
+        """Returns the list of a key, whose values in memory are sealed if they take much."""
         parts = held.unsealed if isinstance(held, LongList) else [held]
         sealed = [(part, dumps(part)) for part in parts if part]
         if sum(len(content) for _, content in sealed) <= self.seal_bytes:
@@ -71,7 +71,7 @@ class Segments:
             self._notes.segment_bytes -= before[number]
 
     def taken_changes(self) -> Iterator[tuple[int, bytes | None]]:
-        """Yields what is to be stored, once, at the end of the micro-batch."""
+        """Yields the changes to store, once, at the end of the micro-batch."""
         for snapshot in [*self._lent]:
             snapshot.read()
         changes, self.changes = self.changes, {}

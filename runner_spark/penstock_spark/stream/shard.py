@@ -81,7 +81,7 @@ class Shard:
         return {origin: self.header.watermark_of(origin) for origin in self.operators[label].watermark_inputs}
 
     def save(self) -> None:
-        """Writes what has changed; the caller stores the header."""
+        """Writes all changes; the caller stores the header."""
         for operator in self.operators.values():
             operator.save()
 
@@ -111,7 +111,7 @@ class Shard:
         return times._replace(watermark_micros=micros, percentile_micros=ahead)
 
     def _catch_up(self, logical_time: LogicalTime) -> Records:
-        """Fires what the watermark has passed since the last micro-batch: it moves on if a source is given up."""
+        """Fires for the progress of the watermark since the last micro-batch: it advances if a source is given up."""
         behind = [operator for operator in self.operators.values() if operator.is_behind()]
         if not behind:
             return
@@ -121,7 +121,7 @@ class Shard:
         yield from self.end_bundle()
 
     def _clock_before(self, logical_time: LogicalTime) -> Records:
-        """Fires what is due by the clock before a logical time, each at a separate logical time."""
+        """Fires clock timers that are due before a logical time, each at a separate logical time."""
         while True:
             alarms = [operator.next_clock_alarm() for operator in self.operators.values()]
             due = min((alarm for alarm in alarms if alarm is not None), default=None)

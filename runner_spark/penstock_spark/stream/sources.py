@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock_spark.stream.reading import Arrival
 
 EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
-"""For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
+"""The logical time of rows without a tick, if time goes by ticks: they take place as soon as anything does."""
 
 AHEAD = ("penstock", "elements_ahead_of_the_clock")
 REJECTED = ("penstock", "elements_rejected")

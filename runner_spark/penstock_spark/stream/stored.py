@@ -1,4 +1,4 @@
-"""Reads what a shard has stored, and refuses what is damaged or of another format."""
+"""Reads the content that a shard has stored, and refuses content that is damaged or of another format."""
 
 from __future__ import annotations
 

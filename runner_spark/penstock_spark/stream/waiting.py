@@ -180,7 +180,7 @@ class WaitingOperator(Operator):
         return found
 
     def _forget(self, number: int) -> None:
-        """Deletes what is stored under a number; what is new in this micro-batch was never stored."""
+        """Deletes the content with a number; new content of this micro-batch was never stored."""
         self._digests.pop(number, None)
         if number in self._changes:
             del self._changes[number]

@@ -48,7 +48,7 @@ class WaitingGrouping(WaitingOperator):
         return self._keyed().signal(name)
 
     def advance_watermark(self) -> Records:
-        """Lets ready elements arrive, then fires what is due by the watermark."""
+        """Lets ready elements arrive, then fires timers that are due by the watermark."""
         yield from self._settle()
         yield from self._keyed().advance_watermark()
 

@@ -136,7 +136,7 @@ class Outputs:
         return Batch(batch.values, batch.timestamps, windows, panes)
 
     def drain(self) -> Records:
-        """Sends on what is kept."""
+        """Sends the kept outputs on."""
         if not self._pending:
             return
         pending, self._pending = self._pending, {}

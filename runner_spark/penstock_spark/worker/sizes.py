@@ -33,7 +33,7 @@ def estimated_bytes(values: Sequence[Any]) -> int:
 
 
 def bytes_of(value: Any, depth: int = 0) -> int:
-    """Returns the approximate memory that a value takes, with what it contains.
+    """Returns the approximate memory of a value and everything in it.
 
     It asks for a length and for items only where Python itself answers: a container of the user's may compute them.
 
@@ -50,7 +50,7 @@ def bytes_of(value: Any, depth: int = 0) -> int:
     try:
         return _of_object(value, depth)
     except Exception:
-        # Classes may define what is asked for here, and it may fail; the user's own code has not called it.
+        # Classes may define the attributes read here, and that may fail; the user's own code has not called them.
         return _REFERENCE_BYTES
 
 

@@ -103,7 +103,7 @@ class AvroRecords:
         return chain.from_iterable(self.all_of(io.BytesIO(content), name))
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
-        """Yields the records of a file, many at a time; ValueError if it is damaged, without what is in it."""
+        """Yields the records of a file, many at a time; the ValueError for a damaged file does not show its content."""
         package = FASTAVRO.load(self.where)
         try:
             reader = package.reader(file)

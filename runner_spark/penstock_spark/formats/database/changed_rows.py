@@ -165,7 +165,7 @@ class ChangedRows(RangeSource[Any]):
             raise refusal(LookupError, what, where=self._address.where, hint=hint)
         if self._quiet == (first, now):
             return first
-        # Until the slot has moved on, the server also sends what has been read.
+        # Until the slot has moved on, the server also sends changes that have been read.
         read = self._messages(connection, first, None)[0] if slot.confirmed < first else 0
         _, end = self._messages(connection, now, read + (max_records or 1))
         if end > first:

@@ -31,7 +31,7 @@ _NOT_COMPUTABLE = {("identity", "float"), ("identity", "double"), ("identity", "
 """Transforms and types of columns."""
 
 _NO_RETRY = {"commit.retry.num-retries": "0"}
-"""We try again ourselves: before each try, we have to look at what is in the table."""
+"""We retry ourselves: before each try, we have to look at the content of the table."""
 
 
 def module(name: str, where: str) -> Any:

@@ -108,7 +108,7 @@ def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> I
 
 
 def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterator[bytes]:
-    """Yields the records of a file as stored; ValueError if it is damaged, without what is in it."""
+    """Yields the records of a file as stored; the ValueError for a damaged file does not show its content."""
     checksum = masked_crc32c(where)
     try:
         with unpacking(compression, name, where):
