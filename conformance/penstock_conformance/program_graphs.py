@@ -1,4 +1,4 @@
-"""Finds the pipeline of a program without running it: the program goes on until it runs its first pipeline."""
+"""Finds the pipeline of a program by letting the program run up to its first pipeline, which does not run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.error import refusal
 
 
 class _Found(BaseException):
-    """Leaves the program when it has made its pipeline; no ``except Exception`` of the program takes it."""
+    """The exception that leaves a program once its pipeline is made; its ``except Exception`` does not catch it."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         super().__init__()

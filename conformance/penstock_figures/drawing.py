@@ -24,7 +24,7 @@ _KEY_LENGTH_MAX = 60
 
 
 def axes(layout: Layout) -> Iterator[str]:
-    """The lines, labels and names of all panels."""
+    """Yields the lines, labels and names of all panels."""
     for panel in layout.panels:
         yield from _lines(layout, panel)
         if panel.key or len(layout.panels) > 1:
@@ -67,7 +67,7 @@ def _name(name: str, unit: str, after: str = "") -> str:
 
 
 def end_of_reading(panel: Panel, from_micros: int) -> str:
-    """The line above which a batch has read all input."""
+    """Returns the line above which a batch has read all input."""
     y = panel.clocks.place(from_micros)
     return element(
         "path",
@@ -77,7 +77,7 @@ def end_of_reading(panel: Panel, from_micros: int) -> str:
 
 
 def words_for_end_of_reading(panel: Panel, from_micros: int) -> str:
-    """The text for that line, below it if there is room; otherwise nothing."""
+    """Returns the text for that line, below it if there is room; otherwise nothing."""
     area, y, text = panel.area, panel.clocks.place(from_micros), "all input is read"
     width = text_width(text, LABEL_SIZE)
     first, last = area.left + 4, area.right - 4 - width
@@ -96,7 +96,7 @@ _STEP_MIN = 0.5
 
 
 def ideal_line(panel: Panel, timeline: Timeline) -> str | None:
-    """The line on which event time equals processing time, as a path; None if hardly any of it is visible."""
+    """Returns the line on which event time equals processing time, as a path; None if hardly any of it is visible."""
     events, clocks = panel.events, panel.clocks
     low = max(events.time_at(events.low_edge), clocks.time_at(clocks.low_edge))
     high = min(events.time_at(events.high_edge), clocks.time_at(clocks.high_edge))
@@ -114,7 +114,7 @@ def ideal_line(panel: Panel, timeline: Timeline) -> str | None:
 
 
 def watermark_line(panel: Panel, timeline: Timeline) -> list[tuple[float, float, float, float]]:
-    """The actual watermark as straight pieces from point to point, in order of time."""
+    """Returns the actual watermark as straight pieces from point to point, in order of time."""
     if timeline.sweep is not None:
         low, high = map(panel.clocks.place, timeline.sweep)
         return [(panel.area.left, low, panel.area.right, high)]
@@ -141,7 +141,7 @@ def _is_inside(events: Scale, x: float) -> bool:
 
 
 def watermark_marks(panel: Panel, pieces: list[tuple[float, float, float, float]]) -> Iterator[str]:
-    """The actual watermark, with an arrow where it leaves the drawing."""
+    """Yields the actual watermark, with an arrow where it leaves the drawing."""
     path, end = "", None
     for left, low, right, high in pieces:
         path += "" if (left, low) == end else f"M{number_text(left)} {number_text(low)}"
@@ -161,7 +161,7 @@ def watermark_marks(panel: Panel, pieces: list[tuple[float, float, float, float]
 
 
 def areas_of(pieces: list[tuple[float, float, float, float]]) -> Iterator[Area]:
-    """The areas that lines cover; slanted lines in small pieces."""
+    """Yields the areas that lines cover; slanted lines in small pieces."""
     for left, low, right, high in pieces:
         count = 1 if left == right or low == high else ceil((right - left) / _BIT)
         for number in range(count):
@@ -176,7 +176,7 @@ _MODES = {"batch": "In batch", "micro_batch": "In micro-batches", "streaming": "
 
 
 def description(layout: Layout, recording: Recording) -> str:
-    """What a drawing shows: the number of elements, and which panes came when."""
+    """Describes a drawing in words: the number of elements, and which panes came when."""
     count, panes = len(recording.inputs), recording.panes
     texts = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
     dropped = sum(each.is_dropped for each in recording.inputs)
@@ -199,7 +199,7 @@ MARKS_MAX = 1000
 
 
 def draw(recording: Recording) -> str:
-    """A drawing of a recording as a complete ``<svg>`` element: event time across, processing time up.
+    """Returns a drawing of a recording as a complete ``<svg>`` element: event time across, processing time up.
 
     Elements are circles with their values. Panes are rectangles over the span of their window; their value stands at
     the upper edge, which marks the time of the firing. The solid line is the watermark; the dashed one is the
@@ -240,7 +240,7 @@ def draw(recording: Recording) -> str:
 
 
 def _panel(layout: Layout, panel: Panel, timeline: Timeline) -> Iterator[str]:
-    """From back to front: areas, the watermark, edges, circles, values."""
+    """Yields the marks of a panel from back to front: areas, the watermark, edges, circles, values."""
     recording = timeline.recording
     inputs = [each for each in recording.inputs if each.key == panel.key]
     panes = [pane for pane in recording.panes if pane.key == panel.key]
@@ -274,7 +274,7 @@ def _upper_edge(panel: Panel, box: PaneBox) -> Area:
 
 
 def _sentences(recording: Recording, layout: Layout) -> list[str]:
-    """What the drawing leaves out."""
+    """Returns sentences that name what the drawing leaves out."""
     sentences = []
     if not recording.inputs and not recording.panes:
         sentences.append("Nothing was recorded.")

@@ -27,9 +27,9 @@ _FEW = 60
 
 
 def is_late(each: RecordedInput, timeline: Timeline) -> bool:
-    """Whether the watermark of a stream had passed an element's event time when it arrived.
+    """True if the watermark of a stream had passed an element's event time when it arrived.
 
-    At one processing time elements come first.
+    Of the events at one processing time, elements come first.
     """
     recording = timeline.recording
     if recording.mode != "streaming":
@@ -39,12 +39,12 @@ def is_late(each: RecordedInput, timeline: Timeline) -> bool:
 
 
 def are_many(inputs: Sequence[RecordedInput]) -> bool:
-    """Whether there are too many elements for circles with values."""
+    """True if there are too many elements for circles with values."""
     return len(inputs) > _FEW
 
 
 def crowd(layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> Iterator[str]:
-    """Many elements of one key: as small dots, late ones as open circles, so that values find room above them."""
+    """Yields the marks of many elements of one key: small dots, so that values find room above; late ones are open."""
     for each in inputs:
         late = is_late(each, timeline)
         class_ = "ring" if late else "input gone" if each.is_dropped else "dot"
@@ -66,12 +66,12 @@ class Placed:
 
     @property
     def is_dot(self) -> bool:
-        """Whether a circle with the value inside did not fit."""
+        """True if the element is drawn as a dot, because a circle with its value did not fit."""
         return self.radius == DOT_RADIUS
 
 
 def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> list[Placed]:
-    """The elements of one key: circles with the value inside, or dots where a circle does not fit."""
+    """Returns the elements of one key: circles with the value inside, or dots where a circle does not fit."""
     found: list[Placed] = []
     for each in inputs:
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
@@ -88,7 +88,7 @@ def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) ->
 
 
 def circles(layout: Layout, panel: Panel, found: Sequence[Placed]) -> Iterator[str]:
-    """The marks of elements with a place."""
+    """Yields the marks of elements with a place."""
     for each in found:
         panel.room.take(
             Area(each.x - each.outer, each.y - each.outer, each.x + each.outer, each.y + each.outer)
@@ -104,7 +104,7 @@ def _shown(each: RecordedInput) -> str:
 
 
 def _radius(text: str) -> float | None:
-    """The radius of the smallest circle that the value fits in; None if it fits in none."""
+    """Returns the radius of the smallest circle that the value fits in; None if it fits in none."""
     width = text_width(text, FONT_SIZES["inside"])
     return next((radius for radius in (_RADIUS, _RADIUS_LARGE) if width <= 2 * radius - 3), None)
 
@@ -127,7 +127,7 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
 
 
 def cross(x: float, y: float, radius: float) -> str:
-    """Two strokes through a circle that leave its value legible."""
+    """Returns two strokes through a circle that leave its value legible."""
     inner, outer = radius * 0.55, radius * 1.0 + 1.5
     strokes = []
     for right in (-1, 1):
@@ -157,7 +157,7 @@ def _value_beside(panel: Panel, each: RecordedInput, x: float, y: float, gap: fl
 
 
 def input_title(layout: Layout, each: RecordedInput, late: bool) -> str:
-    """An element in words."""
+    """Returns an element in words."""
     of_key = f" of {each.key}" if each.key else ""
     words = [f"{_shown(each)}{of_key} at {layout.event_text(each.event_micros)}"]
     words += [f"arrived at {layout.clock_text(each.clock_micros)}"]

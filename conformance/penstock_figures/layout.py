@@ -44,24 +44,24 @@ class Scale:
     high_edge: float
 
     def place(self, micros: int) -> float:
-        """The place of a time."""
+        """Returns the place of a time."""
         share = (micros - self.low_micros) / (self.high_micros - self.low_micros)
         place = self.low_place + share * (self.high_place - self.low_place)
         return min(max(place, min(self.low_edge, self.high_edge)), max(self.low_edge, self.high_edge))
 
     def time_at(self, place: float) -> int:
-        """The moment that is at a place, to about a microsecond."""
+        """Returns the time at a place, to about a microsecond."""
         share = (place - self.low_place) / (self.high_place - self.low_place)
         return self.low_micros + round(share * (self.high_micros - self.low_micros))
 
 
 def is_finite(micros: int) -> bool:
-    """Whether a time is neither the beginning nor the end of time."""
+    """True if a time is neither the beginning nor the end of time."""
     return MIN_MICROS < micros < MAX_MICROS
 
 
 def extent(times: Iterable[int]) -> tuple[int, int]:
-    """The earliest and the latest of the finite times, never equal; around zero without finite times.
+    """Returns the earliest and the latest of the finite times, never equal; around zero without finite times.
 
     >>> extent([5, 1, MAX_MICROS]), extent([3]), extent([])
     ((1, 5), (-999997, 1000003), (-1000000, 1000000))
@@ -72,7 +72,7 @@ def extent(times: Iterable[int]) -> tuple[int, int]:
 
 
 def event_extent(recording: Recording) -> tuple[int, int]:
-    """The range of event time: all inputs and, unless they are very much longer, all windows."""
+    """Returns the range of event time: all inputs and, unless they are very much longer, all windows."""
     inputs = [each.event_micros for each in recording.inputs if is_finite(each.event_micros)]
     bounds = [micros for pane in recording.panes for micros in (pane.start_micros, pane.end_micros)]
     low, high = extent([*inputs, *bounds])
@@ -83,7 +83,7 @@ def event_extent(recording: Recording) -> tuple[int, int]:
 
 
 def clock_extent(recording: Recording) -> tuple[int, int]:
-    """The range of processing time."""
+    """Returns the range of processing time."""
     return extent(
         [
             *(each.clock_micros for each in recording.inputs),
@@ -104,19 +104,19 @@ _STEP_MICROS = 450_000
 
 @dataclass(frozen=True)
 class Timeline:
-    """A recording as it is drawn: all its processing times are finite."""
+    """A recording as drawn, with finite processing times only."""
 
     recording: Recording
     read_micros: int | None = None  # When a batch has read all input.
-    # When the watermark of a batch begins to go from the beginning to the end of time, and when it arrives there.
+    # The times at which the watermark of a batch leaves the beginning of time, and reaches the end of time.
     sweep: tuple[int, int] | None = None
 
 
 def timeline_of(recording: Recording) -> Timeline:
-    """When things happen in the drawing.
+    """Places the events of a recording in time.
 
-    A batch reads all its input before it gives panes. The drawing has them above all input, one after the other: first
-    the ones that elements fire, then the ones that the watermark fires on its way to the end of time.
+    A batch reads all its input before it emits panes. The drawing has the panes above all input, one after the other:
+    first those that elements fire, then those that the watermark fires on its way to the end of time.
 
     >>> panes = tuple(RecordedPane(start, start + 10, 0, "", "7", 1, 0) for start in (0, 10))
     >>> timeline = timeline_of(Recording("", (), panes, (), mode="batch"))
@@ -163,7 +163,7 @@ def _batch(recording: Recording) -> Timeline:
 
 
 def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
-    """Whether each pane has a later window than the one before: then their values need no more room."""
+    """True if each pane has a later window than the one before, so that their values need no more room."""
     ends: dict[str, int] = {}
     for pane in panes:
         if not pane.is_retraction:
@@ -174,7 +174,7 @@ def windows_are_apart(panes: Sequence[RecordedPane]) -> bool:
 
 
 def _ranks(panes: Sequence[RecordedPane]) -> list[int]:
-    """Each pane's number among the panes of its key; a retraction has the number of the next pane."""
+    """Returns each pane's number among the panes of its key; a retraction has the number of the next pane."""
     given: Counter[str] = Counter()
     ranks = []
     for pane in panes:
@@ -228,11 +228,11 @@ class Layout:
     read_micros: int | None = None  # When a batch has read all input; later times are not to scale.
 
     def event_text(self, micros: int) -> str:
-        """An event time in words."""
+        """Returns an event time in words."""
         return self._text(micros, self.event_style)
 
     def clock_text(self, micros: int) -> str:
-        """A processing time in words."""
+        """Returns a processing time in words."""
         if self.read_micros is not None and micros >= self.read_micros:
             return "the end"
         return self._text(micros, self.clock_style)
@@ -249,7 +249,7 @@ class Layout:
 
 
 def layout_of(timeline: Timeline) -> Layout:
-    """The places of the parts of a drawing."""
+    """Returns the places of the parts of a drawing."""
     recording = timeline.recording
     found = {each.key for each in recording.inputs} | {pane.key for pane in recording.panes}
     keys = sorted(found) or [""]
@@ -287,7 +287,7 @@ def layout_of(timeline: Timeline) -> Layout:
 
 
 def _panel_height(recording: Recording, key_count: int) -> float:
-    """More height if many panes follow each other in one window."""
+    """Returns the height of a panel: more if many panes follow each other in one window."""
     usual = _HEIGHTS[key_count - 1] if key_count <= len(_HEIGHTS) else _HEIGHT_MANY
     windows = Counter(
         (pane.key, pane.start_micros, pane.end_micros) for pane in recording.panes if not pane.is_retraction
@@ -310,7 +310,7 @@ def _clock_scale(clocks: tuple[int, int], top: float, height: float) -> Scale:
 
 
 def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recording) -> tuple[Style, Style]:
-    """How times are labelled: the same way on both axes if both are on the same day."""
+    """Returns the styles of the event-time and processing-time labels: the same one if both are on the same day."""
     event_style = style_of(*events)
     if recording.counts_steps:
         return event_style, Style.STEPS
@@ -325,7 +325,7 @@ def _styles(events: tuple[int, int], clocks: tuple[int, int], recording: Recordi
 def _labels_along(
     scale: Scale, epoch_micros: int, style: Style, is_upright: bool, read_micros: int | None
 ) -> Labels:
-    """The labels of an axis from edge to edge, except where a batch gives its panes: there is no time there."""
+    """Returns the labels of an axis from edge to edge, except where a batch emits its panes: no time passes there."""
     low = max(scale.time_at(scale.low_edge), MIN_MICROS) - epoch_micros
     high = min(scale.time_at(scale.high_edge), MAX_MICROS) - epoch_micros
     found = labels(low, high, abs(scale.high_edge - scale.low_edge), style, is_upright)

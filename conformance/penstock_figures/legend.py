@@ -30,7 +30,7 @@ class Entry:
 
 
 def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: bool) -> list[Entry]:
-    """The marks that are in a drawing."""
+    """Returns the marks that are in a drawing."""
     panes = timeline.recording.panes
     timings = {pane.timing for pane in panes if not pane.is_retraction}
     backs = any(pane.is_retraction for pane in panes)
@@ -47,7 +47,7 @@ def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: 
 
 
 def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
-    """The marks of elements as they are drawn: circles with values, dots, or many small dots."""
+    """Yields the marks of elements that the drawing uses: circles with values, dots, or many small dots."""
     inputs = timeline.recording.inputs
     radii: set[float] = set()
     for panel in layout.panels:
@@ -74,7 +74,7 @@ def _radii(found: Sequence[Placed]) -> set[float]:
 
 
 def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[[float, float], str]:
-    """A mark of an element; a circle contains a value, as in the drawing."""
+    """Returns a mark of an element; a circle contains a value, as in the drawing."""
 
     def sign(x: float, y: float) -> str:
         marks = [
@@ -114,7 +114,7 @@ def _pane(timing: int) -> Callable[[float, float], str]:
 
 
 def legend(found: list[Entry], top: float) -> tuple[list[str], float]:
-    """The legend in rows, and its lower edge."""
+    """Returns the legend in rows, and its lower edge."""
     x, y = _LEFT, top + ROW_HEIGHT / 2
     marks: list[str] = []
     for entry in found:

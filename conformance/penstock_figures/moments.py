@@ -1,4 +1,4 @@
-"""Times on an axis: which ones get a label, and what the label is."""
+"""Times on an axis: the choice of those with a label, and the text of the label."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STEPS_OF_MONTHS = (1, 2, 3, 6, *(12 * number * 10**power for power in range(4) 
 
 
 class Style(Enum):
-    """How times are labelled."""
+    """A way to label times."""
 
     STEPS = "the number of a step"
     LENGTH = "the length of time since the epoch"
@@ -47,7 +47,7 @@ class Style(Enum):
 
 
 def style_of(low_micros: int, high_micros: int) -> Style:
-    """How the times of a range are labelled: below an hour as a length, otherwise as the time of day.
+    """Returns the style for the times of a range: a length below an hour, otherwise the time of day.
 
     >>> style_of(0, 90 * SECOND_MICROS).name, style_of(12 * HOUR_MICROS, 13 * HOUR_MICROS).name
     ('LENGTH', 'CLOCK')
@@ -59,7 +59,7 @@ def style_of(low_micros: int, high_micros: int) -> Style:
 
 
 def moment_text(micros: int, style: Style) -> str:
-    """The exact text of a time.
+    """Returns the exact text of a time.
 
     >>> moment_text(90_500_000, Style.LENGTH), moment_text(12 * HOUR_MICROS + 500_000, Style.CLOCK)
     ('90.5 s', '12:00:00.5')
@@ -83,7 +83,7 @@ def moment_text(micros: int, style: Style) -> str:
 
 
 def _decimal(micros: int, unit_micros: int) -> str:
-    """A number of units, with as many decimals as necessary."""
+    """Returns a number of units, with as many decimals as necessary."""
     whole, rest = divmod(abs(micros), unit_micros)
     fraction = f"{rest * 10**6 // unit_micros:06}".rstrip("0")
     return f"{MINUS if micros < 0 else ''}{whole}{'.' if fraction else ''}{fraction}"
@@ -102,7 +102,7 @@ class Labels:
 
 
 def labels(low_micros: int, high_micros: int, length: float, style: Style, is_upright: bool) -> Labels:
-    """The labels of an axis of a length: at round times, and so few that they do not touch.
+    """Returns the labels of an axis of a length: at round times, and so few that they do not touch.
 
     Labels of an upright axis need less room.
 
@@ -119,7 +119,7 @@ def labels(low_micros: int, high_micros: int, length: float, style: Style, is_up
 
 
 def _spacing(ticks: tuple[tuple[int, str], ...]) -> float:
-    """The least distance between two times; a single one has all the room."""
+    """Returns the least distance between two times; a single one has all the room."""
     times = [micros for micros, _ in ticks]
     return min((later - before for before, later in pairwise(times)), default=10**30)
 
@@ -155,7 +155,7 @@ def _at_steps(low_micros: int, high_micros: int, step: int, style: Style) -> Lab
 
 
 def _at_times_of_day(moments: tuple[int, ...], low_micros: int, high_micros: int, step: int) -> Labels:
-    """Times of day; each of several days begins with its date, and the date of a single day is the unit."""
+    """Returns times of day; each of several days begins with its date, and the date of a single day is the unit."""
     is_one_day = low_micros // DAY_MICROS == high_micros // DAY_MICROS
     digits = 5 if step >= MINUTE_MICROS else 8 if step >= SECOND_MICROS else 15
     ticks = []
@@ -170,7 +170,7 @@ def _at_times_of_day(moments: tuple[int, ...], low_micros: int, high_micros: int
 
 
 def _at_months(low_micros: int, high_micros: int, months: int) -> Labels:
-    """The first days of months or of years."""
+    """Returns the first days of months or of years."""
     low, high = _date(low_micros), _date(high_micros)
     first, last = low.year * 12 + low.month - 1, high.year * 12 + high.month - 1
     ticks = []

@@ -39,7 +39,7 @@ class Figure:
 
 
 def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recording:
-    """The recorded events of the grouping from which a PCollection comes, also with steps in between."""
+    """Returns the recorded events of the grouping from which a PCollection comes, also with steps in between."""
     graph, edge = graph_with_edge(pcoll)
     group = _grouping_before(graph, edge)
     if group is None:
@@ -61,7 +61,7 @@ def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recordin
 
 
 def _grouping_before(graph: Graph, edge: int) -> Step | None:
-    """The nearest grouping before an edge."""
+    """Returns the nearest grouping before an edge."""
     makers = {output.edge: step for step in graph.steps for output in step.outputs}
     waiting, seen = [edge], {edge}
     for at in waiting:
@@ -78,7 +78,7 @@ def _where(graph: Graph, edge: int) -> str:
 
 
 def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
-    """What workers recorded of a grouping, as a recording.
+    """Makes a recording of what workers reported of a grouping.
 
     >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
     >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")
@@ -120,12 +120,12 @@ def _inputs(
 
 
 def _first_steps(watermarks: Iterable[Row]) -> dict[int, int]:
-    """The first step at which the watermark advanced, by processing time."""
+    """Returns the first step at which the watermark advanced, by processing time."""
     return {at.clock_micros: at.step for at, _ in reversed([*watermarks])}
 
 
 def _moves(rows: Iterable[Row]) -> Iterator[Row]:
-    """The watermarks that differ from the one before."""
+    """Yields the watermarks that differ from the one before."""
     before: int | None = None
     for at, micros in rows:
         if micros != before:
@@ -134,7 +134,7 @@ def _moves(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _in_event_time(happenings: Happenings) -> Happenings:
-    """A batch in order of event time, with one element in each step; all panes come at the end, the last step."""
+    """Returns a batch in order of event time, with one element in each step; all panes come in the last step."""
     inputs = sorted((found for _, found in happenings.inputs), key=lambda found: found.event_micros)
     end = At(0, len(inputs))
     return replace(

@@ -86,9 +86,9 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """An HTML page of sections with their figures, and a list of contents with the status of each figure.
+    """Returns an HTML page of sections with their figures, and a list of contents with the status of each figure.
 
-    It escapes titles, captions and texts, but not drawings. Write the text in UTF-8.
+    It escapes titles, captions and text, but not drawings. Write the page in UTF-8.
 
     >>> html = page("Figures & more", [Section("One", "Text.", (("streaming", "", "passed"),))])
     >>> "<h1>Figures &amp; more</h1>" in html, "1 passed" in html
@@ -152,7 +152,7 @@ def _marks(section: Section) -> Iterator[str]:
 
 
 def _mark(status: str, text: str = "") -> str:
-    """The mark of a status, with its meaning for screen readers and on hovering."""
+    """Returns the mark of a status, with its meaning for screen readers and on hovering."""
     if not text:
         return element("span", STATUSES[status], class_=f"mark {_class(status)}", aria_hidden="true")
     return element(

@@ -18,14 +18,14 @@ class PaneBox:
     """A pane of one key, and its rectangle."""
 
     pane: RecordedPane
-    # When its rectangle begins: the processing time of the pane before it, or of the first element that is new in it.
+    # The left end of its rectangle: the processing time of the previous pane, or of the first new element in it.
     from_micros: int
     refinements: int  # The number of earlier panes that it refines.
     is_taken_back: bool
 
 
 def boxes_of(panes: Sequence[RecordedPane], inputs: Sequence[RecordedInput]) -> list[PaneBox]:
-    """The rectangles of all panes of one key that give a value, in their order.
+    """Returns the rectangles of all panes of one key that give a value, in their order.
 
     A pane refines earlier panes of its window, and of windows inside it that have merged into it.
 
@@ -50,7 +50,7 @@ def _is_within(inner: RecordedPane, outer: RecordedPane) -> bool:
 
 
 def _begin(pane: RecordedPane, refined: Sequence[RecordedPane], inputs: Sequence[RecordedInput]) -> int:
-    """The time of the latest earlier pane, or of the first element that none of them has seen, if that is earlier."""
+    """Returns the time of the latest earlier pane, or of the first element that is in none of them, if earlier."""
     earlier = [before.clock_micros for before in refined if before.clock_micros < pane.clock_micros]
     new = [
         each.clock_micros
@@ -71,7 +71,7 @@ def _has_seen(pane: RecordedPane, element: RecordedInput) -> bool:
 
 
 def _taken_back(panes: Sequence[RecordedPane]) -> set[int]:
-    """The numbers of retracted panes: each retraction takes back the latest pane with its value."""
+    """Returns the numbers of retracted panes: each retraction retracts the latest pane with its value."""
     standing: dict[tuple[int, int, str], list[int]] = {}
     found: set[int] = set()
     for number, pane in enumerate(panes):
@@ -103,20 +103,20 @@ _LENGTHS = (22, 10, 5)
 
 
 def area_of(panel: Panel, box: PaneBox) -> Area:
-    """The rectangle of a pane."""
+    """Returns the rectangle of a pane."""
     left, right = _across(panel, box.pane)
     top, bottom = panel.clocks.place(box.pane.clock_micros), panel.clocks.place(box.from_micros)
     return Area(left, top, right, max(bottom, top + _HEIGHT_MIN))
 
 
 def _across(panel: Panel, pane: RecordedPane) -> tuple[float, float]:
-    """The left and the right edge of its window; a short window stays visible."""
+    """Returns the left and the right edge of its window; a short window stays visible."""
     left, right = panel.events.place(pane.start_micros), panel.events.place(pane.end_micros)
     return left, max(right, min(left + 2, panel.area.right))
 
 
 def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[str]:
-    """The areas of the panes; the more a pane refines, the darker."""
+    """Yields the areas of the panes; the more a pane refines, the darker."""
     for box in boxes:
         area = area_of(panel, box)
         yield element(
@@ -132,7 +132,7 @@ def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[st
 
 
 def edges(panel: Panel, panes: Sequence[RecordedPane]) -> Iterator[str]:
-    """The upper edges, which show the kind of pane; a retraction without a new value has one as well."""
+    """Yields the upper edges, which show the kind of pane; a retraction without a new value has one as well."""
     replaced = {_place(pane) for pane in panes if not pane.is_retraction}
     for pane in panes:
         if pane.is_retraction and _place(pane) in replaced:
@@ -152,7 +152,7 @@ def _place(pane: RecordedPane) -> tuple[int, int, int]:
 def values(
     panel: Panel, panes: Sequence[RecordedPane], boxes: Sequence[PaneBox], lines: Sequence[Area]
 ) -> Iterator[str]:
-    """The values at the upper edges: first new values, then retracted ones; off the `lines`, if there is room."""
+    """Yields the values at the upper edges, new ones before retracted ones; away from the `lines` if there is room."""
     soft = Room(panel.area)
     for line in lines:
         soft.take(line)
@@ -166,7 +166,7 @@ def values(
 
 
 def _value(panel: Panel, soft: Room, pane: RecordedPane, area: Area, taken: bool) -> Iterator[str]:
-    """The value of a pane where there is room: inside its rectangle if possible, otherwise at its upper edge.
+    """Yields the value of a pane where there is room: inside its rectangle if possible, otherwise at its upper edge.
 
     The word for its timing stands beside it if it fits. A value rather crosses a line than leaves its pane.
     """
@@ -192,7 +192,7 @@ def _width(value: str, word: str, with_word: bool) -> float:
 
 
 def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
-    """A value, and whether the word for the timing stands beside it, the longest first."""
+    """Yields a value, and whether the word for the timing stands beside it, the longest first."""
     sign = MINUS if pane.is_retraction else ""
     values = list(dict.fromkeys(sign + shortened(pane.value, length) for length in _LENGTHS))
     if word:
@@ -202,20 +202,20 @@ def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
 
 
 def _places_within(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """The places of a text that lies inside the rectangle, near its upper edge."""
+    """Yields the places of a text that lies inside the rectangle, near its upper edge."""
     if width + 2 * _GAP <= area.right - area.left:
         bases = [base for base in (area.top + 16, area.top + 31) if base + _DESCENT <= area.bottom]
         yield from ((x, base) for base in bases for x in _columns(area, width))
 
 
 def _places_below(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """The places of a text that lies inside the rectangle, near its lower edge."""
+    """Yields the places of a text that lies inside the rectangle, near its lower edge."""
     if width + 2 * _GAP <= area.right - area.left and area.bottom - 5 - _ASCENT >= area.top:
         yield from ((x, area.bottom - 5) for x in _columns(area, width))
 
 
 def _places_around(area: Area, width: float) -> Iterator[tuple[float, float]]:
-    """The places of a text at the upper edge: below or above it."""
+    """Yields the places of a text at the upper edge: below or above it."""
     is_wide = width > area.right - area.left
     columns = [(area.left + area.right - width) / 2] if is_wide else _columns(area, width)
     for base in (area.top + 16, area.top - 5, area.top + 31):
@@ -248,7 +248,7 @@ def _text(pane: RecordedPane, value: str, word: str, x: float, base: float, take
 
 
 def pane_title(layout: Layout, pane: RecordedPane) -> str:
-    """A pane in words."""
+    """Returns a pane in words."""
     value = f"{MINUS if pane.is_retraction else ''}{pane.value}{f' of {pane.key}' if pane.key else ''}"
     bounds = f"[{layout.event_text(pane.start_micros)}, {layout.event_text(pane.end_micros)})"
     is_global = not is_finite(pane.start_micros) and not is_finite(pane.end_micros)

@@ -40,7 +40,7 @@ def recording_of_played(
     ends_input: bool = False,
     epoch_micros: int = 0,
 ) -> Recording:
-    """A recording of what was played on the bare machine.
+    """Returns a recording of a run on the bare machine.
 
     If processing time stands still, each event is one step. The watermark of a micro-batch belongs to its round: it
     stays at the beginning of time until the round ends, and is then at the end of time for an instant.
@@ -86,7 +86,7 @@ def recording_of_test_stream(
     tag: str | None = None,
     epoch: float = 0,
 ) -> Recording:
-    """A recording of how a grouping would process a `TestStream`, without any engine.
+    """Returns a recording of how a grouping would process a `TestStream`, without any engine.
 
     Args:
         test_stream: The stream; its elements are pairs of a key and a value, or plain values without keys.

@@ -1,4 +1,4 @@
-"""What a drawing shows: the elements that arrived at one grouping, its panes, and its watermark."""
+"""The facts that a drawing shows: the elements that arrived at one grouping, its panes, and its watermark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Recording:
         inputs: The elements, in order of arrival.
         panes: The panes, in order.
         watermark: Pairs of a processing time and the event time of the watermark from then on, in order of processing
-            time; ``MIN_MICROS`` and ``MAX_MICROS`` are infinite. In a micro-batch the watermark may start anew.
+            time; ``MIN_MICROS`` and ``MAX_MICROS`` are infinite. In a micro-batch the watermark may start over.
         mode: ``batch``, ``micro_batch`` or ``streaming``.
         is_complete: Whether it contains everything that happened.
         epoch_micros: The zero of the labels of both axes.

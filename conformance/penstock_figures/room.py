@@ -23,7 +23,7 @@ class Area(NamedTuple):
     bottom: float
 
     def meets(self, other: Area) -> bool:
-        """Whether two areas share more than an edge."""
+        """True if two areas share more than an edge."""
         return (
             self.left < other.right
             and other.left < self.right
@@ -32,7 +32,7 @@ class Area(NamedTuple):
         )
 
     def is_within(self, other: Area) -> bool:
-        """Whether another area contains it."""
+        """True if another area contains it."""
         return (
             other.left <= self.left
             and self.right <= other.right
@@ -60,13 +60,13 @@ class Room:
             self._cells[cell].append(area)
 
     def is_free(self, area: Area) -> bool:
-        """Whether an area is inside the drawing, and nothing is there."""
+        """True if an area is inside the drawing, and empty."""
         return area.is_within(self.bounds) and not any(
             area.meets(taken) for cell in _cells_of(area) for taken in self._cells.get(cell, ())
         )
 
     def first_free(self, areas: Iterable[Area]) -> int | None:
-        """The number of the first area that is free; None if none is."""
+        """Returns the number of the first area that is free; None if none is."""
         return next((number for number, area in enumerate(areas) if self.is_free(area)), None)
 
 

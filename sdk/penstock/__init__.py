@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# What every pipeline needs loads at once; inputs, outputs and runners load when a program first names them.
+# The names that every pipeline needs load at once; inputs, outputs and runners load on first use.
 from penstock import coders, pvalue, transforms, typehints
 from penstock.absent import install, no_attribute
 from penstock.base.row import Row

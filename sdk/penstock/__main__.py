@@ -9,7 +9,7 @@ from penstock.error import three_parts
 
 
 def main() -> int:
-    """Runs what the installed distribution names as the command ``penstock``; the model does not know what that is.
+    """Runs the command ``penstock`` of the installed distribution, which the model does not know.
 
     Returns:
         The process's exit status.

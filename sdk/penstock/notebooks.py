@@ -1,4 +1,4 @@
-"""What ``%load_ext penstock`` does in a notebook: penstock's errors are shown without Python's traceback."""
+"""The extension behind ``%load_ext penstock``: a notebook shows penstock's errors without Python's traceback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def short_errors(shell: Any) -> None:
-    """Lets an IPython shell show only the text of errors that say what is wrong, where, and what to do."""
+    """Lets an IPython shell show only the text of errors in three parts."""
     shell.set_custom_exc((Exception,), _show)
 
 
@@ -26,7 +26,7 @@ def _show(
 
 
 def has_short_form(error: BaseException) -> bool:
-    """Whether the text of an error names the step or the line, so that a traceback would add nothing.
+    """True if the text of an error names the step or the line, so that a traceback would add nothing.
 
     >>> from penstock.error import refusal
     >>> has_short_form(refusal(ValueError, "n is -1", where="at a.py:3", hint="pass 1")), has_short_form(KeyError("a"))

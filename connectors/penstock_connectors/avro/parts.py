@@ -20,7 +20,7 @@ class NotAvro(ValueError):
 
 
 def open_part(split: Split) -> BinaryIO:
-    """The header of a file, and the blocks of a split; close it after use."""
+    """Returns the header of a file, and the blocks of a split; close it after use."""
     file = cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, open_bytes(split.path))))
     try:
         size = size_of(cast(BinaryIO, file.raw))  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ class _Joined(io.RawIOBase):
 
 
 def _header(file: BinaryIO, size: int) -> bytes:
-    """The header, whatever its length; NotAvro if there is none."""
+    """Returns the header, whatever its length; NotAvro if there is none."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise NotAvro
     while count := _number(file):
@@ -83,7 +83,7 @@ def _header(file: BinaryIO, size: int) -> bytes:
 
 
 def _number(file: BinaryIO) -> int:
-    """An integer in Avro's form: seven bits a byte, the sign in the last bit."""
+    """Returns an integer in Avro's form: seven bits a byte, the sign in the last bit."""
     value = shift = 0
     while True:
         byte = file.read(1)
@@ -96,7 +96,7 @@ def _number(file: BinaryIO) -> int:
 
 
 def _after_mark(file: BinaryIO, mark: bytes, start: int, header_bytes: int, size: int) -> int:
-    """Where the first mark at or behind a place ends; the size if there is none."""
+    """Returns the end of the first mark at or behind a place; the size if there is none."""
     if start <= header_bytes - _MARK_BYTES:
         return header_bytes
     place = file.seek(start)

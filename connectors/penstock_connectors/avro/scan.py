@@ -37,13 +37,13 @@ _BATCH_RECORDS = 2_000
 _LACKS_CODEC = re.compile(
     r"(\w+) codec is supported but you need to install one of the following libraries: \((.*)\)"
 )
-"""What the package says of a codec that needs another package."""
+"""The package's message about a codec that needs another package."""
 
 Convert = Callable[[Any], Any]
 
 
 def records_of_file(file: BinaryIO, name: str) -> Iterator[Any]:
-    """The records of an open file, for ``ReadAllFromAvro``."""
+    """Yields the records of an open file, for ``ReadAllFromAvro``."""
     records = AvroRecords(False, partition_values((), None, ""), "")
     yield from chain.from_iterable(records.all_of(file, name))
 
@@ -69,7 +69,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
 
 
 def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """The records of files that arrive; a file must fit into a task's memory. Files that are not Avro are rejects."""
+    """Opens a stream of the records of files, each of which must fit into memory. Other files than Avro are rejects."""
     FASTAVRO.check(where)
     values = partition_values(source.partition_by, source.schema, where)
     records = AvroRecords(source.as_rows, values, where)
@@ -102,11 +102,11 @@ class AvroRecords:
     where: str
 
     def of_content(self, content: bytes, name: str) -> Iterator[Any]:
-        """The records in the bytes of a file."""
+        """Returns the records in the bytes of a file."""
         return chain.from_iterable(self.all_of(io.BytesIO(content), name))
 
     def all_of(self, file: BinaryIO, name: str) -> Iterator[list[Any]]:
-        """The records of a file, many at a time; ValueError if it is damaged, without what is in it."""
+        """Yields the records of a file, many at a time; the ValueError for a damaged file does not show its content."""
         package = FASTAVRO.load(self.where)
         try:
             reader = package.reader(file)
@@ -209,7 +209,7 @@ def _union(branches: Sequence[Any], named: dict[str, _Record]) -> Convert:
     if len(converters) == 1:
         (inner,) = converters
         return lambda value: None if value is None else inner(value)
-    # The package does not tell the branch of a value, and a record has all of its fields.
+    # The package does not report the branch of a value, and a record has all of its fields.
     names = [branch["name"] if _is_record(branch) else branch for branch in branches]
     records = [named[name] for name in names if isinstance(name, str) and name in named]
     kinds = [branch["type"] if isinstance(branch, dict) else branch for branch in branches]

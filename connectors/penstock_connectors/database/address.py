@@ -1,4 +1,4 @@
-"""Where a database is: its URL, which packages it needs, and an address that travels to the tasks."""
+"""The address of a database: its URL, the packages that it needs, and a form that travels to the tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNECT_TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Address:
-    """A database and a table in it; pickled, it has the URL that a function gives at that time."""
+    """A database and a table in it; pickled, it has the URL that a function returns at that time."""
 
     url: str | Callable[[], str] = field(repr=False)
     table: str
@@ -36,7 +36,7 @@ class Address:
         return Address, (self.text(), self.table, self.shown, self.where)
 
     def text(self) -> str:
-        """The URL, which may have a password; an error of the user's function names the step, and not its text."""
+        """Returns the URL, which may have a password; an error of the user's function becomes one of the step."""
         if isinstance(self.url, str):
             return self.url
         try:
@@ -54,7 +54,7 @@ class Address:
         return text
 
     def parsed(self) -> URL:
-        """The URL; refuses one that cannot be read, or that needs a package which is not there."""
+        """Returns the URL; refuses one that cannot be read, or that needs a package which is not there."""
         SQLALCHEMY.check(self.where)
         from sqlalchemy import make_url
         from sqlalchemy.exc import ArgumentError
@@ -80,7 +80,7 @@ class Address:
         return self.parsed().drivername == "postgresql+psycopg"
 
     def engine(self) -> Engine:
-        """An engine without a pool, whose errors show no values."""
+        """Returns an engine without a pool, whose errors show no values."""
         from sqlalchemy import create_engine, event
         from sqlalchemy.exc import NoSuchModuleError
         from sqlalchemy.pool import NullPool
@@ -117,18 +117,18 @@ class Address:
         return schema or None, name
 
     def beside(self, name: str) -> tuple[str, ...]:
-        """The name of another table in the same schema, in parts."""
+        """Returns the name of another table in the same schema, in parts."""
         schema, _ = self.parts
         return (name,) if schema is None else (schema, name)
 
     def passwords(self) -> tuple[str, ...]:
-        """What no text may show."""
+        """Returns the strings that must never be shown."""
         url = self.parsed()
         found = [str(url.password or ""), *map(str, url.query.values()), self.text()]
         return tuple(text for text in found if text)
 
 
 def packages_of(place: DatabaseSink | DatabaseSource | PostgresChangesSource) -> tuple[Package, ...]:
-    """The packages that a database needs, as far as its URL is known before it is asked for."""
+    """Returns the packages that a database needs, as far as its URL is known before it is asked for."""
     is_postgres = isinstance(place.url, str) and place.url.startswith("postgres")
     return (SQLALCHEMY, PSYCOPG) if is_postgres else (SQLALCHEMY,)

@@ -48,7 +48,7 @@ _IDLE_BYTES = 16 << 20
 """After so much log without a change of the table, the slot moves on."""
 
 _PART_BLOCKS = 2_000
-"""A task of its own reads so many blocks of the first rows, or more."""
+"""The least number of blocks of the first rows for which a task of its own is worth it."""
 
 _PEEK = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s::int, 'proto_version', '1', 'publication_names', %s)"
 _COMMIT = ord("C")
@@ -90,7 +90,7 @@ class ChangedRows(RangeSource[Any]):
     def describe(self) -> str:
         return self._address.shown
 
-    # What the driver asks
+    # The driver's questions
 
     def first_position(self) -> dict[str, Any]:
         position: dict[str, Any] = self._asked(self._first)
@@ -113,7 +113,7 @@ class ChangedRows(RangeSource[Any]):
         return self._position(connection, lsn_of(lsn))
 
     def _with_rows(self, connection: Any) -> dict[str, Any]:
-        """Makes the slot, and holds a snapshot of the moment from which on it keeps changes."""
+        """Makes the slot, and holds a snapshot of the time from which on it keeps changes."""
         name = sql.Identifier(self._source.slot)
         holding = connect(self._address)
         with connect(self._address, replication="database") as making:
@@ -165,7 +165,7 @@ class ChangedRows(RangeSource[Any]):
             raise refusal(LookupError, what, where=self._address.where, hint=hint)
         if self._quiet == (first, now):
             return first
-        # Until the slot has moved on, the server also gives what is read.
+        # Until the slot has moved on, the server also sends changes that have been read.
         read = self._messages(connection, first, None)[0] if slot.confirmed < first else 0
         _, end = self._messages(connection, now, read + (max_records or 1))
         if end > first:
@@ -176,7 +176,7 @@ class ChangedRows(RangeSource[Any]):
         return first
 
     def _messages(self, connection: Any, end: int, limit: int | None) -> tuple[int, int]:
-        """The number of messages up to a place, or in about so many of them, and where the last transaction ends."""
+        """Returns the number of messages up to a place, or in about `limit` of them, and the last transaction's end."""
         query = (
             f"SELECT count(*), coalesce(max(lsn) FILTER (WHERE get_byte(data, 0) = {_COMMIT}), '0/0')::text "
             f"FROM {_PEEK}"
@@ -186,7 +186,7 @@ class ChangedRows(RangeSource[Any]):
         return count, lsn_of(last)
 
     def _publications(self) -> str:
-        """The server reads a list of names, so the name is quoted."""
+        """Returns the quoted name of the publication: the server reads a list of names."""
         return sql.Identifier(self._source.publication).as_string(None)
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
@@ -200,7 +200,7 @@ class ChangedRows(RangeSource[Any]):
         return [SourceRange("", lsn_of(start["lsn"]), lsn_of(end["lsn"]))]
 
     def _blocks(self, connection: Any, snapshot: str, parallelism: int) -> list[SourceRange]:
-        """The rows of the table by the blocks in which they are; the last part has no end, as the table may grow."""
+        """Divides the rows of the table by their blocks; the last part has no end, as the table may grow."""
         if not self._table.has_blocks:
             return [SourceRange("", (snapshot, 0), None)]
         size = "SELECT pg_relation_size(%s::oid) / current_setting('block_size')::int"

@@ -1,4 +1,4 @@
-"""What a stream of changes relies on: a table, its publication and its slot, as the server has them now."""
+"""The objects behind a stream of changes, as the server has them now: a table, its publication and its slot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PUBLISHED = """
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it is when the pipeline starts."""
+    """The table when the pipeline starts."""
 
     oid: int
     has_blocks: bool  # Whether it keeps its rows itself, and not in partitions.
@@ -77,7 +77,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Published:
-    """How a publication publishes a table."""
+    """A table in a publication: its columns, its filter, and the publication's version."""
 
     columns: tuple[str, ...]
     row_filter: str | None
@@ -85,7 +85,7 @@ class Published:
 
     @staticmethod
     def of(connection: Any, name: str, oid: int, table: str, where: str) -> Published:
-        """ValueError if it does not publish all changes of the table."""
+        """Returns the table in a publication; ValueError if that does not publish all changes of the table."""
         found = connection.execute(_PUBLISHED, {"oid": oid, "publication": name}).fetchone()
         if found is None:
             hint = f"CREATE PUBLICATION {name} FOR TABLE {table}"
@@ -109,7 +109,7 @@ def published_columns(address: Address, publication: str) -> tuple[str, ...]:
 
 
 def oid_of(connection: Any, address: Address) -> int | None:
-    """The number of the table that has the name now; None if none has."""
+    """Returns the number of the table that has the name now; None if none has."""
     [[oid]] = connection.execute(
         "SELECT to_regclass(%s)::oid", [target_of(address).as_string(connection)]
     ).fetchall()
@@ -118,7 +118,7 @@ def oid_of(connection: Any, address: Address) -> int | None:
 
 
 def system_of(connection: Any) -> str:
-    """The number of the server's data, which no other server has unless it is a copy."""
+    """Returns the number of the server's data, which no other server has unless it is a copy."""
     [[system]] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchall()
     return str(system)
 
@@ -140,7 +140,7 @@ def _check_server(connection: Any, address: Address) -> None:
 
 
 def _oid(connection: Any, source: PostgresChangesSource, address: Address) -> tuple[int, bool]:
-    """The number of the table, and whether it keeps its rows itself."""
+    """Returns the number of the table, and whether it keeps its rows itself."""
     oid = oid_of(connection, address)
     found = connection.execute(
         "SELECT relkind, EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) FROM pg_class c WHERE oid = %s",
@@ -256,7 +256,7 @@ def check_slot(connection: Any, name: str, start: int, where: str) -> Slot:
 def check_same(
     connection: Any, source: PostgresChangesSource, start: Mapping[str, Any], address: Address
 ) -> Slot:
-    """Refuses to go on from a position if changes after it may be missing."""
+    """Refuses to continue from a position if changes after it may be missing."""
     where = address.where
     if source.slot != start["slot"]:
         what = f"the stream has begun with the replication slot {start['slot']}, and not with {source.slot}"
@@ -275,7 +275,7 @@ def check_same(
 
 
 def explained(error: psycopg.Error, address: Address) -> Exception:
-    """An error of psycopg; a ConnectionError if waiting may help."""
+    """Explains an error of psycopg; returns a ConnectionError if waiting may help."""
     state = error.sqlstate or ""
     what = f"cannot read {address.shown}"
     if state == _SLOT_IS_ACTIVE:

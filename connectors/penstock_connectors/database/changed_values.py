@@ -32,7 +32,7 @@ Load = Callable[[Any], Any]
 
 
 def adapter(oid: int) -> Load | None:
-    """What changes a value that psycopg has read into one of `ReadFromDatabase`; None if nothing does."""
+    """Returns a conversion of values that psycopg has read to those of `ReadFromDatabase`; None if none is needed."""
     types = psycopg.adapters.types
     if oid == types["uuid"].oid:
         return str
@@ -42,7 +42,7 @@ def adapter(oid: int) -> Load | None:
 
 
 def unreadable(table: str, types: Mapping[str, int], error: Exception, where: str) -> ValueError:
-    """The refusal of a value of a table, whose columns have the types of the server with these numbers."""
+    """Returns the refusal of a value of a table, whose columns have the types of the server with these numbers."""
     hints = {name: kind_of_type(oid) for name, oid in types.items()}
     found = unholdable(error, hints, f"the table {table}", where)
     if found is not None:
@@ -69,7 +69,7 @@ class ChangeDecoder:
         self._is_partition_next = False
 
     def look_at(self, relation: Relation) -> None:
-        """How the table looks from now on; it is compared when a change follows that is read."""
+        """Notes the columns of a table from now on; they are compared when a change follows that is read."""
         is_partition, self._is_partition_next = self._is_partition_next, relation.oid == self._table.oid
         if relation.oid == self._table.oid:
             self._relation, self._columns = relation, None
@@ -80,7 +80,7 @@ class ChangeDecoder:
                 self._partial[relation.oid] = relation.name
 
     def elements(self, message: Change | Truncate, data: bytes) -> list[Any]:
-        """The elements of a message, whose bytes are `data`."""
+        """Returns the elements of a message, whose bytes are `data`."""
         self._is_partition_next = False
         if isinstance(message, Truncate):
             if self._table.oid in message.oids:
@@ -122,7 +122,7 @@ class ChangeDecoder:
         )
 
     def _compared(self) -> list[tuple[str, int, Load]]:
-        """Where each column is, and what reads it; ValueError if the table looked different at that time."""
+        """Returns the place and the reader of each column; ValueError if the table had other columns at that time."""
         relation = self._relation
         if relation is None:
             what = "a change has come before its table was described"

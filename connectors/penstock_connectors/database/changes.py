@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_changes(source: PostgresChangesSource, spark: SparkSession, where: str) -> Scan:
-    """What the slot keeps now; it goes on keeping it."""
+    """Opens the changes that the slot keeps now; the slot continues to keep them."""
     if source.has_initial_rows:
         what = "a batch cannot begin with the rows of the table and go on with its changes"
         hint = "read the rows with ReadFromDatabase, or pass initial_rows=False to read what the slot keeps"
@@ -42,7 +42,7 @@ def open_changes_stream(
 
 
 def type_of_changes(source: PostgresChangesSource, spark: SparkSession | None, where: str) -> Any:
-    """Pairs of a kind and a row with the published columns; None if the database cannot be asked."""
+    """Returns the type of pairs of a kind and a row of the published columns; None if the database cannot answer."""
     address = _address(source, where)
     columns = source.columns
     if columns is None:
@@ -62,7 +62,7 @@ def _changed_rows(source: PostgresChangesSource, where: str) -> ChangedRows:
 
 
 def _address(source: PostgresChangesSource, where: str) -> Address:
-    """Where the table is; refuses another database, and a package that is missing."""
+    """Returns the address of the table; refuses another kind of database, and a missing package."""
     address = Address(source.url, source.table, source.describe(), where)
     if not address.is_postgres:
         what = "ReadChangesFromPostgres reads databases of PostgreSQL only"

@@ -42,8 +42,8 @@ def check_table(address: Address, layout: Layout, create: bool) -> None:
 
 
 def unreachable(error: Any, address: Address) -> RunnerError:
-    """An error while connecting; its text comes from the client library, and may name the user."""
-    # Without what the client library has raised, SQLAlchemy's own text says little.
+    """Returns the error for a failed connection; its text comes from the client library, and may name the user."""
+    # Without the client library's exception, SQLAlchemy's own text says little.
     original = getattr(error, "orig", None) or (
         type(error).__name__ if isinstance(error, SQLAlchemyError) else error
     )

@@ -1,4 +1,4 @@
-"""What a database refused, in three parts: the step, the table, and the column or constraint, but no value."""
+"""Errors of a database in three parts: with the step, the table, and the column or constraint, but without values."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _SAID: dict[str, tuple[str, str]] = {
 
 
 def may_succeed_again(error: Any) -> bool:
-    """Whether the same transaction may succeed now: it was rolled back because of another one."""
+    """True if the same transaction may succeed now: it was rolled back because of another one."""
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
 def refused(error: Any, address: Address) -> RunnerError:
-    """An error of psycopg as one of the step's."""
+    """Converts an error of psycopg to one of the step."""
     state = getattr(error, "sqlstate", None) or ""
     diagnostics = getattr(error, "diag", None)
     said, hint = _SAID.get(
@@ -89,7 +89,7 @@ def rows_lost(address: Address) -> RowsLost:
 
 
 def are_rows_lost(error: Exception) -> bool:
-    """Whether an error is a `RowsLost`, or comes from a task that has raised one."""
+    """True if an error is a `RowsLost`, or comes from a task that has raised one."""
     if isinstance(error, RowsLost):
         return True
     failed = find_failure(str(error))
@@ -110,7 +110,7 @@ def _column(diagnostics: Any) -> str:
 
 
 def _shown(error: Any, diagnostics: Any) -> str:
-    """The database's own words, which may quote a row: only if the user wants to see elements."""
+    """Returns the database's own words, which may quote a row: only if the user wants to see elements."""
     if not reporting_now().show_elements:
         return ""
     words = (getattr(diagnostics, name, None) for name in ("message_primary", "message_detail", "context"))
@@ -118,7 +118,7 @@ def _shown(error: Any, diagnostics: Any) -> str:
 
 
 def masked(text: str, address: Address) -> str:
-    """A text without any password of the URL."""
+    """Returns a text without any password of the URL."""
     text = " ".join(text.split())[:_SHOWN_CHARACTERS]
     for secret in sorted(address.passwords(), key=len, reverse=True):
         text = text.replace(secret, "...")

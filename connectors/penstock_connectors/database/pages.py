@@ -1,4 +1,4 @@
-"""What a task tells the driver: its rows if they are few, and otherwise the table where it has put them."""
+"""The answer of a task to the driver: its rows if they are few, and otherwise the table that holds them."""
 
 from __future__ import annotations
 

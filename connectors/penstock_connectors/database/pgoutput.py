@@ -29,11 +29,11 @@ class Begin:
 
 @dataclass(frozen=True)
 class Relation:
-    """How a table looks to the messages that follow."""
+    """The description of a table, for the messages that follow."""
 
     oid: int
     name: str  # With its schema.
-    identity: str  # How much of an old row a change has: `FULL_IDENTITY` for all of it.
+    identity: str  # The part of an old row that a change has: `FULL_IDENTITY` for all of it.
     columns: tuple[tuple[str, int], ...]  # The name of each, and the number of its type.
 
 
@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Truncate:
-    """Tables are emptied."""
+    """A message that empties tables."""
 
     oids: tuple[int, ...]
 
@@ -58,7 +58,7 @@ Message: TypeAlias = Begin | Relation | Change | Truncate
 
 
 def message_of(data: bytes) -> Message | None:
-    """What a message says; None for what does not matter here. ValueError if its kind is unknown.
+    """Parses a message; returns None for kinds that do not matter here. ValueError if its kind is unknown.
 
     >>> message_of(b"I" + bytes([0, 0, 0, 9]) + b"N" + bytes([0, 2]) + b"n" + b"t" + bytes([0, 0, 0, 2]) + b"42")
     Change(oid=9, old=None, new=[None, b'42'], is_whole=True)
@@ -95,7 +95,7 @@ def _change(kind: bytes, data: bytes) -> Change:
 
 
 def _values(data: bytes, at: int) -> tuple[list[bytes | Unchanged | None], int]:
-    """The values that begin at a place, and where they end."""
+    """Returns the values that begin at a place, and where they end."""
     count = int.from_bytes(data[at : at + 2])
     at += 2
     values: list[bytes | Unchanged | None] = []
@@ -135,7 +135,7 @@ def _relation(data: bytes) -> Relation:
 
 
 def lsn_text(lsn: int) -> str:
-    """A place in the log of changes, as PostgreSQL writes it.
+    """Returns a place in the log of changes, as PostgreSQL writes it.
 
     >>> lsn_text(0x1_0000_00AB)
     '1/AB'
@@ -144,7 +144,7 @@ def lsn_text(lsn: int) -> str:
 
 
 def lsn_of(text: str) -> int:
-    """The number of a place in the log.
+    """Returns the number of a place in the log.
 
     >>> lsn_of("1/AB") == 0x1_0000_00AB
     True

@@ -34,7 +34,7 @@ _CLASSES: dict[str, tuple[Any, ...]] = {
 
 
 class Unholdable(psycopg.DataError):
-    """A value that the class of its column in Python does not hold; the text says what it is."""
+    """A value that its column's Python class cannot hold; the text describes it."""
 
 
 class IntervalLoader(Loader):
@@ -80,7 +80,7 @@ def interval_text(micros: int) -> str:
 
 
 def unholdable(error: BaseException, hints: Mapping[str, Any], whose: str, where: str) -> ValueError | None:
-    """The refusal of a value that psycopg could not make; None for another error.
+    """Returns the refusal of a value that psycopg could not make; None for another error.
 
     Args:
         error: What was raised.
@@ -106,7 +106,7 @@ def unholdable(error: BaseException, hints: Mapping[str, Any], whose: str, where
 
 
 def _told(error: BaseException) -> tuple[tuple[Any, ...], str]:
-    """The classes in Python that the column may have, and what the value is."""
+    """Returns the Python classes that the column may have, and a description of the value."""
     if isinstance(error, Unholdable):
         return (datetime.timedelta,), str(error)
     # psycopg names the type, and ends with the value, which no message may show.

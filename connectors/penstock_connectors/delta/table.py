@@ -33,7 +33,7 @@ _WITH_RULES = {
 """Features of tables whose rules a writer has to keep, and this one does not know."""
 
 _CAUSE = re.compile(r"\s*\n\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*")
-"""What the package puts before the cause of an error; only the last cause may say what has happened."""
+"""The separator before the cause of an error; only the last cause may say what has happened."""
 
 _SYSTEM = re.compile(r"\(os error (\d+)\)")
 _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
@@ -42,7 +42,7 @@ _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.ide
 
 
 def find_table(place: TablePlace, where: str) -> Any:
-    """The newest version of a table; None if there is no table."""
+    """Returns the newest version of a table; None if the table does not exist."""
     package = DELTALAKE.load(where)
     with told(place, "cannot be opened", where):
         try:
@@ -52,7 +52,7 @@ def find_table(place: TablePlace, where: str) -> Any:
 
 
 def open_table(place: TablePlace, where: str) -> Any:
-    """The newest version of a table; FileNotFoundError if there is no table."""
+    """Returns the newest version of a table; FileNotFoundError if the table does not exist."""
     table = find_table(place, where)
     if table is None:
         raise refusal(
@@ -87,26 +87,26 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
 
 
 def shown_error(error: object, place: TablePlace) -> str:
-    """The first line of a message of the package, with its causes and without the secrets of the store."""
+    """Returns the first line of a message of the package, with its causes and without the secrets of the store."""
     text = _CAUSE.sub(": ", str(error))
     return without_secrets(text.replace(place.path, place.shown), place.options)
 
 
 def absolute(place: TablePlace) -> str:
-    """The path for every process, whatever its working folder."""
+    """Returns the path in a form that does not depend on a process's working folder."""
     folder = local_folder(place)
     return place.path if folder is None else folder
 
 
 def local_folder(place: TablePlace) -> str | None:
-    """The folder on a disk; None for a URL."""
+    """Returns the folder on a disk; None for a URL."""
     if place.path.startswith("file://"):
         return place.path.removeprefix("file://")
     return os.path.abspath(place.path) if FileSystems.get_scheme(place.path) is None else None
 
 
 def files_of(place: TablePlace, where: str) -> fs.FileSystem:
-    """The files of a table, by paths below its own."""
+    """Returns the files of a table, by paths below its own."""
     folder = local_folder(place)
     if folder is not None:
         return fs.SubTreeFileSystem(folder, fs.LocalFileSystem())

@@ -24,23 +24,23 @@ _NEWEST_FORMAT = 2
 """The newest version of the format that pyiceberg writes."""
 
 ANSWER_SECONDS = 120.0
-"""How long a catalog may take for an answer: pyiceberg waits for some of them without an end."""
+"""The time limit for an answer of a catalog: pyiceberg waits for some answers without a limit."""
 
 _NOT_COMPUTABLE = {("identity", "float"), ("identity", "double"), ("identity", "uuid"), ("bucket", "time")}
 """Transforms and types of columns."""
 
 _NO_RETRY = {"commit.retry.num-retries": "0"}
-"""We try again ourselves: before each try, we have to look at what is in the table."""
+"""We retry ourselves: before each try, we have to look at the content of the table."""
 
 
 def module(name: str, where: str) -> Any:
-    """A module of the package; ModuleNotFoundError in three parts if it is not installed."""
+    """Returns a module of the package; ModuleNotFoundError in three parts if it is not installed."""
     return PYICEBERG.load(where, name)
 
 
 @contextmanager
 def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
-    """The catalog, which is closed in the end."""
+    """Yields the catalog, and closes it at the end of the block."""
     load = module("catalog", where).load_catalog
     with told(place, "cannot be opened: its catalog does not answer", where):
         catalog = answered(partial(load, place.catalog, **dict(place.properties)))
@@ -49,7 +49,7 @@ def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
 
 
 def answered(call: Callable[[], Any]) -> Any:
-    """What a call of a catalog gives; TimeoutError if it does not answer, though it may still do what it was asked."""
+    """Returns the result of a catalog's call; TimeoutError if it does not answer, though it may still take effect."""
     try:
         return answer_of(call, "penstock iceberg", ANSWER_SECONDS)
     except NoAnswer:
@@ -78,13 +78,13 @@ def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
 
 
 def refused_commits(where: str) -> tuple[type[Exception], ...]:
-    """The errors after which a commit is certainly not in the table, and may be tried again on its newest state."""
+    """Returns the errors after which a commit is certainly not in the table, and may be retried on its newest state."""
     errors = module("exceptions", where)
     return (errors.CommitFailedException, errors.ValidationException, errors.TableAlreadyExistsError)
 
 
 def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
-    """The current state of a table; None if there is no table."""
+    """Returns the current state of a table; None if the table does not exist."""
     with told(place, "cannot be opened", where):
         try:
             table = answered(partial(catalog.load_table, place.name))
@@ -95,7 +95,7 @@ def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
 
 
 def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
-    """The current state of a table; LookupError if there is no table."""
+    """Returns the current state of a table; LookupError if the table does not exist."""
     table = find_table(catalog, place, where)
     if table is None:
         hint = "check the names of the catalog, the namespace and the table"
@@ -104,7 +104,7 @@ def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
 
 
 def arrow_columns(schema: Any, where: str) -> pa.Schema:
-    """The columns of a schema of Iceberg, without its identifiers."""
+    """Returns the columns of a schema of Iceberg, without its identifiers."""
     arrow = module("io.pyarrow", where)
     small: pa.Schema = arrow._pyarrow_schema_ensure_small_types(
         arrow.schema_to_pyarrow(schema, include_field_ids=False)
@@ -114,14 +114,14 @@ def arrow_columns(schema: Any, where: str) -> pa.Schema:
 
 @dataclass(frozen=True)
 class Target:
-    """What tasks need to write files of a table."""
+    """A table as tasks need it to write files."""
 
     columns: pa.Schema
     metadata: Any
     io: Any
 
     def has_layout_of(self, metadata: Any) -> bool:
-        """Whether files of these tasks are right for a table, with its identifiers of columns and partitions."""
+        """True if files of these tasks are right for a table, with its identifiers of columns and partitions."""
         own = self.metadata
         return bool(
             own.schema().as_struct() == metadata.schema().as_struct()
@@ -131,7 +131,7 @@ class Target:
 
 
 def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target:
-    """What to write, and where; ValueError if the elements do not fit, or nothing says what columns there are."""
+    """Returns the target of a sink; ValueError if the elements do not fit, or if the columns are unknown."""
     place = sink.place
     if table is not None:
         check_writable(table, place, where)
@@ -168,7 +168,7 @@ def new_table(
     where: str,
     location: str | None = None,
 ) -> Any:
-    """A transaction that makes the table; as long as it is not committed, there is none.
+    """Returns a transaction that makes the table, which does not exist before the commit.
 
     The columns are a schema of Arrow or of Iceberg. Without a location, the catalog chooses one.
     """
@@ -184,7 +184,7 @@ def new_table(
 
 
 def without_history(metadata: Any) -> Any:
-    """What tasks need of the metadata of a table, which may have had very many snapshots."""
+    """Returns the metadata of a table without the snapshots, which may be very many, and which tasks do not need."""
     return metadata.model_copy(
         update={
             "snapshots": [],
@@ -209,7 +209,7 @@ def _check_types(columns: pa.Schema, where: str) -> None:
         try:
             convert(pa.schema([field]))
             is_known = not pa.types.is_null(field.type)
-        except Exception:  # Nothing but its class says that this error is about a type.
+        except Exception:  # Only its class says that this error is about a type.
             is_known = False
         if not is_known:
             raise no_type("Iceberg", field, where)

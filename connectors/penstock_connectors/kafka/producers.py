@@ -20,7 +20,7 @@ from penstock_connectors.kafka.client import (
 from penstock_spark.connecting.writing import CommitStopped
 
 TRANSACTION_SECONDS = 60.0
-"""How long a step of a transaction may take."""
+"""The time limit for a step of a transaction."""
 
 _FLUSH_SECONDS = 0.5
 
@@ -51,7 +51,7 @@ _OF_PRODUCERS = frozenset(
 """Options that only a producer knows."""
 
 Record = tuple[Any, ...]
-"""What ``Producer.produce`` takes: topic, value, key, partition, timestamp in milliseconds, and headers."""
+"""The arguments of ``Producer.produce``: topic, value, key, partition, timestamp in milliseconds, and headers."""
 
 
 class Clients:
@@ -63,11 +63,11 @@ class Clients:
         self._is_closed = False
 
     def known(self, name: str) -> Producer | None:
-        """The producer of a name, if there is one."""
+        """Returns the producer of a name, if there is one."""
         return self._producers.get(name)
 
     def producer(self, sink: KafkaSink, name: str) -> Producer:
-        """The producer of a name; a new one if there is none."""
+        """Returns the producer of a name; a new one if there is none."""
         if name not in self._producers:
             self._check()
             self._producers[name] = Producer(sink, name)
@@ -78,7 +78,7 @@ class Clients:
         return found
 
     def group(self, sink: KafkaSink, name: str) -> Any:
-        """A consumer that stands for a group, and never reads."""
+        """Returns a consumer that stands for a group, and never reads."""
         if name not in self._groups:
             known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
             # Only a reader of committed records waits for marks of which the transaction is about to end.
@@ -87,7 +87,7 @@ class Clients:
         return self._groups[name]
 
     def last_batch(self, sink: KafkaSink, name: str) -> int:
-        """The last micro-batch of which a part is written; -1 if there is none."""
+        """Returns the last micro-batch of which a part is written; -1 if there is none."""
         mark = client().TopicPartition(sink.topic, 0)
         brokers = sink.config["bootstrap.servers"]
         [found] = asked(
@@ -132,7 +132,7 @@ class Failed(Exception):
         super().__init__()
         self.error = error
         self.is_shut_out = error.name() in FENCED
-        # What was raised for it may only say that there was an error.
+        # The exception may only say that there was an error.
         both = (error, error if raised is None else raised)
         is_fatal = any(each.fatal() or each.name() == "_FATAL" for each in both)
         self.ends_producer = self.is_shut_out or is_fatal or any(each.txn_requires_abort() for each in both)
@@ -167,7 +167,7 @@ class Producer:
             )
 
     def forget_error(self) -> None:
-        """Begins anew; a producer whose error lasts fails again."""
+        """Starts over; a producer whose error lasts fails again."""
         self._error = None
 
     def send(self, records: Sequence[Record]) -> int:
@@ -199,7 +199,7 @@ class Producer:
             raise Failed(self._error)
 
     def failed(self, error: Any) -> Failed:
-        """What an exception of the client means.
+        """Returns the meaning of an exception of the client.
 
         After a fatal error, each call only says that there was one; a transaction, that records are not delivered.
         """
@@ -215,6 +215,6 @@ class Producer:
             self._error = error
 
     def explained(self, error: Any) -> Exception:
-        """An error of Kafka's, as what it means for this topic."""
+        """Explains an error from Kafka in terms of this topic."""
         topic, brokers = self._sink.topic, self._sink.config["bootstrap.servers"]
         return explained(error, f"the topic {topic!r} cannot be written", brokers)

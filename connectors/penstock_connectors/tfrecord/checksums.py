@@ -10,7 +10,7 @@ Checksum = Callable[[bytes], int]
 
 
 def masked_crc32c(where: str) -> Checksum:
-    """The function that gives the format's checksum of bytes; ModuleNotFoundError if the package is not installed.
+    """Returns the format's checksum function; ModuleNotFoundError if the package is not installed.
 
     The format turns and shifts each CRC-32C, because the CRC of data that has its own CRC in it says little.
     """

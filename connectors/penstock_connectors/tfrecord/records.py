@@ -1,4 +1,4 @@
-"""How a record is stored: its length, a checksum of the length, the data, and a checksum of the data."""
+"""Records as stored in a file: the length, a checksum of the length, the data, and a checksum of the data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Damaged(Exception):
 
 
 def stored(records: Iterable[bytes], checksum: Checksum) -> bytes:
-    """The bytes of records in a file."""
+    """Returns the bytes of records in a file."""
     parts: list[bytes] = []
     for data in records:
         length = _LENGTH.pack(len(data))
@@ -34,7 +34,7 @@ def stored(records: Iterable[bytes], checksum: Checksum) -> bytes:
 
 
 def records_in(file: BinaryIO, checksum: Checksum) -> Iterator[bytes]:
-    """The records of an open file without its compression; `Damaged` at the first one that is not whole."""
+    """Yields the records of an open file without its compression; `Damaged` at the first one that is not whole."""
     offset = 0
     while head := file.read(_HEAD.size):
         if len(head) < _HEAD.size:
@@ -53,7 +53,7 @@ def records_in(file: BinaryIO, checksum: Checksum) -> Iterator[bytes]:
 
 
 def _read(file: BinaryIO, count: int) -> bytes:
-    """So many bytes, or fewer at the end of the file."""
+    """Reads `count` bytes, or fewer at the end of the file."""
     data = file.read(min(count, _PIECE_BYTES))
     if len(data) < _PIECE_BYTES:
         return data

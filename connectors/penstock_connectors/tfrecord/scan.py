@@ -48,13 +48,13 @@ _BATCH_BYTES = 8 << 20
 
 
 def records_of_file(file: BinaryIO, name: str, compression_type: str, coder: Any = None) -> Iterator[Any]:
-    """The records of an open file, as it is stored, for ``ReadAllFromTFRecord``."""
+    """Yields the records of an open file, which may be compressed, for ``ReadAllFromTFRecord``."""
     records = _records(file, name, resolve_compression(name, compression_type), "")
     return records if coder is None else map(coder.decode, records)
 
 
 def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:
-    """Bytes, or what the coder makes of them."""
+    """Opens files as bytes, or as the values that the coder decodes from them."""
     masked_crc32c(where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
@@ -69,7 +69,7 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
 def open_tfrecord_stream(
     source: TFRecordSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    """The records of files that arrive; a file must fit into a task's memory. Damaged files are rejects."""
+    """Opens a stream of the records of files, each of which must fit into memory. Damaged files are rejects."""
     masked_crc32c(where)
     files = stream_files(stream, source.file_pattern, where)
     return stream_of_contents(files, stream, spark, ContentReader(source, where))
@@ -85,7 +85,7 @@ class FileReader(PartsReader):
         try:
             with open_bytes(split.path) as file:
                 if size_of(file) < split.end:
-                    # Whole records may be missing, which nobody would notice.
+                    # Otherwise whole records might be missing unnoticed.
                     raise OSError(errno.EIO, SHORTER)
                 yield from _batches(file, split.name, self.source, self.where)
         except OSError as error:
@@ -104,7 +104,7 @@ class ContentReader:
 
 
 def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> Iterator[list[Any]]:
-    """The elements of some records of a file at a time."""
+    """Yields the elements of some records of a file at a time."""
     decode = (lambda record: record) if source.coder is None else source.coder.decode
     batch: list[Any] = []
     size = 0
@@ -119,7 +119,7 @@ def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> I
 
 
 def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterator[bytes]:
-    """The records of a file as stored; ValueError if it is damaged, without what is in it."""
+    """Yields the records of a file as stored; the ValueError for a damaged file does not show its content."""
     checksum = masked_crc32c(where)
     try:
         with unpacking(compression, name, where):

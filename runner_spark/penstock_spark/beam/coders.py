@@ -16,7 +16,7 @@ from penstock.coders.typecoders import registry
 
 
 class HostedCoder(Coder):
-    """A coder of Beam's; there is a subclass for each class of objects."""
+    """A Beam coder as penstock's; each class of objects has a subclass."""
 
     beams: ClassVar[Any]
 
@@ -31,12 +31,12 @@ class HostedCoder(Coder):
         return bool(self.beams.is_deterministic())
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """Beam's coder, or the deterministic one that Beam has in its place; ValueError if there is none."""
+        """Returns Beam's deterministic coder in place of this one, or this one; ValueError if there is none."""
         return hosting(self.beams.as_deterministic_coder(step_label, error_message))()
 
 
 class ShardedKeyCoder(Coder):
-    """Keys that are spread over shards, as `GroupIntoBatches.WithShardedKey` of Beam's makes them."""
+    """A coder of keys that are spread over shards, as Beam's `GroupIntoBatches.WithShardedKey` makes them."""
 
     def encode(self, value: Any) -> bytes:
         return encode_key((value.key, value._shard_id))
@@ -63,7 +63,7 @@ def register_beams_coders() -> None:
 
 
 def hosting(beams: Any) -> type[HostedCoder]:
-    """The class of a coder of Beam's, under that coder's name, by which checkpoints and errors know it."""
+    """Returns a class for a Beam coder, with the name of that coder, by which checkpoints and errors know it."""
     kind = type(beams)
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (HostedCoder,), {"beams": beams, **names})

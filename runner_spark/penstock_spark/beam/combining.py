@@ -13,7 +13,7 @@ from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
 
 
 class Held:
-    """An accumulator of a CombineFn of Beam's."""
+    """The accumulator of a Beam CombineFn."""
 
     __slots__ = ("value", "was_stored")
 
@@ -29,7 +29,7 @@ class Held:
 
 
 class HostedCombineFn(CombineFn):
-    """A CombineFn of Beam's, with its further arguments.
+    """A Beam CombineFn as penstock's, with its further arguments.
 
     Beam's runners merge accumulators that were stored, even a single one, before they do anything else with them, and
     some CombineFns, such as those of ``Top``, rely on it.
@@ -42,7 +42,7 @@ class HostedCombineFn(CombineFn):
         self.kwargs = dict(kwargs or {})
 
     def describe(self) -> str:
-        """The name of Beam's CombineFn, for people."""
+        """Returns the name that Beam shows for the CombineFn."""
         return str(self.fn.default_label())
 
     def setup(self) -> None:
@@ -91,7 +91,7 @@ _SAME: Mapping[type, Callable[[Any], CombineFn]] = {
 
 
 def combine_fn_of(fn: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> CombineFn:
-    """Penstock's CombineFn for one of Beam's, or for a function such as ``sum``, with its further arguments."""
+    """Converts a Beam CombineFn, or a function such as ``sum``, to penstock's, with its further arguments."""
     fn = beam_core.CombineFn.maybe_from_callable(fn, has_side_inputs=bool(args or kwargs))
     same = _SAME.get(type(fn))
     return HostedCombineFn(fn, args, kwargs) if same is None or args or kwargs else same(fn)

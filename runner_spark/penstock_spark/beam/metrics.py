@@ -81,7 +81,7 @@ class HostedMetricResults(beam_metric.MetricResults):  # type: ignore[misc]
         self._results = results
 
     def query(self, filter: Any = None) -> dict[str, list[Any]]:
-        """The metrics that a filter asks for, or all, by kind."""
+        """Returns the metrics that a filter asks for, or all, by kind."""
         return {
             kind: [
                 found
@@ -99,5 +99,5 @@ def _result(kind: str, result: MetricResult) -> Any:
     return beam_execution.MetricResult(key, change(result.committed), change(result.attempted))
 
 
-# Whoever imports this module in a worker is about to run user code of Beam's, in the worker's only thread.
+# A worker imports this module just before it runs user code of a Beam pipeline, in its only thread.
 count_here()

@@ -34,7 +34,7 @@ def make_whole_seconds_quickly() -> None:
 
 
 def micros_of(times: Sequence[Any]) -> list[int]:
-    """The microseconds of many of Beam's times; its own property takes three times as long.
+    """Returns the microseconds of many Beam times; their own property takes three times as long.
 
     Raises:
         ValueError: A time is more exact than that.

@@ -11,7 +11,7 @@ from penstock_spark.beam.metrics import HostedMetricResults
 
 
 class BeamResult(PipelineResult):  # type: ignore[misc]
-    """The result of a pipeline of Beam's, which may still be running.
+    """The result of a Beam pipeline, which may still be running.
 
     Attributes:
         run: Penstock's own result, with everything that Beam's lacks, such as ``drain`` and ``watermarks``.
@@ -31,10 +31,10 @@ class BeamResult(PipelineResult):  # type: ignore[misc]
         return self.run.wait_until_finish(duration)
 
     def cancel(self) -> str:
-        """Ends the run without processing what has arrived."""
+        """Ends the run without processing input that has arrived."""
         self.run.cancel()
         return self.run.state
 
     def metrics(self) -> Any:
-        """The metrics of the run, also while it runs."""
+        """Returns the metrics of the run, also while it runs."""
         return HostedMetricResults(self.run.metrics())

@@ -1,4 +1,4 @@
-"""The runner of unchanged pipelines of Beam's."""
+"""The runner of unchanged Beam pipelines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
     Name it on the command line, ``--runner=penstock_spark.beam.BeamRunner``, or pass an object to Beam's ``Pipeline``.
 
     Args:
-        arguments: Options of penstock's by name, such as ``spark=session``; they override the pipeline's.
+        arguments: Penstock options by name, such as ``spark=session``; they override the pipeline's.
 
     Raises:
         TypeError: An option's name is unknown.
@@ -41,7 +41,7 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         keep_beam_quiet_about_own_options()
 
     def run_pipeline(self, pipeline: Any, options: Any) -> BeamResult:
-        """Runs a pipeline of Beam's: when this returns, a batch has ended, or a query has started."""
+        """Runs a Beam pipeline: when this returns, a batch has ended, or a query has started."""
         allows_any_key = options.view_as(TypeOptions).allow_non_deterministic_key_coders
         pipeline.visit(group_by_key_input_visitor(not allows_any_key))
         register_beams_coders()
@@ -52,12 +52,11 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
 
 
 class _Translated:
-    """A pipeline of Beam's as the Spark runner sees it."""
+    """A Beam pipeline as the Spark runner sees it."""
 
     def __init__(self, pipeline: Any, mode: str | None) -> None:
         self._pipeline = pipeline
         self._mode = mode
 
     def to_graph(self) -> Any:
-        """The graph of the pipeline."""
         return graph_of(self._pipeline, self._mode)

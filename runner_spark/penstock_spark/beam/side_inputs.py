@@ -17,7 +17,7 @@ _VIEWS: Mapping[Any, str] = {list: "list", dict: "dict"}
 
 
 def side_input_of(side: Any, edge: int) -> SideInput:
-    """The side input that reads an edge; a pipeline that was a message has forgotten the classes of its own."""
+    """Returns the side input that reads an edge; a pipeline that was a message has forgotten the classes of its own."""
     data = side._side_input_data()
     mapping = _mapping(data.window_mapping_fn)
     if data.access_pattern == common_urns.side_inputs.MULTIMAP.urn:
@@ -36,7 +36,7 @@ def _is_singleton(view_fn: Any) -> bool:
 
 
 def _mapping(mapping: Any) -> Callable[[BoundedWindow], BoundedWindow] | None:
-    """The window of the side input for one of the main input; None if penstock finds the same."""
+    """Returns the window of the side input for one of the main input; None if penstock finds the same."""
     if getattr(mapping, "__qualname__", None) in _USUAL_MAPPINGS:
         return None
     return _Mapping(mapping)

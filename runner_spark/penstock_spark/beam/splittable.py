@@ -1,4 +1,4 @@
-"""Splittable DoFns of Beam's: their trackers, estimators and outputs as penstock's engine sees them."""
+"""Beam's splittable DoFns: their trackers, estimators and outputs as penstock's engine sees them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from penstock_spark.beam.values import beams_time_of, output_of
 
 
 def is_splittable(dofn: Any) -> bool:
-    """Whether a DoFn of Beam's asks for a restriction."""
+    """True if a Beam DoFn asks for a restriction."""
     return DoFnSignature(dofn).get_restriction_provider() is not None
 
 
 class SplittableDoFn(HostedDoFn):
-    """A splittable DoFn of Beam's."""
+    """A Beam splittable DoFn as penstock's."""
 
     def own_splits(self) -> Splits:
         described = DoFnSignature(self.dofn)
@@ -48,7 +48,7 @@ class SplittableDoFn(HostedDoFn):
 
 
 class BeamsSplits(Splits):
-    """How a DoFn of Beam's divides its work."""
+    """The rules by which a Beam DoFn divides its work."""
 
     def estimator(self, state: Any) -> Any:
         made = super().estimator(state)
@@ -58,7 +58,7 @@ class BeamsSplits(Splits):
         estimator.observe_timestamp(beams_time_of(time))
 
     def view(self, part: Part) -> Any:
-        # Beam's DoFns ask for the class of what they get, and some look inside.
+        # Beam's DoFns ask for the class of their arguments, and some look inside.
         return RestrictionTrackerView(_Tracker(part))
 
     def own(self, output: Any) -> Any:

@@ -20,7 +20,7 @@ from penstock_spark.beam.values import duration_of, time_of
 
 
 def recorded_stream(stream: Any, tags: Sequence[str | None]) -> RecordedStream:
-    """The source of a TestStream whose outputs have these tags."""
+    """Returns the source of a TestStream whose outputs have these tags."""
     if getattr(stream, "_endpoint", None):
         what = "a TestStream does not support an endpoint"
         raise UnsupportedByRunner(what, hint="pass the events")

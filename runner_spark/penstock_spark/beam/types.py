@@ -1,4 +1,4 @@
-"""What Beam's type hints say about elements, in penstock's terms."""
+"""Beam's type hints of elements, in penstock's terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
 def element_type_of(hint: Any) -> Any:
-    """Penstock's hint for one of Beam's, as far as the compiler makes use of it; else Any.
+    """Converts a Beam hint to penstock's, as far as the compiler makes use of it; else Any.
 
     >>> element_type_of(beam_typehints.Tuple[str, int]) == typehints.Tuple[str, int]
     True
@@ -30,7 +30,7 @@ def element_type_of(hint: Any) -> Any:
 
 
 def refined(known: Any, inferred: Any) -> Any:
-    """What Beam knows of a type, and what the function itself tells where Beam knows nothing.
+    """Returns the type that Beam knows, with what the function itself shows where Beam knows nothing.
 
     >>> refined(typehints.Tuple[typehints.Any, int], typehints.Tuple[str, float])
     Tuple[<class 'str'>, <class 'int'>]
@@ -45,14 +45,14 @@ def refined(known: Any, inferred: Any) -> Any:
 
 
 def _plain(hint: Any) -> Any:
-    """A type of which the compiler makes use; else Any."""
+    """Returns a type of which the compiler makes use; else Any."""
     if isinstance(hint, typehints.TupleHint.TupleConstraint):
         return typehints.Tuple[tuple(map(_plain, hint.tuple_types))]
     return hint if hint in _PLAIN else typehints.Any
 
 
 def _are_alike(known: Any, inferred: Any) -> bool:
-    """Whether both are hints of tuples, and of the same length."""
+    """True if both are hints of tuples, and of the same length."""
     tuples = typehints.TupleHint.TupleConstraint
     both = isinstance(known, tuples) and isinstance(inferred, tuples)
     return both and len(known.tuple_types) == len(inferred.tuple_types)

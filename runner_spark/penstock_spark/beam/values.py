@@ -22,7 +22,7 @@ from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.pvalue import EmptySideInput
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock.utils.windowed_value import PaneInfo, WindowedValue, create
-from penstock_spark.beam import metrics as metrics  # User code that gives these values may count, too.
+from penstock_spark.beam import metrics as metrics  # User code that makes these values may also count.
 from penstock_spark.beam.quick_times import micros_of
 from penstock_spark.worker.outputs import Timed
 
@@ -65,7 +65,7 @@ class HostedWindow(BoundedWindow):
 
 
 def window_of(window: Any) -> BoundedWindow:
-    """Penstock's window for one of Beam's."""
+    """Converts a Beam window to penstock's."""
     kind = type(window)
     if kind is beam_window.IntervalWindow:
         return IntervalWindow.from_micros(window.start.micros, window.end.micros)
@@ -76,7 +76,7 @@ def window_of(window: Any) -> BoundedWindow:
 
 @functools.lru_cache(_KEPT_WINDOWS)
 def beams_window_of(window: BoundedWindow) -> Any:
-    """Beam's window for one of penstock's."""
+    """Converts a penstock window to Beam's."""
     if isinstance(window, HostedWindow):
         return window.window
     if isinstance(window, GlobalWindow):
@@ -85,35 +85,35 @@ def beams_window_of(window: BoundedWindow) -> Any:
 
 
 def time_of(time: Any) -> Timestamp:
-    """Penstock's time for one of Beam's, or for a number of seconds."""
+    """Converts a Beam time, or a number of seconds, to penstock's."""
     return Timestamp.from_micros(beam_timestamp.Timestamp.of(time).micros)
 
 
 def beams_time_of(time: Timestamp) -> Any:
-    """Beam's time for one of penstock's."""
+    """Converts a penstock time to Beam's."""
     return beam_timestamp.Timestamp(micros=time.micros)
 
 
 def duration_of(duration: Any) -> Duration:
-    """Penstock's duration for one of Beam's, or for a number of seconds."""
+    """Converts a Beam duration, or a number of seconds, to penstock's."""
     return Duration(micros=beam_timestamp.Duration.of(duration).micros)
 
 
 @functools.lru_cache(256)
 def pane_of(pane: Any) -> PaneInfo:
-    """Penstock's pane for one of Beam's."""
+    """Converts a Beam pane to penstock's."""
     return PaneInfo(pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
 
 
 @functools.lru_cache(256)
 def beams_pane_of(pane: PaneInfo) -> Any:
-    """Beam's pane for one of penstock's."""
+    """Converts a penstock pane to Beam's."""
     fields = (pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
     return beam_windowed_value.PaneInfo(*fields)
 
 
 def beams_windowed_value_of(value: WindowedValue) -> Any:
-    """Beam's element with its metadata for one of penstock's."""
+    """Converts a penstock element with its metadata to Beam's."""
     windows = tuple(map(beams_window_of, value.windows))
     pane = beams_pane_of(value.pane_info)
     return beam_windowed_value.create(value.value, value.timestamp_micros, windows, pane)
@@ -147,17 +147,17 @@ OUTPUT_KINDS: Mapping[type, Callable[[Any], Any]] = {
     beam_window.TimestampedValue: Timed(_timestamped, _times_micros),
     beam_windowed_value.WindowedValue: _windowed,
 }
-"""How the outputs with metadata that a DoFn of Beam's gives become penstock's."""
+"""Functions that convert the outputs of a Beam DoFn with metadata to penstock's, by class."""
 
 
 def output_of(output: Any) -> Any:
-    """An output of a DoFn in penstock's terms; a plain element stays as it is."""
+    """Converts an output of a DoFn to penstock's terms; a plain element stays unchanged."""
     change = OUTPUT_KINDS.get(type(output))
     return output if change is None else change(output)
 
 
 def outputs_of(outputs: Iterable[Any] | None) -> Iterator[Any] | None:
-    """The outputs of a method; None if there are none."""
+    """Returns the outputs of a method; None if there are none."""
     return None if outputs is None else map(output_of, outputs)
 
 
@@ -173,7 +173,7 @@ _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
 
 
 def argument_of(value: Any) -> Any:
-    """What a method of Beam's DoFn gets for an argument of penstock's; all else stays as it is.
+    """Converts an argument from penstock's class to the one that a Beam DoFn expects; other values stay unchanged.
 
     >>> argument_of(Timestamp(5))
     Timestamp(5)

@@ -13,7 +13,7 @@ Classes = dict[Any, tuple[str, ...]]
 
 
 def classes_in(*hints: Any) -> Classes:
-    """The classes in some hints; a hint that allows anything stands for itself.
+    """Returns the classes in some hints; a hint that allows anything stands for itself.
 
     >>> from typing import NamedTuple
     >>> Point = NamedTuple("Point", [("x", int), ("y", int)])

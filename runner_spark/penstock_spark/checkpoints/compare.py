@@ -88,7 +88,7 @@ def _sources(signature: Signature) -> dict[str, dict[str, Any]]:
 
 
 def _natives(signature: Signature) -> dict[str, dict[str, Any]]:
-    """The groupings of Spark's own aggregates, by their labels."""
+    """Returns the groupings that Spark's aggregates compute, by their labels."""
     return dict(signature.get("native", {}))
 
 
@@ -101,7 +101,7 @@ def _changed(sentence: str, old: Any, new: Any) -> str:
 
 
 def _sparks(old: Signature, new: Signature) -> tuple[str, str] | None:
-    """The Spark that wrote the checkpoint and the Spark that should continue, if their minor versions differ."""
+    """Returns the Spark that wrote the checkpoint and the Spark that is to continue, if their minor versions differ."""
     before, after = old.get("spark"), new.get("spark")
     if before is None or after is None or version_of(before) == version_of(after):
         return None
@@ -129,14 +129,14 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
 
 
 def _of_sources(old: Signature, new: Signature, drop_state: Collection[str]) -> Iterator[str]:
-    """How far a source was read must not be lost without a word."""
+    """Yields the differences that would silently lose how far a source was read."""
     before, after = _sources(old), _sources(new)
     for label in before:
         for part, sentence in _PARTS_OF_SOURCE.items():
             if label in after and before[label][part] != after[label][part]:
                 yield _changed(f"the source '{label}' {sentence}", before[label][part], after[label][part])
     if {old["clock"], new["clock"]} == {"recorded"}:
-        # What the program lists is played by the numbers of micro-batches, which depend on all that it lists.
+        # In recorded time, the listed values arrive by numbers of micro-batches, which depend on all of these values.
         for label in sorted(before.keys() ^ after.keys()):
             state = "missing" if label in before else "new"
             yield f"the source '{label}' is {state}, and what a program lists in recorded time cannot change"
@@ -157,7 +157,7 @@ def _is_alike(source: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
-    """State cannot move to another operator, and must not be lost without a word."""
+    """Yields the differences that would silently lose state: it cannot move to another operator."""
     before, after = _groupings(old), _groupings(new)
     for label, (number, grouping) in before.items():
         if label in _natives(new):
@@ -184,7 +184,7 @@ def _missing(label: str, renamed: str | None) -> str:
 
 
 def _like(number: int, grouping: dict[str, Any], before: _Groupings, after: _Groupings) -> str | None:
-    """A new grouping that may be an old one under another label."""
+    """Returns a new grouping that may be an old one under another label."""
     for label, (other_number, other) in after.items():
         is_alike = all(grouping[part] == other[part] for part in _PARTS_OF_GROUPING)
         if label not in before and number == other_number and is_alike:
@@ -212,7 +212,7 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
 
 
 def _of_native(old: Signature, new: Signature) -> Iterator[str]:
-    """State cannot move between Spark's own aggregate and ours, and Spark's keeps its number of partitions."""
+    """Yields the differences with which the state of a Spark aggregate cannot continue."""
     before, after = _natives(old), _natives(new)
     for label in before:
         if label not in after:

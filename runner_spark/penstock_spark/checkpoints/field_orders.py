@@ -14,11 +14,11 @@ FieldOrders = dict[str, list[str]]
 def field_orders_of(
     pickled: Iterable[Any], encoded: Iterable[Any], name_of: Callable[[type], str]
 ) -> FieldOrders:
-    """The orders of fields on which state depends.
+    """Returns the orders of fields on which state depends.
 
     Args:
-        pickled: The hints of what is pickled: a pickle has the values of a NamedTuple without the names of its fields.
-        encoded: The hints of what coders write: they write each kind of row in this way.
+        pickled: The hints of pickled values: a pickle has the values of a NamedTuple without the names of its fields.
+            encoded: The hints of values that coders write: they write each kind of row in this way.
         name_of: The name of a class.
 
     >>> from typing import NamedTuple
@@ -36,7 +36,7 @@ def field_orders_of(
 
 
 def moved_fields(old: FieldOrders, new: FieldOrders) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The classes of which a field has another position than before: name, old fields, new fields.
+    """Yields the classes of which a field has another position than before: name, old fields, new fields.
 
     Fields that are new at the end, that the end has lost, or that have another name at their position move none.
 

@@ -16,7 +16,7 @@ KeyCoders = dict[str, dict[str, Any]]
 
 
 def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders:
-    """The coders of all types that may occur in the keys of pairs; unknown keys may be anything.
+    """Returns the coders of all types that may occur in the keys of pairs; unknown keys may be anything.
 
     >>> key_coders_of(tuple[str, int], str)
     {}
@@ -33,12 +33,12 @@ def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders
 
 
 def key_type(element_type: Any) -> Any:
-    """The type of the keys of pairs; Any if it is unknown."""
+    """Returns the type of the keys of pairs; Any if it is unknown."""
     return element_type.tuple_types[0] if isinstance(element_type, TupleConstraint) else AnyHint
 
 
 def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, str]]:
-    """The types whose keys would no longer find their state: name, old coder, new coder.
+    """Returns the types whose keys would no longer find their state: name, old coder, new coder.
 
     A type that needs its coder to be a key cannot occur in state from before the coder was registered.
     """
@@ -55,7 +55,7 @@ def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, s
 
 
 def _may_be(kind: Any, found: Any) -> bool:
-    """Whether a key of a hint may have a registered type: as an instance of a class, or as anything."""
+    """True if a key of a hint may have a registered type: as an instance of a class, or as anything."""
     return isinstance(kind, type) and (not isinstance(found, type) or issubclass(kind, found))
 
 

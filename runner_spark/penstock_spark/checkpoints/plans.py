@@ -1,8 +1,8 @@
 """The plans in the folder of a checkpoint: each run writes its own, and the one with the highest number is the latest.
 
-The number is that of the run's claim. So if a run stands still, is taken for dead, and writes its plan when the run in
-its place has written one, it overwrites nothing, and its plan is not the latest. A file system need not refuse to
-replace a file: that of a local disk does not, and stores of objects only look first.
+The number is the number of the run's claim. So if a run stands still, is taken for dead, and writes its plan after
+its successor has written one, it overwrites nothing, and its plan is not the latest. A file system need not refuse
+to replace a file: a local disk does not, and object stores only look first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import PLAN
 
 NOT_A_PLAN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What comes of reading a file that is not a plan as one."""
+"""The errors of reading, as a plan, a file that is not a plan."""
 
 _NAME = re.compile(r"plan-([1-9]\d*)\.json")
 _TYPES = {
@@ -28,10 +28,10 @@ _TYPES = {
     **dict.fromkeys(("format", "shards", "parallelism", "since", "inputs"), (int,)),
     **dict.fromkeys(("planned", "before"), (int, type(None))),
 }
-"""What the file of a plan has, and the types of it."""
+"""The fields in the file of a plan, with their types."""
 
 _PARTS = {"sources": dict, "levels": dict, "steps": str, "sinks": str, "dropped": str}
-"""The types of what is in the lists of a plan."""
+"""The types of the entries in the lists of a plan."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class KeptPlan:
 
 
 def name_of_plan(number: int) -> str:
-    """The name of a plan's file.
+    """Returns the name of a plan's file.
 
     >>> name_of_plan(7)
     'plan-7.json'
@@ -59,10 +59,10 @@ def numbers_of_plans(place: Place) -> list[int]:
 
 
 def kept_plans(place: Place) -> list[KeptPlan]:
-    """The latest plan and, unless that is the same, the one in force: the last that has finished a micro-batch, if any.
+    """Returns the latest plan and, if it is another one, the one in force: the last that has finished a micro-batch.
 
     So a user can undo an update that fails at once. A plan that a run has written after it was taken for dead may have
-    a number between those two; nobody reads it.
+    a number between those two; it is never read.
     """
     numbers = numbers_of_plans(place)
     if not numbers:
@@ -77,7 +77,7 @@ def kept_plans(place: Place) -> list[KeptPlan]:
     except FileNotFoundError:
         if numbers_of_plans(place) == numbers:
             raise
-        # A run has just begun, and has deleted what it does not need.
+        # A run has just begun, and has deleted the files that it does not need.
         return kept_plans(place)
 
 
@@ -95,7 +95,7 @@ def forget_plans_before(place: Place, plan: KeptPlan) -> None:
 
 
 def not_a_plan(place: Place, number: int, why: str) -> ValueError:
-    """The refusal of a plan's file."""
+    """Returns the refusal of a plan's file."""
     hint = "restore the file, or start again in another folder"
     what = f"{name_of_plan(number)} is not the plan of a checkpoint ({why})"
     return refusal(ValueError, what, where=f"in {place.location}", hint=hint)

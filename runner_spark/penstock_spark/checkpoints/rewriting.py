@@ -1,7 +1,7 @@
-"""Writes Spark's part of a checkpoint anew, for another number of shards, other levels or other sources.
+"""Rewrites Spark's part of a checkpoint for another number of shards, other levels or other sources.
 
-Spark's offsets and logs of sources go to a new folder as they are, each to the place that the source has now. The
-state is cut into pieces (`penstock_spark.stream.moved_pages`). A query with the new operators takes them in, in one
+Spark's offsets and logs of sources go to a new folder unchanged, each to the place that the source has now. The
+state is cut into pieces (`penstock_spark.stream.moved_pages`). A query with the new operators reads them in one
 micro-batch. What it has stored gets the number of the pipeline's next micro-batch, so the pipeline's own query
 continues from there.
 
@@ -46,7 +46,7 @@ HEARTBEAT_SLOT, COMMANDS_SLOT = "<heartbeat", "<commands"
 """The sources of a query that no step of the pipeline has."""
 
 SEEDS = "-seeds"
-"""How the name of a folder ends that has the pieces of the state."""
+"""The end of the names of folders that hold the pieces of the state."""
 
 _PLAYED = ("RecordedStream", "InlineValues")
 """The kinds of sources whose events the program lists, which Spark does not read in recorded time."""
@@ -55,7 +55,7 @@ _NOWHERE = (0, 0)
 """The level and the shard of a row that no operator takes: a query without any row would not begin."""
 
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
-# What a micro-batch has stored is then one file for each shard, with everything.
+# So a micro-batch stores one file for each shard, with everything.
 _SNAPSHOTS = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
 _STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _SHUFFLES = "spark.sql.shuffle.partitions"
@@ -74,7 +74,7 @@ def division_of(
     removed: Sequence[str] = (),
     waiting_anew: Collection[str] = (),
 ) -> Division:
-    """The division of a plan's state into another number of shards.
+    """Returns the division of a plan's state into another number of shards.
 
     Args:
         old: The plan's signature.
@@ -100,7 +100,7 @@ def division_of(
 
 
 def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
-    """The steps with state whose watermarks depend on one of some sources, also through other steps.
+    """Returns the steps with state whose watermarks depend on one of some sources, also through other steps.
 
     >>> sums, totals, others = {"feeds": ["A", "B"]}, {"feeds": ["Sums"]}, {"feeds": ["B"]}
     >>> sorted(depending_on({"levels": [{"Sums": sums, "Others": others}, {"Totals": totals}]}, ["A"]))
@@ -113,7 +113,7 @@ def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
 
 
 def slots_of(plan: Signature) -> list[str]:
-    """The sources of a query for Spark, in its order: the heartbeat, the commands, and those that it reads.
+    """Returns the sources of a query for Spark, in its order: the heartbeat, the commands, and those that it reads.
 
     >>> slots_of({"heartbeat": "none", "clock": "live", "levels": [{}], "sources": [{"label": "A", "kind": "files"}]})
     ['<commands', 'A']
@@ -132,12 +132,12 @@ def slots_of(plan: Signature) -> list[str]:
 
 
 def operators_of(plan: Signature) -> int:
-    """The number of Spark's operators with state: one for each level, and its own aggregates."""
+    """Returns the number of operators with state in Spark: one for each level, and Spark's aggregates."""
     return len(plan["levels"]) + len(plan.get("native", {}))
 
 
 def must_rewrite(old: Signature, new: Signature) -> bool:
-    """Whether Spark's part of the checkpoint of one plan has to be written anew for another."""
+    """True if Spark's part of the checkpoint of one plan has to be rewritten for another."""
     return (
         old["shards"] != new["shards"]
         or len(old["levels"]) != len(new["levels"])
@@ -147,7 +147,7 @@ def must_rewrite(old: Signature, new: Signature) -> bool:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """What is rewritten: from a folder of Spark's to a new one, for another plan."""
+    """A move of Spark's part of a checkpoint from one folder to a new one, for another plan."""
 
     spark: SparkSession
     old: Signature
@@ -160,7 +160,7 @@ class Rewriting:
         seeds = f"{self.target}{SEEDS}"
         files = self._files
         files.make(self.target)
-        # Before the first micro-batch has ended, there is no state.
+        # Before the first micro-batch has ended, no state exists.
         if self.new["levels"] and self.last >= 0:
             if self.old["levels"]:
                 check_readable(self.spark, self.source)
@@ -205,12 +205,12 @@ class Rewriting:
         reduce(DataFrame.unionAll, frames).write.parquet(seeds)
 
     def _states(self) -> list[DataFrame]:
-        """The pages of each level, with their shards' keys; Spark counts operators from the deepest level."""
+        """Returns the pages of each level, with their shards' keys; Spark counts operators from the deepest level."""
         count = len(self.old["levels"])
         return [pages_of_operator(self.spark, self.source, count - level) for level in range(1, count + 1)]
 
     def _known(self, frame: DataFrame) -> tuple[list[Header], dict[str, Waits]]:
-        """What the driver has to know of a level: the headers, and which parcels there are."""
+        """Returns what the driver has to know of a level: the headers, and the numbers of waiting pages."""
         division, keys = self._division, shard_keys(self.old["shards"])
         known = frame.where(
             frame["grouping"].isin("", *division.parcels) & (frame["page"] == STATE)
@@ -227,7 +227,7 @@ class Rewriting:
 
     def _seed(self, seeds: str) -> None:
         """Lets the new operators take the state in, in one micro-batch."""
-        # The pipeline's query reads the state by what its offsets say of its form.
+        # The pipeline's query reads the state in the form that its offsets name.
         noted = _metadata_of(self._files.read(f"{self.source}/offsets/{self.last}") or b"")["conf"]
         if noted.get(_STATE_FORMAT, "1") != "1":
             raise _unknown(f"the form {noted[_STATE_FORMAT]} of its state")
@@ -244,7 +244,7 @@ class Rewriting:
         query.awaitTermination()
 
     def _renumber(self) -> None:
-        """Gives what the first micro-batch has stored the number that the next one of the pipeline will ask for."""
+        """Renumbers what the first micro-batch has stored, to the number of the pipeline's next one."""
         files, wanted = self._files, self.last + 1
         shards = itertools.product(range(len(self.new["levels"])), range(self.new["shards"]))
         for operator, shard in shards if wanted != _SEEDS_VERSION else ():
@@ -288,7 +288,7 @@ class Rewriting:
                 raise RunnerError(what, where=f"in {self.target}", hint=_HINT)
 
     def _tally(self, location: str, operator: int) -> dict[str, tuple[int, int]]:
-        """For each grouping, the number of keys (in each window), and a sum that tells keys apart."""
+        """Returns, for each grouping, the number of keys (in each window), and a sum by which keys differ."""
         pages, local = pages_of_operator(self.spark, location, operator), is_local_session(self.spark)
         function = _tallying(self._division, driver_sys_path() if local else ())
         told = map_in_arrow(pages, function, "grouping string, number long, total long")
@@ -298,7 +298,7 @@ class Rewriting:
 
 
 def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for the one row of a frame, which gives a table instead."""
+    """Returns a function that replaces the one row of a frame by a table."""
     content = told.to_batches()
 
     def giving(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -312,7 +312,7 @@ def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 def _cutting(
     level: int, division: Division, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
+    """Returns the function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
     before, after = shard_keys(division.before), shard_keys(division.after)
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
@@ -328,7 +328,7 @@ def _cutting(
 
 
 def _tallying(division: Division, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
+    """Returns the function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         for _, label, number, content in _kept(records, division, sys_path):
@@ -344,7 +344,7 @@ _Page = tuple[int, str, int, bytes]
 
 
 def _kept(records: Iterator[Any], division: Division, sys_path: tuple[str, ...]) -> Iterator[_Page]:
-    """The pages of groupings that are not given up."""
+    """Yields the pages of groupings that are not given up."""
     import_like_driver(sys_path)
     for record in promptly(records):
         for row in zip(*(record.column(name).to_pylist() for name in _PAGE), strict=True):
@@ -366,7 +366,7 @@ def moved_offsets(content: bytes, places: Sequence[int | None], shards: int) -> 
 
 
 def _metadata_of(offsets: bytes) -> Any:
-    """What Spark notes about a micro-batch, beside its offsets."""
+    """Returns the metadata that Spark stores with the offsets of a micro-batch."""
     version, metadata, *_ = offsets.decode().split("\n")
     if version != _OFFSETS:
         raise _unknown(f"the form {version} of its offsets")

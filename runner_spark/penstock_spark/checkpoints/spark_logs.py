@@ -26,7 +26,7 @@ _COMPACT = ".compact"
 
 
 def last_micro_batch(log: Place) -> int:
-    """The last micro-batch in a log of Spark, of what is planned or of what is finished; -1 without one."""
+    """Returns the last micro-batch in a log of planned or of finished ones; -1 without one."""
     return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
 
 
@@ -34,7 +34,7 @@ def check_logs(spark_place: Place, sources: int) -> None:
     """Raises ValueError if a file is damaged that Spark reads before it continues a query.
 
     Args:
-        spark_place: The folder of Spark's checkpoint.
+        spark_place: The folder in which Spark has its checkpoint.
         sources: The number of sources of the query.
     """
     offsets, commits = spark_place.inside("offsets"), spark_place.inside("commits")
@@ -77,10 +77,10 @@ def _is_list_of_files(name: str) -> bool:
 
 
 def ends_of_sources(spark_place: Place, number: int, sources: int) -> list[Any]:
-    """The offsets at which a micro-batch stops reading the sources; None for a source without an offset.
+    """Returns the offsets at which a micro-batch stops reading the sources; None for a source without an offset.
 
     Args:
-        spark_place: The folder of Spark's checkpoint.
+        spark_place: The folder in which Spark has its checkpoint.
         number: The micro-batch.
         sources: The number of sources of the query.
     """
@@ -100,7 +100,7 @@ def damaged(spark_place: Place, name: str, why: str) -> ValueError:
 
 
 def unknown_format(spark_place: Place, name: str, found: str, known: str) -> ValueError:
-    """The error of a file that a version of Spark has written that this penstock does not know."""
+    """Returns the error of a file that a version of Spark has written that this penstock does not know."""
     if re.fullmatch(r"v\d+", found) is None:
         return damaged(spark_place, name, "it does not begin with its format")
     what = f"Spark's file {name} has the format {found}; penstock reads {known}"
@@ -109,7 +109,7 @@ def unknown_format(spark_place: Place, name: str, found: str, known: str) -> Val
 
 
 def _lines_of(spark_place: Place, name: str) -> tuple[str, list[str]]:
-    """The format of a file of a log, and its lines behind the one about the micro-batch."""
+    """Returns the format of a file of a log, and its lines behind the one about the micro-batch."""
     version, *lines = _text_of(spark_place, name).split("\n")
     if re.fullmatch(r"v\d+", version) is None:
         raise damaged(spark_place, name, "it does not begin with its format")

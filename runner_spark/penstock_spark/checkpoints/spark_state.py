@@ -12,7 +12,7 @@ from penstock_spark.files.place import Place
 
 
 def pages_of_operator(spark: SparkSession, location: str, operator: int) -> DataFrame:
-    """The pages after the last finished micro-batch: the shard's key, the grouping's label, page number, and content.
+    """Returns the pages after the last finished micro-batch: shard's key, grouping's label, page number, content.
 
     Spark counts operators from the end of the query: operator 0 is the deepest level.
     """

@@ -35,7 +35,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
 
 
 def field_of(name: str, hint: Any) -> pa.Field:
-    """The Arrow field for values of a type; TypeError if no field returns them unchanged.
+    """Returns the Arrow field for values of a type; TypeError if no field returns them unchanged.
 
     >>> field_of("a", typehints.Optional[typehints.List[int]])
     pyarrow.Field<a: list<item: int64 not null>>

@@ -15,7 +15,7 @@ from penstock.values.types import FLOAT_DIGIT_BITS, TYPES
 
 
 def misfit(element_type: Any, field: str = "") -> TypeError:
-    r"""The error for an element, or for a field of it; it does not show the element, which may be private.
+    r"""Returns the error for an element, or for a field of it; it does not show the element, which may be private.
 
     >>> print(misfit(int))
     an element of a batch does not match its type hint: <class 'int'>
@@ -36,7 +36,7 @@ def misfit(element_type: Any, field: str = "") -> TypeError:
 
 
 def without_none(hint: Any) -> tuple[Any, bool]:
-    """A type without None, and whether None was in it.
+    """Returns a type without None, and whether None was in it.
 
     >>> from penstock.typehints import Optional
     >>> without_none(Optional[int]), without_none(int)
@@ -66,7 +66,7 @@ def _is_kept(number: Any, made: float) -> bool:
 
 
 def length_of(batch: Any, kind: type) -> int:
-    """The length of a batch; TypeError for another kind of iterable, because most iterables have a length."""
+    """Returns the length of a batch; TypeError for another kind of iterable, because most iterables have a length."""
     if not isinstance(batch, kind):
         raise TypeError(f"{type(batch).__name__} is not an instance of {kind.__name__}")
     return len(batch)  # type: ignore[arg-type]

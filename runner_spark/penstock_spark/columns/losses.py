@@ -1,4 +1,4 @@
-"""What Arrow would leave out or change without a word: a field, the zone of a time, the half of 1.5 as an integer."""
+"""Losses that Arrow would not report: a field, the zone of a time, the half of 1.5 as an integer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True)
 class Loss:
-    """What would be lost, and what to do."""
+    """A value that would be lost, and what to do."""
 
     error: type[Exception]
     what: str
@@ -39,7 +39,7 @@ def misfit(field: pa.Field) -> Loss:
 
 
 def misfit_of(what: str, kind: str, limits: str) -> Loss:
-    """A value that is not of a type; `limits` says what such a value may be.
+    """Returns the loss of a value that is not of a type; `limits` says what such a value may be.
 
     >>> misfit_of("a value of the field points", "int", "an int has 32 bits").hint
     'correct the declared type or the schema, or convert the value first (an int has 32 bits)'
@@ -52,12 +52,12 @@ def misfit_of(what: str, kind: str, limits: str) -> Loss:
 
 
 def missing_field(name: str) -> Loss:
-    """A record without a field that its type requires."""
+    """Returns the loss of a record without a field that its type requires."""
     return Loss(NoSuchField, f"a record has no field {name}", "make the field nullable in the schema")
 
 
 def forbidden_none(name: str, whose: str = "a value of the field") -> Loss:
-    """None where the type has no None, such as in a column of a key.
+    """Returns the loss of a None that the type does not allow, such as in a column of a key.
 
     >>> forbidden_none("team").what
     'a value of the field team is None, which its type does not allow'
@@ -75,7 +75,7 @@ def unknown_fields(
     whose: str = "an element",
     lacking: str = "which the schema lacks",
 ) -> Loss | None:
-    """The loss of the fields that a schema lacks; None if it lacks none.
+    """Returns the loss of the fields that a schema lacks; None if it lacks none.
 
     >>> unknown_fields([{"team": "blue", "points": 1}], frozenset(["points"])).what
     "an element has the field 'team', which the schema lacks"
@@ -94,7 +94,7 @@ def unknown_fields(
 
 
 def wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None:
-    """The loss if times lack a zone where the column has instants, or have one where it has none.
+    """Returns the loss if times lack a zone where the column has instants, or have one where it has none.
 
     >>> wrong_zone([datetime.datetime(2026, 1, 1)], True, "at").what
     'a time of the field at has no zone, so that nobody knows which instant it is'
@@ -196,7 +196,7 @@ def _loss_of_times(
     unit = MICROS_OF_UNIT.get(kind.unit)
     if unit is not None and any(_micros_of(each) % unit for each in values):
         return lost or misfit(field)
-    # Those of pandas have nanoseconds, too.
+    # Times of pandas also have nanoseconds.
     if kind.unit != "ns" and any(hasattr(each, "nanosecond") for each in classes):
         return lost or (misfit(field) if any(getattr(each, "nanosecond", 0) for each in values) else None)
     return lost

@@ -81,7 +81,7 @@ _Constraint = NumpyTypeHint.NumpyTypeConstraint
 
 
 def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
-    """The converter for a dtype of elements and arrays of it.
+    """Returns the converter for a dtype of elements and arrays of it.
 
     >>> converter(int, np.ndarray).explode_batch(np.array([1, 2]))
     [1, 2]
@@ -122,7 +122,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         element_type: A `NumpyArray`.
         dtype: The dtype of both.
         partition_dimension: The dimension of the batch that runs over the elements.
-        as_python: Whether elements are Python's numbers and texts, as their type hint says, instead of NumPy's.
+        as_python: Whether elements are Python's numbers and strings, as their type hint says, instead of NumPy's.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
                 made = np.asarray(elements)
         except (TypeError, ValueError):
             raise misfit(self._element_type) from None
-        # NumPy turns a number among texts into a text, and cuts NUL characters off the end of a text.
+        # NumPy turns a number among strings into a string, and cuts NUL characters off the end of a string.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
             raise misfit(self._element_type)
         value = _VALUES.get(self.dtype.kind)
@@ -184,13 +184,13 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         return cast
 
     def explode_batch(self, batch: Any) -> Any:
-        """The elements: Python numbers if the element's type hint is a Python type."""
+        """Returns the elements: Python numbers if the element's type hint is a Python type."""
         if self.as_python and not self.element_shape:
             return batch.tolist()
         return list(batch.swapaxes(self.partition_dimension, 0) if self.partition_dimension else batch)
 
     def combine_batches(self, batches: Sequence[Any]) -> Any:
-        """One array.
+        """Returns one array.
 
         >>> converter(int, np.ndarray).combine_batches([np.array([1]), np.array([2])])
         array([1, 2])

@@ -36,7 +36,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
 
 
 def dtype_of(hint: Any) -> Any:
-    """The pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
+    """Returns the pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
 
     >>> from penstock.typehints import Optional
     >>> [dtype_of(hint) for hint in (int, Optional[int], str, list)]
@@ -74,11 +74,11 @@ def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]
 
 
 def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
-    """The values of a column, as Python values where pandas knows their types."""
+    """Returns the values of a column, as Python values where pandas knows their types."""
     values: list[Any] = series.tolist()
     if not without_none(hint)[1]:
         return values
-    # Pandas counts the NaN of Decimals as missing, too.
+    # Pandas also counts the NaN of Decimals as missing.
     return [
         None if is_null and not isinstance(value, decimal.Decimal) else value
         for value, is_null in zip(values, series.isna().tolist(), strict=True)

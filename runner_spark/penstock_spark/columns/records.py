@@ -38,7 +38,7 @@ _SIMPLE = frozenset(each.python for each in TYPES)
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:
-    """The Arrow schema of a type with named fields; ValueError if a field has a type that no column can hold.
+    """Returns the Arrow schema of a type with named fields; ValueError if a field has a type that no column can hold.
 
     >>> from typing import NamedTuple
     >>> schema_of(NamedTuple("Score", [("team", str), ("points", int | None)]), "at step 'Write'")
@@ -70,7 +70,7 @@ def fields_of(element_type: Any) -> list[tuple[str, Any]]:
 
 
 def field_of(name: str, hint: Any, where: str) -> pa.Field:
-    """The Arrow field of a type; ValueError for a type that no column can hold.
+    """Returns the Arrow field of a type; ValueError for a type that no column can hold.
 
     >>> str(field_of("points", int | None, "at step 'Write'"))
     'pyarrow.Field<points: int64>'
@@ -93,7 +93,7 @@ def _optional(hint: Any) -> tuple[Any, bool]:
 
 
 def plain_type(hint: Any) -> pa.DataType | None:
-    """The Arrow type of single values; None for other hints.
+    """Returns the Arrow type of single values; None for other hints.
 
     >>> from penstock.typehints.column_types import decimal_of
     >>> plain_type(decimal_of(10, 2)), plain_type(typehints.Union[int, float])
@@ -145,7 +145,7 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
 
 
 def plain(value: Any, name: str = "") -> Any:
-    """A value in the form that Arrow accepts: at any depth, records become dicts and timestamps become datetimes.
+    """Returns a value in the form that Arrow accepts: at any depth, dicts for records and datetimes for timestamps.
 
     ValueError, without the step, for a timestamp that no datetime has; it names the field, which is `name` for the
     value itself.
@@ -194,7 +194,7 @@ def _datetime_of(time: Timestamp, name: Any) -> datetime.datetime:
 
 
 def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Records as columns; a missing field becomes null where the schema allows it, else a NoSuchField, Beam's KeyError.
+    """Returns records as columns; a missing field is null if the schema allows it, else NoSuchField (a KeyError).
 
     ValueError for a field that the schema lacks.
     """
@@ -212,7 +212,7 @@ def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordB
 
 
 def _columns_of_tuples(values: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
-    """The fields of NamedTuples of one class; a dict of each of them would take most of the time."""
+    """Returns the fields of NamedTuples of one class; a dict of each of them would take most of the time."""
     kinds = set(map(type, values))
     kind = kinds.pop() if len(kinds) == 1 else object
     names = getattr(kind, "_fields", None)
@@ -260,9 +260,9 @@ def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
 
 
 def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
-    """Values as a column; TypeError for another type, more than 64 bits, None in a field that is not nullable, and
-    times with a zone where the field has none, or the other way round; ValueError for a field inside of a value that
-    the type lacks.
+    """Returns values as a column; TypeError for another type, more than 64 bits, None in a field that is not nullable,
+    and times with a zone where the field has none, or the other way round; ValueError for a field inside of a value
+    that the type lacks.
     """
     nulls_fit = field.nullable or not any(value is None for value in values)
     try:
@@ -281,7 +281,7 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:
-    """Whether there are nulls inside of the values only where the type allows them, which Arrow does not check."""
+    """True if nulls inside of the values are only where the type allows them, which Arrow does not check."""
     kind = column.type
     if not _has_required(kind):
         return True
@@ -308,7 +308,7 @@ def _has_map(kind: pa.DataType) -> bool:
 
 
 def _with_pairs(value: Any, kind: pa.DataType) -> Any:
-    """A value whose maps, at any depth, are lists of pairs instead of dicts."""
+    """Returns a value whose maps, at any depth, are lists of pairs instead of dicts."""
     if value is None:
         return None
     if isinstance(kind, pa.MapType):

@@ -35,7 +35,7 @@ _MICROS_PER_SECOND = 1_000_000
 
 
 def table_as_read(batch: pa.RecordBatch | pa.Table) -> pa.Table:
-    """The columns in the types that Python reads: see `as_read`; ValueError for a value that Python's type lacks."""
+    """Returns the columns in the types that Python reads: see `as_read`; ValueError for values that Python lacks."""
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     wanted = pa.schema([field.with_type(as_read(field.type)) for field in table.schema])
     if wanted.equals(table.schema):
@@ -45,7 +45,7 @@ def table_as_read(batch: pa.RecordBatch | pa.Table) -> pa.Table:
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """The values in another type that has all of them; nanoseconds are cut to the microseconds that Python has."""
+    """Returns the values in another type that has all of them; cuts nanoseconds to microseconds."""
     if column.type == field.type:
         return column
     try:
@@ -101,7 +101,7 @@ def _apply(convert: Convert | None, value: Any) -> Any:
 
 
 def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
-    """The values of a column that has a type of `as_read`; ValueError for a time that Python does not have.
+    """Returns the values of a column that has a type of `as_read`; ValueError for a time that Python does not have.
 
     >>> values_of(pa.chunked_array([[0, None]], pa.timestamp("us", "UTC")), pa.field("at", pa.timestamp("us", "UTC")))
     [datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None]
@@ -189,12 +189,12 @@ def _zone_converter(kind: pa.DataType) -> Convert | None:
 
 
 def to_tables(batch: pa.RecordBatch) -> list[pa.Table]:
-    """The batch as one table; no table if it is empty."""
+    """Returns the batch as one table; no table if it is empty."""
     return [table_as_read(batch)] if batch.num_rows else []
 
 
 def to_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
-    """The rows of the batch as dicts, with lists of pairs for maps.
+    """Returns the rows of the batch as dicts, with lists of pairs for maps.
 
     >>> to_dicts(pa.RecordBatch.from_pylist([{"a": 1, "b": {"c": [2]}}]))
     [{'a': 1, 'b': {'c': [2]}}]
@@ -205,7 +205,7 @@ def to_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
 
 
 def to_rows(batch: pa.RecordBatch | pa.Table) -> list[Row]:
-    """The rows of the batch.
+    """Returns the rows of the batch.
 
     >>> to_rows(pa.RecordBatch.from_pylist([{"a": 1, "b": {"c": [2]}}]))
     [Row(a=1, b=Row(c=[2]))]

@@ -1,1 +1,1 @@
-"""Files on any file system that Spark reaches: found, split, named, and put in their place."""
+"""Files on any file system that Spark reaches: finding, splitting, naming, and moving them to their final names."""

@@ -58,7 +58,7 @@ def tell_empty(sizes: Mapping[str, int], where: str) -> None:
 
 
 def _state_of(path: str) -> _State | None:
-    """The present state of a file; None if it has disappeared."""
+    """Returns the present state of a file; None if it has disappeared."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Whole files that are compressed: their content, and files on a local disk that compress what is written to them."""
+"""Whole compressed files: their content, and files on a local disk that compress everything that is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BEGINNING_OF_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 
 
 def has_ending_of_hadoop(path: str) -> bool:
-    """Whether Spark's readers of text would unpack a file in a form that only Hadoop writes.
+    """True if Spark's text readers would unpack a file in a form that only Hadoop writes.
 
     They take other files with these endings for empty ones, or for ones of many gigabytes, which ends Java.
 
@@ -35,7 +35,7 @@ def has_ending_of_hadoop(path: str) -> bool:
 
 
 def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) -> ValueError | None:
-    """The error for a file that Spark's readers of text would not unpack, or not as it is meant; None for others."""
+    """Returns the error for a file that Spark's text readers would leave packed, or unpack wrongly; None for others."""
     name = path.lower()
     if has_ending_of_hadoop(name):
         what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"
@@ -57,7 +57,7 @@ def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) 
 
 
 def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
-    """The bytes of a whole file without its compression; several compressed pieces in a row are one content.
+    """Returns the bytes of a whole file without its compression; several compressed pieces in a row are one content.
 
     >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
     b'a'
@@ -76,7 +76,7 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
 
 @contextmanager
 def unpacking(compression: str, name: str, where: str) -> Iterator[None]:
-    """Raises one ValueError for what each compression raises about content that is damaged or of another kind.
+    """Raises a ValueError for any error that a compression raises about damaged or foreign content.
 
     >>> with unpacking("gzip", "a.gz", ""):
     ...     open_for_reading(io.BytesIO(b"no gzip"), "gzip").read()
@@ -105,7 +105,7 @@ def compressed(content: bytes, compression: str) -> bytes:
 
 
 def open_for_reading(stored: BinaryIO, compression: str) -> BinaryIO:
-    """The content of an open file without its compression, which must not be AUTO."""
+    """Returns the content of an open file without its compression, which must not be AUTO."""
     if compression in _ARROW_CODECS:
         stream = pa.input_stream(stored, compression=_ARROW_CODECS[compression])
         return cast(BinaryIO, io.BufferedReader(stream))

@@ -24,12 +24,12 @@ _BLOCK_BYTES = 1 << 16
 
 
 def open_found(path: str) -> BinaryIO:
-    """Opens a file on a disk or an object store; its bytes come as they are stored."""
+    """Opens a file on a disk or an object store; its bytes are not decompressed."""
     return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def looked_at(paths: Iterable[str], look: Callable[[str], _Found]) -> list[_Found]:
-    """What a look at each file gives, in the order of the paths; many are looked at together.
+    """Returns the result of `look` for each file, in the order of the paths; calls it for many at once.
 
     >>> looked_at(["/in/a", "/in/b.c"], len)
     [5, 7]
@@ -39,7 +39,7 @@ def looked_at(paths: Iterable[str], look: Callable[[str], _Found]) -> list[_Foun
 
 
 def size_of(file: BinaryIO) -> int:
-    """The size of a file, which is then at its beginning.
+    """Returns the size of a file, which is then at its beginning.
 
     >>> size_of(io.BytesIO(b"abc"))
     3

@@ -1,4 +1,4 @@
-"""How Spark looks at the files of a read, and shares them among tasks.
+"""Settings for how Spark lists the files of a read, and shares them among tasks.
 
 With its defaults, more than 32 files take a job with a task for each, and no task reads more than 32 files.
 """
@@ -23,9 +23,9 @@ tasks would have 32 small files each, and starting a task takes longer than read
 
 
 def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
-    """The property, and its value, with which Spark looks at many files without many tasks.
+    """Returns the property, and its value, with which Spark looks at many files without many tasks.
 
-    Each task costs milliseconds, and memory outside of Java's heap until that is collected.
+    Each task costs milliseconds, and memory outside of the Java heap until that is collected.
     """
     if is_local_session(spark):
         return _LISTED_BY_DRIVER, _EVERYTHING
@@ -33,7 +33,7 @@ def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
 
 
 def settings_of_tasks(spark: SparkSession) -> dict[str, str]:
-    """The properties with which few tasks read many small files, unless the user has set them.
+    """Returns the properties with which few tasks read many small files, unless the user has set them.
 
     On a cluster, files may be on a store, so that Spark's own value is better.
     """

@@ -13,7 +13,7 @@ _CHUNK_BYTES = 4 << 20
 
 @contextmanager
 def local_copies(files: fs.FileSystem, paths: Sequence[str]) -> Iterator[list[str]]:
-    """The paths of copies, which are deleted at the end of the block."""
+    """Yields the paths of copies, which are deleted at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         copies = []
         for number, path in enumerate(paths):

@@ -33,11 +33,11 @@ class Naming:
         return example_of(self.path_of)
 
     def stale(self, count: int, present: Iterable[str]) -> list[str]:
-        """The files of an earlier run that `count` new files do not replace.
+        """Returns the files of an earlier run that `count` new files do not replace.
 
-        Only names of this naming count: shard 7 of 4 is somebody else's file. If names do not contain the
+        Only names of this naming count: shard 7 of 4 belongs to another run. If names do not contain the
         number of files, the stale files are those whose numbers continue the new ones without a gap. If
-        nothing separates the two numbers, nothing is stale, because they cannot be told apart.
+        nothing separates the two numbers, nothing is stale, because they cannot be distinguished.
 
         >>> naming = Naming(lambda shard, shards: f"/o/a-{shard:02}-of-{shards:02}")
         >>> naming.stale(2, ["a-00-of-02", "a-03-of-04", "a-03-of-03", "a-3-of-4", "a-b-00-of-04"])
@@ -56,7 +56,7 @@ class Naming:
         last = count
         while last in numbered and self._is_named(numbered[last], last, last + 1):
             last += 1
-        # From the last down, so that no gap hides any if this is cut short.
+        # The last one first: if a deletion is cut short, no gap hides the rest.
         return [numbered[shard] for shard in reversed(range(count, last))]
 
     def _gives(self, name: str, numbers: dict[str, str]) -> bool:
@@ -69,7 +69,7 @@ class Naming:
 
 
 def example_of(path_of: Callable[[int, int], str]) -> str:
-    """A path with `SHARD` and `SHARDS` in place of the numbers."""
+    """Returns a path with `SHARD` and `SHARDS` in place of the numbers."""
     try:
         return path_of(SHARD, SHARDS)
     except Exception:

@@ -1,4 +1,4 @@
-"""How files are shared among tasks."""
+"""The distribution of files among tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Item = TypeVar("_Item")
 def packed(
     items: Sequence[_Item], bytes_of: Callable[[_Item], int], parallelism: int
 ) -> tuple[tuple[_Item, ...], ...]:
-    """The items of each task: about as many bytes in each, and not many more tasks than run at once.
+    """Returns the items of each task: about as many bytes in each, and not many more tasks than run at once.
 
     >>> packed([1, 2, 3], lambda item: item, parallelism=2)
     ((3,), (2, 1))

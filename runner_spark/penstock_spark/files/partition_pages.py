@@ -1,4 +1,4 @@
-"""Rows of a task that are kept apart by folder, in memory up to a limit and then on the task's disk.
+"""Rows of a task, separated by folder, in memory up to a limit and then on the task's disk.
 
 A task may have rows for very many folders, in any order. An open file for each would take its memory and its file
 handles, and files that are closed early would be small. So the rows are sorted by folder each time that the limit is
@@ -53,7 +53,7 @@ class PartitionPages:
                 self._file.add(number, page)
 
     def by_folder(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        """Each folder with its rows, in the order in which they came; read the rows of one before the next."""
+        """Yields each folder with its rows, in the order in which they came; read the rows of one before the next."""
         last: dict[int, pa.RecordBatch] = {}
         if self._file is None:
             last = dict(self._sorted())
@@ -65,7 +65,7 @@ class PartitionPages:
             yield folder, iter([last[number]]) if self._file is None else self._file.pages(number)
 
     def _sorted(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows in memory, which are then gone, as a page for each folder."""
+        """Yields the rows in memory, which are then gone, as a page for each folder."""
         if not self._rows:
             return
         table = pa.Table.from_batches(self._rows)
@@ -81,7 +81,7 @@ class PartitionPages:
 
 
 class _PageFile:
-    """Pages on the task's disk, which are gone when nobody needs them any more, or when the task has failed."""
+    """Pages on the task's disk, which are deleted once they are not needed any more, or once the task has failed."""
 
     def __init__(self, schema: pa.Schema) -> None:
         folder = tempfile.mkdtemp(prefix="penstock-")

@@ -42,7 +42,7 @@ def splits_of(
     headers: int = 0,
     sizes: Mapping[str, int] | None = None,
 ) -> list[tuple[Split, ...]]:
-    """The splits of files, grouped by task, and of the size that Spark would choose.
+    """Returns the splits of files, grouped by task, and of the size that Spark would choose.
 
     A delimiter has one byte. The first `headers` records of each file belong to no split. Files on object stores need
     their `sizes`.
@@ -63,7 +63,7 @@ def splits_of(
 def grouped(
     files: Sequence[Split], parallelism: int, bytes_max: int, bytes_min: int, opening_bytes: int
 ) -> list[tuple[Split, ...]]:
-    """Whole files as splits of at least `bytes_min`, as far as they are that large, by task.
+    """Groups whole files, by task, into splits of at least `bytes_min` if they are large enough.
 
     >>> [len(task) for task in grouped([Split("/a", "/a", 0, 1)] * 6, 2, 128 << 20, 4 << 20, 64 << 10)]
     [3, 3]
@@ -80,7 +80,7 @@ def grouped(
 
 
 def whole_files(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[Split]:
-    """Each file as one split; files on object stores need their `sizes`."""
+    """Returns each file as one split; files on object stores need their `sizes`."""
     places = [(name if store_of(name) else os.path.abspath(name), name) for name in paths]
     return [Split(path, name, 0, sizes[name] if sizes else os.path.getsize(path)) for path, name in places]
 
@@ -93,24 +93,24 @@ def open_bytes(path: str) -> BinaryIO:
 
 
 def size_of(file: BinaryIO) -> int:
-    """The size of a file that `open_bytes` has opened."""
+    """Returns the size of a file that `open_bytes` has opened."""
     return int(file.size) if hasattr(file, "size") else os.fstat(file.fileno()).st_size
 
 
 def leaves_files_out(spark: SparkSession) -> bool:
-    """Whether the session makes Spark ignore missing or broken files, which only its own readers do."""
+    """True if the session makes Spark ignore missing or broken files, which only Spark's readers do."""
     names = ("ignoreMissingFiles", "ignoreCorruptFiles")
     return any(spark.conf.get(f"spark.sql.files.{name}") == "true" for name in names)
 
 
 def _size(spark: SparkSession, name: str) -> int:
-    """A setting in bytes, at least one."""
+    """Returns a setting in bytes, at least one."""
     text = spark.conf.get(f"spark.sql.files.{name}")
     return max(1, int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)))  # type: ignore[union-attr]
 
 
 def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:
-    """Small splits together, the largest first; opening a file counts as reading `opening_bytes`."""
+    """Packs small splits together, the largest first; opening a file counts as reading `opening_bytes`."""
     tasks: list[list[Split]] = []
     used = limit
     for split in sorted(splits, key=lambda split: split.start - split.end):
@@ -123,7 +123,7 @@ def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[S
 
 
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
-    """Where the first records of a file end, or the file's end."""
+    """Returns the end of the first `count` records of a file, or the file's end."""
     end = 0
     with open_bytes(path) as file:
         while block := file.read(BLOCK_BYTES):
@@ -137,7 +137,7 @@ def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
 
 
 def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
-    """The records that begin in a split, with their delimiters, many at a time; a file's last one may have none."""
+    """Yields the records that begin in a split, with their delimiters, many at a time; the last one may lack it."""
     with open_bytes(split.path) as file:
         # The first record begins behind a delimiter, which may be the last byte before the split.
         reached = file.seek(max(split.start - 1, 0))

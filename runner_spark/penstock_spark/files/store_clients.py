@@ -17,7 +17,7 @@ def require(package: str) -> None:
 
 
 def client(scheme: str, arguments: Mapping[str, str], settings: dict[str, str]) -> Any:
-    """The fsspec file system of a scheme.
+    """Returns the fsspec file system of a scheme.
 
     It takes its settings from the environment, which also has the given ones, and from fsspec's configuration.
     """

@@ -1,4 +1,4 @@
-"""Frames of files on object stores that Spark does not reach, with the columns of Spark's own readers."""
+"""Frames of files on object stores that Spark does not reach, with the same columns as Spark's readers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True)
 class ReadParts(TaskRows):
-    """What tasks run: each reads the parts of files that are in the place of its number."""
+    """The function that tasks run: each reads the parts of files that belong to its number."""
 
     parts: tuple[tuple[Any, ...], ...]
     where: str
@@ -44,26 +44,26 @@ class ReadParts(TaskRows):
 
     @abc.abstractmethod
     def read(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """Returns the rows of a part."""
 
 
 def read_by_tasks(spark: SparkSession, read: ReadParts, schema: str | StructType) -> DataFrame:
-    """The rows of all parts."""
+    """Returns the rows of all parts."""
     count = len(read.parts)
     frame: DataFrame = map_in_arrow(spark.range(0, count, 1, max(1, count)), read, schema)
     return frame
 
 
 def whole_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[Split, ...], ...]:
-    """Whole files by task."""
+    """Returns whole files by task."""
     files = [Split(path, path, 0, size) for path, size in sizes.items()]
     return packed(files, lambda file: file.end, parallelism_of(spark))
 
 
 def frame_of_store(spark: SparkSession, sizes: Mapping[str, int], format: str, where: str) -> DataFrame:
-    """The lines, or the contents, of files, each with the file's name where Spark has it.
+    """Returns the lines, or the contents, of files, each with the file's name where Spark has it.
 
-    As with Spark's readers, ``text`` follows the compression that a file's name tells, and ``binaryFile`` does not.
+    As with Spark's readers, ``text`` follows the compression in a file's name, and ``binaryFile`` does not.
     """
     assert format in ("text", "binaryFile")
     if format == "binaryFile":
@@ -72,7 +72,7 @@ def frame_of_store(spark: SparkSession, sizes: Mapping[str, int], format: str, w
 
 
 def line_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[Split, ...], ...]:
-    """Parts of files by task, cut between lines: tasks share large files, unless these are compressed."""
+    """Returns parts of files by task, cut between lines: tasks share large files, unless these are compressed."""
     compressed = {path: size for path, size in sizes.items() if is_compressed(path)}
     plain = {path: size for path, size in sizes.items() if path not in compressed}
     return (*splits_of(spark, plain, b"\n", sizes=plain), *whole_splits(spark, compressed))
@@ -83,8 +83,6 @@ def is_compressed(path: str) -> bool:
 
 
 class _Contents(ReadParts):
-    """The contents of files."""
-
     def read(self, part: Split) -> Iterator[pa.RecordBatch]:
         content = whole(part.path, part.end, self.where)
         columns = [pa.array([content], pa.binary()), named(part.path, 1)]
@@ -100,12 +98,12 @@ class _Lines(ReadParts):
 
 
 def rows_of(path: str, values: pa.Array) -> pa.RecordBatch:
-    """Texts of a file, each with the file's name."""
+    """Returns strings of a file, each with the file's name."""
     return pa.RecordBatch.from_arrays([values, named(path, len(values))], names=["value", "_metadata"])
 
 
 def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
-    """The lines of a split, many at a time."""
+    """Yields the lines of a split, many at a time."""
     if is_compressed(split.path):
         yield from in_lines([unpacked(split.path, split.end, where)])
         return
@@ -116,7 +114,7 @@ def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
 
 
 def whole(path: str, size: int, where: str) -> bytes:
-    """The bytes of a file as they are stored; a failure of the step if they are not there any more."""
+    """Returns the bytes of a file, not decompressed; fails the step if they do not exist any more."""
     try:
         with ObjectStore().open_stored(path) as file:
             content = file.read()
@@ -128,7 +126,7 @@ def whole(path: str, size: int, where: str) -> bytes:
 
 
 def beginning(path: str, count: int, where: str) -> bytes:
-    """The first bytes of a file, for the driver."""
+    """Returns the first bytes of a file, for the driver."""
     try:
         with ObjectStore().open_stored(path) as file:
             return file.read(count)
@@ -137,7 +135,7 @@ def beginning(path: str, count: int, where: str) -> bytes:
 
 
 def unpacked(path: str, size: int, where: str) -> bytes:
-    """The bytes of a file without the compression that its name tells."""
+    """Decompresses the bytes of a file according to its name."""
     content = whole(path, size, where)
     try:
         return decompress(content, CompressionTypes.detect_compression_type(path), path, where)
@@ -146,12 +144,12 @@ def unpacked(path: str, size: int, where: str) -> bytes:
 
 
 def unreadable_part(error: OSError, path: str, where: str) -> OSError:
-    """The error with its place, and the hint that it has already, if it has one."""
+    """Returns the error with its place, and the hint that it has already, if it has one."""
     return placed(error, where, f"{path} cannot be read: ")
 
 
 def in_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The lines of blocks that end where lines do, except the last one of a file."""
+    """Yields the lines of blocks that end where lines do, except the last one of a file."""
     for block in blocks:
         lines = _LINE_END.split(block) if b"\r" in block else block.split(b"\n")
         if not lines[-1]:
@@ -160,7 +158,7 @@ def in_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def named(path: str, count: int) -> pa.Array:
-    """The column ``_metadata``: Spark escapes the names of files."""
+    """Returns the column ``_metadata``: Spark escapes the names of files."""
     names: Iterable[str] = [quote(path, safe=":/")]
     column = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(names, pa.string()))
     return pa.StructArray.from_arrays([column.cast(pa.string())], fields=list(_PLACE))

@@ -1,4 +1,4 @@
-"""What makes the rows of a source in a task: columns of what has arrived, with the driver's settings of reports."""
+"""The base of functions that make the rows of a source in a task, with the driver's settings of reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock_spark.session.worker_socket import promptly
 
 @dataclass(frozen=True)
 class TaskRows(ABC):
-    """The function for Spark's ``mapInArrow`` over what a source has found, such as the names of files."""
+    """The function for Spark's ``mapInArrow`` over the findings of a source, such as the names of files."""
 
     reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
 
@@ -25,4 +25,4 @@ class TaskRows(ABC):
 
     @abstractmethod
     def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Reads what a batch tells of, and yields its rows."""
+        """Reads what a batch refers to, and yields its rows."""

@@ -1,4 +1,4 @@
-"""Whether a micro-batch reads its files as they are: Spark takes a shorter file for one with fewer lines, and goes by
+"""Checks that a micro-batch reads whole files: Spark takes a shorter file for one with fewer lines, and goes by
 names.
 """
 
@@ -35,7 +35,7 @@ CheckFiles = Callable[[Sequence[str]], None]
 
 
 class WholeFiles:
-    """Compares the files that a micro-batch has read with what Spark had found when it began.
+    """Compares the files that a micro-batch has read with those that Spark had found when it began.
 
     It looks only at local disks: HDFS and object stores replace whole files, and Spark notices that. For each
     source, a micro-batch costs a few calls of Java, and one or two looks at each of its files.
@@ -53,7 +53,7 @@ class WholeFiles:
 
     @property
     def may_be_short(self) -> bool:
-        """Whether there is a source that has to be looked at."""
+        """True if a source has files to be checked."""
         return bool(self._places)
 
     def check(self, frame: DataFrame) -> None:
@@ -73,7 +73,7 @@ class WholeFiles:
 
     def begin(self, frame: DataFrame) -> None:
         """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
-        read that Spark would not read or unpack as it is meant.
+        read that Spark would fail to read, or would unpack wrongly.
         """
         self._changed.look()
         for relation in self._relations(frame):
@@ -94,7 +94,7 @@ class WholeFiles:
         return open_found(path) if FileSystems.get_scheme(path) is None else open_by_hadoop(self._spark, path)
 
     def _relations(self, frame: DataFrame) -> list[_Relation]:
-        """The relations of the files that a micro-batch reads; asked for more than once, but found once."""
+        """Returns the relations of the files that a micro-batch reads; asked for more than once, but found once."""
         if self._places and self._of_batch[0] is not frame:
             self._of_batch = frame, list(self._found(frame))
         return self._of_batch[1] if self._places else []
@@ -179,7 +179,7 @@ def _missing_parts(files: _OnDisk, relation: _Relation) -> Iterator[tuple[OSErro
 
 
 def _size(path: str) -> int:
-    """The present size of a file; -1 if it has disappeared since it was read, which Spark reports itself."""
+    """Returns the present size of a file; -1 if it has disappeared since it was read, which Spark reports itself."""
     try:
         return os.path.getsize(_local(path))
     except OSError:

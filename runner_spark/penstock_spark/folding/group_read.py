@@ -33,7 +33,7 @@ Chunk = tuple[int, bytes]
 
 
 def exchange_groups(records: Iterable[Any]) -> Iterator[tuple[tuple[Any, ...], Iterator[Chunk]]]:
-    """The groups of sorted exchange rows: the values of `GROUP_COLUMNS`, and the chunks, to be read before
+    """Yields the groups of sorted exchange rows: the values of `GROUP_COLUMNS`, and the chunks, to be read before
     the next group.
     """
     rows = chain.from_iterable(_rows(record) for record in records)
@@ -151,7 +151,7 @@ class GroupReader(Combining):
 
 
 def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, bool]:
-    """The first chunks of a group, up to the size of the buffer; their size; whether they are all chunks."""
+    """Returns the first chunks of a group, up to the size of the buffer; their size; whether they are all chunks."""
     heads, size = [head], len(head)
     while size < BUFFER_BYTES:
         for _, chunk in chunks:

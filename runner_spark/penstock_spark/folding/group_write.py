@@ -98,9 +98,7 @@ class GroupWriter(Combining, Node):
         yield from self._take_rest(batch, taken)
 
     def _is_marker(self, batch: Batch) -> bool:
-        """Whether a batch has the marker of an input that may be empty, which comes alone: no step joins
-        batches.
-        """
+        """True if a batch has the marker of an input that may be empty, which comes alone: steps never join batches."""
         return len(batch.values) == 1 and DefaultingCombineFn.is_marker(batch.values[0][1])
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
@@ -168,7 +166,7 @@ class GroupWriter(Combining, Node):
         yield from self._flush_if_full(len(values), max(lengths, default=0))
 
     def take_sessions(self, batch: Batch, spans: Spans) -> Records:
-        """Takes a batch of pairs, each in a session from a start to an end, whatever its windows."""
+        """Takes a batch of pairs, each in a session from a start to an end, which replaces its windows."""
         taken = self._leading(batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind))
         if taken:
             yield from self._flush_if_full(taken)
@@ -207,7 +205,7 @@ class GroupWriter(Combining, Node):
             yield self._guard(self._flush)
 
     def _stretched(self) -> bool:
-        """Whether more elements may be held, because numbers take little memory.
+        """Raises the limit if numbers take little memory; returns whether more elements may be held.
 
         Sessions never may: there are nearly as many sessions as elements, and measuring them takes time.
         """
@@ -222,13 +220,13 @@ class GroupWriter(Combining, Node):
         return self._limit.stretch(self._held, size_bytes)
 
     def _all_held(self) -> Iterator[tuple[type | None, Collection[Any], Collection[Any]]]:
-        """The names and the content of each table, with the type of the names."""
+        """Yields the names and the content of each table, with the type of the names."""
         for (_, kind), table in self._tables.items():
             assert isinstance(table, LoopTable)
             yield kind, table.held.keys(), table.held.values()
 
     def _names(self, keys: list[Any]) -> tuple[list[Any], type | None]:
-        """The names of keys in tables, and their type if keys such as texts are their own names.
+        """Returns the names of keys in tables, and their type if keys such as strings are their own names.
 
         All other names are encoded keys: Python finds 1, 1.0 and True equal, so no table has keys of several
         types.
@@ -321,6 +319,6 @@ class GroupWriter(Combining, Node):
 
 
 def _size_bytes(columns: list[list[Any]]) -> int:
-    """The size of rows; for rows with a number, the key may be the largest part."""
+    """Returns the size of rows; for rows with a number, the key may be the largest part."""
     names, *_, values = columns
     return sum(map(len, names)) + sum(map(len, filter(None, values)))

@@ -106,7 +106,7 @@ class _Way(NamedTuple):
     """A way to find the window of an element."""
 
     parameters: str  # The loop's parameters for it.
-    find: str = ""  # The lines that find what the window holds.
+    find: str = ""  # The lines that find the partial results of the window.
     mark: str = ""  # The loop variable beside each element.
     marks: str = ""  # The parameter that has these variables.
 
@@ -120,7 +120,7 @@ _WAYS = {
 
 
 def kind_of_keys(pairs: list[Any], kinds: tuple[type, ...]) -> type | None:
-    """The type of the first key, if it is one of some types and comes in a pair.
+    """Returns the type of the first key, if it is one of some types and comes in a pair.
 
     >>> kind_of_keys([("a", 1), (2, 3)], (str,)), kind_of_keys(["ab"], (str,)), kind_of_keys([], (str,))
     (<class 'str'>, None, None)

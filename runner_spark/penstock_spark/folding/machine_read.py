@@ -42,7 +42,7 @@ class KeyElements:
         self._windows: dict[bytes, Windows] = {}
 
     def read(self, encoded_key: bytes, rows: Rows) -> Iterator[tuple[Any, Element, int]]:
-        """The elements of a key in order, each with the key and its size in bytes."""
+        """Yields the elements of a key in order, each with the key and its size in bytes."""
         is_carried = not key_is_self_contained(encoded_key)
         key = None if is_carried else decode_key(encoded_key)
         for (_, _, timestamp_micros, _, encoded_windows), elements in rows:

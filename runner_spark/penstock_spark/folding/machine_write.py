@@ -49,7 +49,7 @@ class ElementWriter(Node):
 
 
 def _encoded(windows: Windows | list[Windows], count: int) -> list[bytes]:
-    """The windows of each element as bytes; most elements share a tuple."""
+    """Returns the windows of each element as bytes; most elements share a tuple."""
     if not isinstance(windows, list):
         return [dumps(windows)] * count
     encoded: dict[int, bytes] = {}

@@ -15,7 +15,7 @@ Spans = tuple[list[int], list[int]]
 
 
 def spans_of(windows: Any, count: int) -> Spans | None:
-    """The spans of elements that are in one interval each; None if some are not.
+    """Returns the spans of elements that are in one interval each; None if some are not.
 
     >>> from penstock.transforms.window import IntervalWindow
     >>> spans_of((IntervalWindow(0, 1),), 2)

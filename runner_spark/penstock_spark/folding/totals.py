@@ -23,7 +23,7 @@ _HIGH_LIMIT = 1 << 62
 
 
 def split_numbers(numbers: list[Any], where: str) -> tuple[list[int], list[int]]:
-    """The high and the low parts of integers; OverflowError if one has more than 93 bits.
+    """Returns the high and the low parts of integers; OverflowError if one has more than 93 bits.
 
     >>> split_numbers([5, -1, 1 << 40], "at step 'A'")
     ([0, -1, 512], [5, 2147483647, 0])

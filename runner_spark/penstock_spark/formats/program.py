@@ -46,7 +46,7 @@ def _pickled_row(value: Any) -> pa.RecordBatch:
 
 
 def _pickled_rows(frame: DataFrame) -> Iterator[Any]:
-    """The objects that rows carried to the driver, in the order of the partitions; one job."""
+    """Returns the objects that rows carried to the driver, in the order of the partitions; one job."""
     return map(pickle.loads, frame.toArrow().column("value").to_pylist())
 
 
@@ -55,7 +55,7 @@ def _elements_of(frame: DataFrame) -> list[Any]:
 
 
 def _first_of(frame: DataFrame, first: int) -> list[Any]:
-    """Some elements; Spark runs one task, then more of them until there are enough."""
+    """Returns some elements; Spark runs one task, then more of them until there are enough."""
     return [pickle.loads(row.value) for row in frame.take(first)]
 
 
@@ -74,7 +74,7 @@ _appended: deque[_Appended] = deque(maxlen=64)
 
 
 def plan_list(sink: DriverList, is_stream: bool, where: str) -> SinkPlan:
-    """The driver appends the elements: exactly once for as long as the program runs."""
+    """Plans a sink in which the driver appends the elements: exactly once for as long as the program runs."""
     first = sink.first
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
@@ -103,7 +103,7 @@ def _last_appended(stream: str, into: list[Any]) -> _Appended:
 
 
 def plan_console(sink: ConsoleSink, is_stream: bool, where: str) -> SinkPlan:
-    """The driver prints the lines of a micro-batch, and prints them again after a retry.
+    """Plans a sink in which the driver prints the lines of a micro-batch, and prints them again after a retry.
 
     Lines beyond the limit of the sink are only counted.
     """
@@ -139,7 +139,7 @@ class LineRows(Encoder):
 
 
 def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
-    """The driver calls the function with the number and the elements of each micro-batch that has elements.
+    """Plans a sink in which the driver calls the function with the number and the elements of each micro-batch.
 
     It calls the function again after a retry.
     """

@@ -19,13 +19,13 @@ from penstock_spark.session.session import SQL_MEANING, moved
 from penstock_spark.sources.frame_rows import rows_of
 from penstock_spark.sources.scan import Scan
 
-# What the text of a query takes for granted. The session that it runs in begins with the settings of its program.
+# Settings that the text of a query assumes. Its session begins with the settings of its program.
 _SETTINGS = {**SQL_MEANING, "spark.sql.session.timeZone": "UTC"}
 _READ: dict[type, Format] = {DataFrameSource: FRAMES, ParquetSource: PARQUET, SparkSource: TABLES}
 
 
 def open_query(source: QuerySource, spark: SparkSession, where: str) -> Scan:
-    """Rows of the query, which is analysed in a session of its own: its settings and views are nobody else's."""
+    """Opens a query, which a separate session analyses, so that its settings and views affect nothing else."""
     session = spark.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)

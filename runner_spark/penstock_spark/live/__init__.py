@@ -1,4 +1,4 @@
-"""What a run looks like while it goes on: a snapshot as a value, and its views in a terminal and on a page."""
+"""The live view of a run: a snapshot as a value, and its views in a terminal and on a page."""
 
 from penstock_spark.live.elements import StepElements
 from penstock_spark.live.snapshot import (

@@ -29,7 +29,7 @@ from penstock_spark.reports.metrics import held_snapshots
 
 
 class Totals:
-    """How many elements edges have carried, added up as tasks end; a task that runs again counts once.
+    """The number of elements that edges have carried, added up as tasks end; a task that runs again counts once.
 
     Args:
         edges: The edges that workers count.
@@ -40,7 +40,7 @@ class Totals:
         self._seen: dict[Hashable, Snapshot] = {}
 
     def see(self, held: Mapping[Hashable, Snapshot]) -> dict[int, int]:
-        """The totals with the snapshots of partitions that are new, or that have been replaced."""
+        """Returns the totals with the snapshots of partitions that are new, or that have been replaced."""
         for key, snapshot in held.items():
             before = self._seen.get(key)
             if before is not snapshot:
@@ -55,7 +55,7 @@ class Totals:
 
 
 class BatchLook:
-    """Makes snapshots of a batch; what takes time is done at the first look, so that a short run does not pay for it.
+    """Makes snapshots of a batch; slow work waits for the first look, so that a short run does not pay for it.
 
     Args:
         context: The context of the run.
@@ -97,7 +97,7 @@ class BatchLook:
         self._state, self._failure, self._ended_micros = state, failure, clock.micros()
 
     def look(self) -> RunSnapshot:
-        """What the run looks like now; asks Spark, unless nobody has looked before the run was over."""
+        """Returns the present state of the run; asks Spark, unless the first look comes after the end of the run."""
         context = self._context
         if self._ended_micros is None:
             self._count()
@@ -131,7 +131,7 @@ class BatchLook:
         )
 
     def _rows(self, by_spark: int) -> int | None:
-        """The rows that the sources have given; None if nobody counts them.
+        """Returns the number of rows that the sources have emitted; None if it is not counted.
 
         Workers count what they read. Spark counts what it reads itself, which may be a row for a whole file, and also
         counts what it has kept and reads again. Neither counts the values of the program.

@@ -1,4 +1,4 @@
-"""How many elements steps have taken and given, and composites as a whole: counts of edges, folded by label."""
+"""Counts of the elements that steps and composites have read and emitted, summed over edges by label."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _RATE_MICROS = round(RATE_SECONDS * 1_000_000)
 
 @dataclass(frozen=True)
 class StepElements:
-    """The elements of a step, or of a composite as a whole; None where nobody counts them.
+    """The elements of a step, or of a composite as a whole; None for what is not counted.
 
     Attributes:
         label: The full label of the step or of the composite.
-        elements_in: How many it has taken so far, without side inputs; None for a source, too.
-        elements_out: How many all of its outputs have given so far.
-        tagged: How many of these the outputs with tags have given, by tag.
-        in_per_second: How many it takes in a second of late; on average, if the run is over.
-        out_per_second: How many it gives, likewise.
+        elements_in: The elements read so far, without side inputs; None for a source.
+        elements_out: The elements that all of its outputs have emitted so far.
+        tagged: The elements among these from outputs with tags, by tag.
+        in_per_second: The elements read per second recently; on average, if the run is over.
+        out_per_second: The elements emitted per second, likewise.
     """
 
     label: str
@@ -54,14 +54,14 @@ class Flow:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many elements each edge had carried at a moment. An edge that is not there is not counted."""
+    """The number of elements that each edge had carried at a time. An edge that is missing is not counted."""
 
     at_micros: int
     by_edge: Mapping[int, int]
 
 
 def flows_of(graph: Graph) -> tuple[Flow, ...]:
-    """The edges of each step."""
+    """Returns the edges of each step."""
     return tuple(
         Flow(
             step.label,
@@ -74,7 +74,7 @@ def flows_of(graph: Graph) -> tuple[Flow, ...]:
 
 
 def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
-    """The edges that enter each composite and leave it, each once; a side input leaves, but does not enter.
+    """Returns the edges that enter each composite and leave it, each once; a side input leaves, but does not enter.
 
     >>> pair, total = Flow("Top/Pair", (0,), ((None, 1),)), Flow("Top/Sum", (1,), ((None, 2),))
     >>> composites_of([Flow("Read", (), ((None, 0),)), pair, total, Flow("Write", (2,))])
@@ -85,7 +85,7 @@ def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
         for label in _composites(flow.label):
             inside.setdefault(label, []).append(flow)
     for flow in flows:
-        # A step may have the label of a composite, too.
+        # A step may have the same label as a composite.
         if flow.label in inside:
             inside[flow.label].append(flow)
     readers: dict[int, int] = {}
@@ -96,7 +96,7 @@ def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
 
 
 def _composites(label: str) -> Iterable[str]:
-    """The labels of the composites that a step is in, from the outermost on."""
+    """Returns the labels of the composites that a step is in, from the outermost on."""
     parts = label.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
@@ -113,7 +113,7 @@ def _folded(label: str, inside: Sequence[Flow], readers: Mapping[int, int]) -> F
 
 
 def elements_of(flows: Iterable[Flow], now: Counts, since: Counts) -> tuple[StepElements, ...]:
-    """The elements of the steps, or of the composites, of which anything is counted.
+    """Returns the elements of the steps, or of the composites, of which anything is counted.
 
     Args:
         flows: Their edges.
@@ -154,14 +154,14 @@ def _elements(flow: Flow, now: Counts, since: Counts) -> StepElements:
 
 
 def _sum(edges: Sequence[int], by_edge: Mapping[int, int]) -> int | None:
-    """What several edges have carried; None if there are none, or if one of them is not counted."""
+    """Returns the number of elements that several edges carried; None without edges, or if one is not counted."""
     counts = [by_edge.get(edge) for edge in edges]
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
 
 
 def noted(marks: tuple[Counts, ...], now: Counts) -> tuple[Counts, ...]:
-    """The counts of late, about a second apart, with the newest; bounded, whatever happens how often.
+    """Returns the latest counts, about a second apart, with the newest; bounded, however often counts come.
 
     >>> marks = ()
     >>> for tenth in range(300):
@@ -177,7 +177,7 @@ def noted(marks: tuple[Counts, ...], now: Counts) -> tuple[Counts, ...]:
 
 
 def of_late(marks: Sequence[Counts], at_micros: int) -> tuple[Counts, Counts]:
-    """The counts between which the rates of a moment are taken: the newest ones, and those about ten seconds before.
+    """Returns the counts between which a rate is measured: the newest, and those of about ten seconds earlier.
 
     Counts come when a micro-batch or a task ends. Until another one has had time to end, the rates stay; then they
     sink, as the newest counts are older than the last ones were when the newest came.

@@ -19,7 +19,7 @@ _RECENT = POINTS_MAX // 3
 
 @dataclass(frozen=True)
 class Firing:
-    """A window that fired: not what it gave, but when, and for how many keys.
+    """A window that fired: when, and for how many keys, but not its panes.
 
     Attributes:
         label: The grouping.
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class History:
-    """What the figure of a stream shows.
+    """The data of a stream's figure.
 
     Attributes:
         lines: A line for each grouping.
@@ -67,7 +67,7 @@ def extended(
     watermarks: Mapping[str, int | None],
     firings: Iterable[Firing] = (),
 ) -> History:
-    """The history with what a micro-batch has brought.
+    """Returns the history with the changes of a micro-batch.
 
     >>> before = extended(History(), 1_000_000, {"Sum": None})
     >>> after = extended(before, 2_000_000, {"Sum": 500_000})
@@ -94,7 +94,7 @@ def extended(
 def _longer(
     points: tuple[tuple[int, int | None], ...], clock_micros: int, micros: int | None
 ) -> tuple[tuple[int, int | None], ...]:
-    """The points of a line with one more; where a watermark stands still, its first and its last point are enough."""
+    """Returns a line with one more point; where a watermark stands still, its first and last points are enough."""
     kept = [point for point in points if point[0] < clock_micros]
     if len(kept) > 1 and kept[-1][1] == kept[-2][1] == micros:
         kept.pop()

@@ -14,11 +14,11 @@ NAME = "live.json"
 """The file, in the folder of the checkpoint. Each snapshot replaces the last one: the history in it is bounded."""
 
 KEEP_SECONDS = 2.0
-"""How often a run replaces it, at most."""
+"""The least time between two writes of the file by a run."""
 
 
 def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
-    """The last snapshot of a run, from the folder of its checkpoint or from a copy of the file.
+    """Returns the last snapshot of a run, from the folder of its checkpoint or from a copy of the file.
 
     Raises:
         ValueError: There is none, it is damaged, or it is of another version.
@@ -38,13 +38,13 @@ def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
 
 
 class Followed:
-    """The kept snapshot of a run, as it is replaced; an unreadable file leaves the last one.
+    """The kept snapshot of a run, reread whenever it is replaced; an unreadable file leaves the last one.
 
     Args:
         location: The folder of the checkpoint, or a copy of the file.
 
     Raises:
-        ValueError: There is none that can be read.
+        ValueError: The folder has no readable snapshot.
     """
 
     def __init__(self, location: str | os.PathLike[str]) -> None:
@@ -52,7 +52,7 @@ class Followed:
         self._last = kept_snapshot(location)
 
     def look(self) -> RunSnapshot:
-        """The newest snapshot."""
+        """Returns the newest snapshot."""
         with suppress(ValueError):
             self._last = kept_snapshot(self._location)
         return self._last

@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: its drawing, how far it is, and its groupings."""
+"""A run as a notebook shows it: its drawing, its progress, and its groupings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ELEMENTS = ("step", "elements in", "elements out", "in a second", "out a second
 
 
 def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
-    """The snapshot of a run and its metrics, by name.
+    """Returns the snapshot of a run and its metrics, by name.
 
     >>> shown = run_html(RunSnapshot("", "", "batch", "DONE", 0, 2_000_000), {"Count: rows": "3"})
     >>> "<th>state</th><td>DONE</td>" in shown, "<th>Count: rows</th><td>3</td>" in shown

@@ -12,14 +12,14 @@ SILENT_SECONDS = 1.0
 """A run that is over sooner shows nothing."""
 
 LINE_SECONDS = (10.0, 30.0, 60.0)
-"""When a run that is not on a terminal tells a line; after the last, again and again."""
+"""The times at which a run that is not on a terminal prints a line; the last one repeats."""
 
 _BAR_WIDTH = 24
 _DOING_WIDTH = 40
 
 
 def bar(now: RunSnapshot, columns: int) -> str:
-    """A bar with what a batch does, in at most so many columns.
+    """Returns a bar with the work that a batch does, in at most `columns` columns.
 
     >>> stages = Stages("Read > Sum", 1, 1, done=1, known=2, tasks_done=4, tasks=8, seconds_left=3.0)
     >>> now = RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, rows_in=12_000, stages=stages)
@@ -44,7 +44,7 @@ def bar(now: RunSnapshot, columns: int) -> str:
 
 
 def line(now: RunSnapshot) -> str:
-    """The progress in one line, for a log.
+    """Returns the progress in one line, for a log.
 
     >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("Read > Sum", 1, 1, done=1, known=2)))
     'running for 9.0 s: Read > Sum · stage 2 of 2'
@@ -60,7 +60,7 @@ def line(now: RunSnapshot) -> str:
 
 
 def last_line(now: RunSnapshot) -> str:
-    """How a batch ended, in one line.
+    """Says in one line how a batch ended.
 
     >>> last_line(RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000))
     'done in 9.0 s, 12.0 k rows read'
@@ -80,7 +80,7 @@ def _details(now: RunSnapshot, stages: Stages) -> list[str]:
     if now.rows_in is not None:
         found.append(f"{count_text(now.rows_in)} rows")
     if stages.seconds_left is not None:
-        # Nobody knows how long later parts take.
+        # The time that later parts take is unknown.
         found.append(
             f"about {seconds_text(stages.seconds_left)} left{' in this part' * (stages.part < stages.parts)}"
         )
@@ -113,16 +113,16 @@ class Bar:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left to do: the last snapshot has ended the line."""
+        """Does nothing: the last snapshot has ended the line."""
 
 
 class Lines:
-    """Tells snapshots as lines, the first after ten seconds, and then ever more seldom.
+    """Prints snapshots as lines, the first after ten seconds, and then ever more rarely.
 
     Args:
         out: Where the lines go.
         told: Makes the line of a snapshot.
-        seconds: When to tell one; after the last, at that interval.
+        seconds: The times at which to print a line; the last is the interval from then on.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Lines:
             self._next = later[0] if later else now.seconds + self._seconds[-1]
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Does nothing."""
 
     def _write(self, text: str) -> None:
         self._out.write(f"penstock: {text}\n")

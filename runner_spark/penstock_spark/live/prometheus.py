@@ -14,7 +14,7 @@ _Sample = tuple[Mapping[str, str], float | None]
 
 
 def metrics_text(now: RunSnapshot) -> str:
-    r"""The metrics; what is unknown is left out.
+    r"""Returns the metrics, without unknown ones.
 
     >>> now = RunSnapshot("a\"b", "r", "batch", "RUNNING", 0, 2_000_000, rows_in=7)
     >>> print(metrics_text(now), end="")
@@ -48,7 +48,7 @@ def _families(now: RunSnapshot) -> Iterator[str]:
 
 
 def _elements(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
-    """Of steps alone: with composites beside them, a sum over labels would count elements twice."""
+    """Yields the counts of steps alone: with composites, a sum over labels would count elements twice."""
     of = [({**run, "step": one.label}, one) for one in now.elements]
     taken = [(labels, one.elements_in) for labels, one in of]
     yield _family("elements_in_total", "counter", "Elements that a step has taken.", taken)

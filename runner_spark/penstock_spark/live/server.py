@@ -33,7 +33,7 @@ def page() -> str:
 
 @cache
 def _policy() -> str:
-    """What a browser may do with the page: run its own script, use its own style, and ask this server."""
+    """Returns the policy that lets the page run its own script, use its own style, and ask only this server."""
     found: dict[str, list[str]] = {"script": [], "style": []}
     for kind, content in _INLINE.findall(page()):
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode("ascii")
@@ -45,10 +45,10 @@ def _policy() -> str:
 
 
 class LiveServer:
-    """Serves what a function gives, in threads of its own, until the program ends or it is closed.
+    """A server of snapshots, in threads of its own, until the program ends or it is closed.
 
     Args:
-        look: Gives the present snapshot.
+        look: Returns the present snapshot.
         port: The port; 0 takes any free one.
         host: The address to listen at; anything but the loopback lets other machines look.
 
@@ -70,12 +70,12 @@ class LiveServer:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/"
 
     def accepts(self, host: str) -> bool:
-        """Whether a browser that asks for this host means us: a stranger's page may ask through a name of its own."""
+        """True if this host names this server: another site may reach it through a name of its own."""
         if self.host not in (LOOPBACK, "::1", "localhost"):
             return True
         return host.rpartition(":")[0] in _LOCAL_NAMES or host in _LOCAL_NAMES

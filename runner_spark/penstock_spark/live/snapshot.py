@@ -26,12 +26,12 @@ _MARK = "penstock_snapshot"
 
 @dataclass(frozen=True)
 class SourceNow:
-    """A source of a stream, as Spark reports it; None is what the source does not tell.
+    """A source of a stream, as Spark reports it; None where the source reports nothing.
 
     Attributes:
         label: The label of its step.
-        rows: The rows that it has given so far. A row may hold more than one element.
-        rows_per_second: How many it gave a second in the last micro-batch.
+        rows: The rows that it has emitted so far. A row may hold more than one element.
+        rows_per_second: The rows that it emitted per second in the last micro-batch.
         backlog: How many offsets of its partitions exist that are not read yet.
         partitions: The number of its partitions.
         skew: How many offsets lie between the partition that is furthest behind and the one that is least behind.
@@ -62,8 +62,8 @@ class GroupingNow:
         held_by: What holds the watermark, as a clause.
         waiting: How many elements wait for each side input, by the label of the grouping that makes it.
         open_keys: The number of keys with state; simple windows count each of their keys.
-        open_windows: The number of windows with state, those of each key apart; None if that is unknown, because an
-            earlier version or another number of shards has left the state.
+        open_windows: The number of windows with state, counted for each key; None if unknown, because an earlier
+            version or another number of shards has left the state.
         state_bytes: The size of that state.
         early, on_time, late: The panes so far, by timing; None if the run does not count them.
         retracted: The retractions so far; None likewise.
@@ -112,7 +112,7 @@ class MicroBatch:
 
 @dataclass(frozen=True)
 class Stages:
-    """How far a batch has come.
+    """The progress of a batch.
 
     Attributes:
         doing: The labels of the steps that run.
@@ -136,7 +136,7 @@ class Stages:
 
     @property
     def share(self) -> float:
-        """How much of the run is done, between 0 and 1, if all parts and stages take the same time."""
+        """The finished share of the run, between 0 and 1, if all parts and stages take the same time."""
         if not self.parts:
             return 0.0
         within = (self.done + (self.tasks_done / self.tasks if self.tasks else 0.0)) / max(self.known, 1)
@@ -145,7 +145,7 @@ class Stages:
 
 @dataclass(frozen=True)
 class StepError:
-    """What made a run fail: the type of the exception, and where; its text may quote an element."""
+    """The error that ended a run: the type of the exception, and where; not its text, which may quote an element."""
 
     kind: str
     where: str = ""
@@ -153,7 +153,7 @@ class StepError:
 
 @dataclass(frozen=True)
 class RunSnapshot:
-    """What a run looked like at one moment.
+    """The state of a run at one time.
 
     Attributes:
         name: The name of the application.
@@ -161,13 +161,13 @@ class RunSnapshot:
         mode: ``batch``, ``micro_batch`` or ``streaming``.
         state: A `penstock.runners.runner.PipelineState`.
         began_micros: When the run began, by the machine's clock.
-        at_micros: The moment of the snapshot.
+        at_micros: The time of the snapshot.
         clock_micros: The processing time of a stream: what arrived earlier has been processed. None before the first
             micro-batch.
         processing_lag_micros: How far that is behind the machine's clock; None for recorded input.
         rows_in: The rows that the sources have given so far; None if that is unknown.
         rows_out: The rows that tasks have written so far; None if that is unknown.
-        rows_per_second: How many rows were read in a second of late.
+        rows_per_second: The rows read per second recently.
         steps: The steps, each after those that it reads.
         elements: The elements of the steps, where workers count them; empty if the run has no view.
         composites: The elements of the composites, by the labels of these: what enters each and what leaves it.
@@ -206,21 +206,21 @@ class RunSnapshot:
 
     @property
     def seconds(self) -> float:
-        """How long the run had been going on."""
+        """The seconds since the run began."""
         return (self.at_micros - self.began_micros) / 1_000_000
 
     @property
     def is_over(self) -> bool:
-        """Whether the run had ended."""
+        """True if the run had ended."""
         return PipelineState.is_terminal(self.state)
 
     def to_json(self) -> str:
-        """The snapshot as JSON, in one line."""
+        """Returns the snapshot as JSON, in one line."""
         return json.dumps({_MARK: FORMAT, **_plain(self)}, ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str | bytes) -> RunSnapshot:
-        """A snapshot of its JSON.
+        """Returns a snapshot of its JSON.
 
         Raises:
             ValueError: It is not a snapshot, or has another version.
@@ -262,7 +262,7 @@ _ALONE: Mapping[str, type] = {"stages": Stages, "history": History}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Returns a value as JSON has it."""
     if dataclasses.is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -275,7 +275,7 @@ def _plain(value: Any) -> Any:
 
 
 def _made(kind: type, found: Any) -> Any:
-    """A dataclass of its plain form; fields that it does not know are an error."""
+    """Returns a dataclass of its plain form; fields that it does not know are an error."""
     return kind(**{name: _restored(name, value) for name, value in found.items()})
 
 

@@ -1,4 +1,4 @@
-"""Asks Spark how far the jobs of a batch have come: from its own status, which it keeps anyway."""
+"""Asks Spark how far the jobs of a batch have come, through the status that Spark keeps anyway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DONE_JOB = frozenset({"SUCCEEDED", "FAILED"})
 
 @dataclass(frozen=True)
 class StageNow:
-    """One of Spark's stages."""
+    """The state of a Spark stage."""
 
     tasks: int
     done: int
@@ -33,9 +33,9 @@ class JobNow:
 
 @dataclass
 class SparkStages:
-    """What is known of a run's stages; asks Spark again only about those that were at work.
+    """The known stages of a run; asks Spark again only about those that were running.
 
-    `jobs` gives the jobs of the run, and `stage` the tasks, done tasks, rows and written rows of a stage that has
+    `jobs` returns the jobs of the run, and `stage` the tasks, done tasks, rows and written rows of a stage that has
     begun.
     """
 
@@ -45,7 +45,7 @@ class SparkStages:
     _over: dict[int, JobNow] = field(default_factory=dict)
 
     def look(self, now_at: tuple[int, int, str]) -> tuple[Stages, int, int]:
-        """How far the run is, the rows that it has read, and the rows that it has written."""
+        """Returns the progress of the run, the rows that it has read, and the rows that it has written."""
         running = []
         for job in self.jobs():
             if job.number not in self._over:
@@ -80,7 +80,7 @@ def stages_of(
     known: Mapping[int, StageNow],
     now_seconds: float,
 ) -> Stages:
-    """How far the jobs of a part are; Spark skips the stages of which an earlier job has left the result.
+    """Returns the progress of the jobs of a part; Spark skips stages whose result an earlier job has left.
 
     >>> half = StageNow(8, 4, 0, 0, began_seconds=10.0)
     >>> found = stages_of("Sum", 1, 1, [JobNow(0, "RUNNING", (0, 1))], {0: half}, 14.0)
@@ -119,14 +119,14 @@ def _is_done(stage: StageNow) -> bool:
 
 
 def _seconds_left(stage: StageNow, now_seconds: float) -> float | None:
-    """How long the tasks that are not done take, if they take as long as the others."""
+    """Returns the seconds that the tasks that are not done take, if they take as long as the others."""
     if not stage.done:
         return None
     return (now_seconds - stage.began_seconds) / stage.done * (stage.tasks - stage.done)
 
 
 def stages_in(context: Any, tag: str) -> SparkStages:
-    """The stages of the jobs with a tag in a SparkContext."""
+    """Returns the stages of the jobs with a tag in a SparkContext."""
     scala = context._jsc.sc()
     tracker, store = scala.statusTracker(), scala.statusStore()
 

@@ -6,11 +6,11 @@ from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.words import count_text, lag_text, moment_text, safe_text, seconds_text
 
 LINE_SECONDS = (5.0, 10.0)
-"""When a stream tells a line; after the last, at that interval."""
+"""The times at which a stream prints a line; the last is the interval from then on."""
 
 
 def stream_line(now: RunSnapshot) -> str:
-    """Where a stream is.
+    """Says in one line how far a stream has come.
 
     >>> from penstock_spark.live.snapshot import GroupingNow
     >>> sums = GroupingNow("Sum", 1, output_micros=60_000_000, event_lag_micros=5_000_000)

@@ -22,7 +22,7 @@ _REST = "dim"
 
 
 def drawn(now: RunSnapshot) -> Group:
-    """The tree of a snapshot, and a line about the last micro-batch.
+    """Returns the tree of a snapshot, and a line about the last micro-batch.
 
     >>> now = RunSnapshot("scores", "a", "streaming", "RUNNING", 0, 2_000_000, groupings=(GroupingNow("Sum", 1),))
     >>> console = Console(width=60)
@@ -87,7 +87,7 @@ def _tree(now: RunSnapshot) -> Tree:
             branch, name = under(label)
             branch.add(_grouping(groupings[label], name, elements.get(label)))
         elif "/" in label:
-            # The branch of its outermost composite tells how many come out of that.
+            # The branch of its outermost composite shows how many elements come out of it.
             under(f"{label.partition('/')[0]}/")
         else:
             tree.add(_step(label, elements[label]))
@@ -143,7 +143,7 @@ def _grouping(grouping: GroupingNow, name: str, elements: StepElements | None) -
 
 
 class LiveTree:
-    """Draws each snapshot over the last one; what the program prints goes above it.
+    """Draws each snapshot over the last one; output of the program goes above it.
 
     Args:
         out: The terminal.

@@ -24,7 +24,7 @@ from penstock_spark.process.progress import is_quiet, tell
 
 LOOK_SECONDS = 0.5
 _LAST_LOOK_SECONDS = 5.0
-"""How long the end of a run waits for its views."""
+"""The longest time for which the end of a run waits for its views."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class View(Protocol):
         """Shows a snapshot; the last one is of a run that is over."""
 
     def close(self) -> None:
-        """Leaves what it has shown as it is."""
+        """Leaves the last display unchanged."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Kept:
             self._next = clock.monotonic_seconds() + KEEP_SECONDS
 
     def close(self) -> None:
-        """The last snapshot stays."""
+        """Leaves the last snapshot unchanged."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Views:
 
     Attributes:
         shown: The views.
-        url: Where the page is; None without one.
-        is_watched: Whether somebody looks at more than the progress, so that workers count panes and elements.
+        url: The address of the page; None without one.
+        is_watched: Whether more than the progress is shown, so that workers count panes and elements.
         first_seconds: When the first look is due.
     """
 
@@ -152,7 +152,7 @@ def _page(host: str, port: int) -> Page:
 
 
 def _tree(err: TextIO) -> View:
-    """The tree on a terminal; elsewhere, and beside another tree, lines."""
+    """Returns the tree on a terminal; elsewhere, and beside another tree, lines."""
     if not _is_terminal(err):
         return Lines(err, stream_line, LINE_SECONDS)
     if find_spec("rich") is None:
@@ -180,7 +180,7 @@ def _columns() -> int:
 
 
 class Watch:
-    """Shows a run until it is told that the run is over.
+    """Shows a run until `end` says that the run is over.
 
     Args:
         look: Makes a snapshot.
@@ -201,7 +201,7 @@ class Watch:
             self._thread.start()
 
     def end(self) -> None:
-        """Shows the run's end, and waits a moment until that is done."""
+        """Shows the run's end, and waits a little until that is done."""
         if self._views:
             self._over.set()
             self._thread.join(_LAST_LOOK_SECONDS)

@@ -8,7 +8,7 @@ from penstock_spark.live.elements import StepElements
 
 
 def count_text(count: float | None) -> str:
-    """A count, short from ten thousand on; a dash for an unknown one.
+    """Returns a count, short from ten thousand on; a dash for an unknown one.
 
     >>> [count_text(count) for count in (None, 0, 9_999, 12_345, 3_400_000, 2_000_000_000)]
     ['-', '0', '9 999', '12.3 k', '3.4 M', '2.0 G']
@@ -22,7 +22,7 @@ def count_text(count: float | None) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration in the two units that matter.
+    """Returns a duration in the two units that matter.
 
     >>> [seconds_text(seconds) for seconds in (0.04, 3.2, 60, 61, 3_700, 200_000)]
     ['0.0 s', '3.2 s', '1 min', '1 min 1 s', '1 h 1 min', '2 d 7 h']
@@ -38,7 +38,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def moment_text(micros: int | None) -> str:
-    """An event time, to the second.
+    """Returns an event time, to the second.
 
     >>> moment_text(None), moment_text(1_500_000_000), moment_text(MAX_MICROS)
     ('not known yet', '1970-01-01 00:25:00', 'the end')
@@ -52,7 +52,7 @@ def moment_text(micros: int | None) -> str:
 
 
 def elements_text(one: StepElements) -> str:
-    """The elements of a step, and how many it takes or gives in a second.
+    """Returns the elements of a step as text, with the rate at which it reads or emits them.
 
     >>> elements_text(StepElements("Parse", 20_000, 12_000, in_per_second=500.0, out_per_second=300.0))
     '20.0 k in · 12.0 k out · 500 a second'
@@ -69,7 +69,7 @@ def elements_text(one: StepElements) -> str:
 
 
 def lag_text(micros: int | None) -> str:
-    """A lag.
+    """Returns a lag.
 
     >>> lag_text(None), lag_text(90_000_000)
     ('-', '1 min 30 s')
@@ -78,7 +78,7 @@ def lag_text(micros: int | None) -> str:
 
 
 def safe_text(text: str) -> str:
-    r"""A text for a terminal: a label may contain what moves the cursor or changes colours.
+    r"""Returns a text for a terminal: a label may contain what moves the cursor or changes colours.
 
     >>> safe_text("a\x1b[31mb\nc")
     'a·[31mb·c'
@@ -87,7 +87,7 @@ def safe_text(text: str) -> str:
 
 
 def shortened_start(text: str, length: int) -> str:
-    """A text whose end matters most, cut to a length.
+    """Returns a text whose end matters most, cut to a length.
 
     >>> shortened_start("Read > Sum > Write", 12)
     '…Sum > Write'

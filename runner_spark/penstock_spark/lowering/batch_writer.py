@@ -1,4 +1,4 @@
-"""The one function that Spark calls with the rows for sinks of each micro-batch."""
+"""The function that Spark calls with the rows for sinks of each micro-batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
 from penstock_spark.worker.unwritable import unwritable
 
 TASK_BYTES = 4 << 20
-"""So many bytes of elements, at least, are worth a task, and a file, of their own."""
+"""The least number of bytes of elements that are worth a separate task and file."""
 
 _INTERRUPTED = re.compile(
     r"java\.\S*Interrupt\w*Exception|cancelled part of cancelled job group|SPARK_JOB_CANCELLED"
@@ -48,7 +48,7 @@ class QueryStopped(Exception):
 class BatchWriter:
     """Writes a micro-batch to all sinks, as a function for Spark's ``foreachBatch``.
 
-    Spark computes the rows anew for each job, with all levels of the query: it would read their state, and
+    Spark recomputes the rows for each job, with all levels of the query: it would read their state, and
     run user code, more than once. So there is one job, or the rows are persisted for the next ones.
 
     Rows have the columns ``level``, ``shard`` and ``payload``. A payload is a page of elements, or a row of the sink
@@ -76,7 +76,7 @@ class BatchWriter:
         self._levels = of_stream(graph, (sink.step for sink in self._sinks))
         # Checks whether a micro-batch has read whole files; set once the query has its sources.
         self.files: WholeFiles | None = None
-        self.stopping = threading.Event()  # Set when somebody stops the run.
+        self.stopping = threading.Event()  # Set when the run is being stopped.
         self._last_begun: int | None = None
         self._now_writing: int | None = None
         self._writing = threading.Lock()
@@ -84,7 +84,7 @@ class BatchWriter:
         self._failure: Exception | None = None  # Of the micro-batch that was written last.
         self._reporting = reporting_now()
         for sink in self._sinks:
-            # What cannot be planned is refused now.
+            # A sink that cannot be planned is refused now.
             if sink.plan.close is not None:
                 context.tidy.append(sink.plan.close)
 
@@ -100,7 +100,7 @@ class BatchWriter:
                     raise unwritable(error, sink.step.where) from None
 
     def being_written(self) -> int | None:
-        """The number of the micro-batch that is being written; None if none is."""
+        """Returns the number of the micro-batch that is being written; None if none is."""
         return self._now_writing
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class BatchWriter:
         # After its first micro-batch, this process knows whether it has begun one before.
         may_be_again = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
-        # Spark calls from a thread of its own.
+        # Spark calls from another thread.
         with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
                 if self.files is not None:
@@ -196,7 +196,7 @@ class BatchWriter:
     def _batch(
         self, sink: StreamSink, batch_id: int, may_be_again: bool, read: DataFrame | None = None
     ) -> MicroBatch:
-        """The micro-batch for a sink, which checks the files of `read` before it commits."""
+        """Returns the micro-batch for a sink, which checks the files of `read` before it commits."""
 
         def check() -> None:
             self._check()
@@ -207,7 +207,7 @@ class BatchWriter:
         return MicroBatch(batch_id, stream, self._claim, may_be_again, check, stopping=self.stopping)
 
     def _is_one_job(self, plan: SinkPlan) -> bool:
-        """Whether nothing has to be known between the job that reads and the job that writes."""
+        """True if nothing has to be known between the job that reads and the job that writes."""
         if not plan.is_one_job or plan.commits_small_ones:
             return False
         return not (plan.commits_in_tasks and self.files is not None and self.files.may_be_short)
@@ -252,7 +252,7 @@ class BatchWriter:
 
 
 def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
-    """The sinks in the order in which they are written: those come last that a later try leaves as they are.
+    """Returns the sinks in the order of writing: last come those in which a retry changes nothing.
 
     So if one of these has a micro-batch, all others have it too.
     """
@@ -265,7 +265,7 @@ def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
 
 
 def is_written(sinks: Sequence[StreamSink], app: str, number: int, labels: Collection[str]) -> bool:
-    """Whether a micro-batch is certainly in all sinks with some labels; `app` names the checkpoint."""
+    """True if a micro-batch is certainly in all sinks with some labels; `app` names the checkpoint."""
     ordered = _in_order(sinks)
     streams = _streams(ordered, app)
     asked = [sink for sink in ordered if sink.plan.holds is not None and sink.step.label in labels]
@@ -287,7 +287,7 @@ def _is_stop(error: Exception) -> bool:
 
 
 def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
-    """A name for each sink's input, by level; it depends on where the sink writes, since labels may change."""
+    """Returns a name for each sink's input, by level; it depends on where the sink writes, since labels may change."""
     names: dict[int, str] = {}
     for sink in sinks:
         name = f"{app}/{sink.sink.describe()}"
@@ -307,14 +307,14 @@ def _pages_in(frame: DataFrame) -> DataFrame:
 
 
 class Size(NamedTuple):
-    """How many tasks the rows of a sink are worth, and how many bytes they have."""
+    """The size of a sink's rows: the number of tasks that they are worth, and their bytes."""
 
     tasks: int
     bytes: int
 
 
 def _sizes_by_level(kept: DataFrame) -> dict[int, Size]:
-    """The sizes of the sinks that have rows; one job, which computes all rows."""
+    """Returns the sizes of the sinks that have rows; one job, which computes all rows."""
     found = kept.select(
         "level", F.spark_partition_id().alias("partition"), F.length("payload").alias("size")
     ).toArrow()

@@ -1,4 +1,4 @@
-"""The context of lowering: the session, the frames made so far, and what has to be cleaned up."""
+"""The context of lowering: the session, the frames made so far, and everything to be cleaned up."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Context:
     views: dict[int, Any] = field(default_factory=dict)  # Broadcast side inputs, by edge.
     written: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # The results of each write, by label.
     tidy: list[Callable[[], Any]] = field(default_factory=list)  # Functions to call when the run is over.
-    # Which of how many parts of a batch runs, and the labels of its steps.
+    # The number of the part of a batch that runs, the number of all parts, and the labels of its steps.
     at_work: tuple[int, int, str] = (0, 0, "")
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
 
     def tidy_up(self) -> None:
-        """Frees what the run has made; what cannot be freed, for example because Java has died, is gone anyway."""
+        """Frees the resources of the run; those that cannot be freed, for example after Java died, are gone anyway."""
         while self.tidy:
             try:
                 self.tidy.pop()()
@@ -66,7 +66,7 @@ class Context:
                 _LOGGER.debug("cannot free what a run has made: %s", error)
 
     def surroundings(self, graph: Graph) -> Surroundings:
-        """What explains an error that Spark raises now."""
+        """Returns the facts that explain an error that Spark raises now."""
         unreadable = partial(unreadable_step, graph)
         return Surroundings(self.reporting, graph, self.places, computed=self.computed, unreadable=unreadable)
 

@@ -42,7 +42,7 @@ def description(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
 
 
 def of_stream(graph: Graph | None, sinks: Iterable[Step]) -> str:
-    """What one job of a micro-batch does that computes all levels: it reads, groups, and writes to sinks."""
+    """Describes the one job of a micro-batch that computes all levels: it reads, groups, and writes to sinks."""
     steps = () if graph is None else graph.steps
     labels = [step.label for step in steps if isinstance(step.primitive, Read | Grouping)]
     return " > ".join(dict.fromkeys([*labels, *(sink.label for sink in sinks)]))
@@ -58,13 +58,13 @@ def cut(text: str) -> str:
 
 
 def _labels_before(sources: tuple[batch_plan.OutputReference, ...], plan: batch_plan.Plan) -> list[str]:
-    """The labels of the stages that run with their reader; a stage with several readers has run before."""
+    """Returns the labels of the stages that run with their reader; a stage with several readers has run before."""
     stages = {stage.number: stage for stage in plan.stages}
     lazy = [stages[one.stage] for one in sources if len(stages[one.stage].outputs) == 1]
     return [label for stage in lazy for label in _labels(stage, plan)]
 
 
 def _labels(stage: batch_plan.Stage, plan: batch_plan.Plan) -> list[str]:
-    """The labels of a stage in order, after the labels of the stages that run with it."""
+    """Returns the labels of a stage in order, after the labels of the stages that run with it."""
     before = _labels_before(getattr(stage.root, "sources", ()), plan)
     return [*before, *(step.label for step in (*stage.first_steps, *stage.steps))]

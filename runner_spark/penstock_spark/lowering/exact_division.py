@@ -8,7 +8,7 @@ _FLOATS = 1 << 53
 
 
 def quotient(total: str, count: str) -> str:
-    """The SQL of a quotient, a double; the count is at most 2^53, and the quotient must fit into 64 bits.
+    """Returns the SQL of a quotient, a double; the count is at most 2^53, and the quotient must fit into 64 bits.
 
     If floats represent both numbers exactly, float division rounds correctly. If the total is too large for
     that, the quotient is at least 1: with 62 bits of its fraction, and a last bit that says whether a

@@ -32,7 +32,7 @@ _kept: weakref.WeakKeyDictionary[SparkContext, dict[tuple[str, tuple[str, ...]],
 
 
 def _columns(frame: DataFrame, kind: str, names: tuple[str, ...]) -> Any:
-    """A Scala sequence of columns, or of ascending sort orders if `kind` is ``sort``."""
+    """Returns a Scala sequence of columns, or of ascending sort orders if `kind` is ``sort``."""
     context = frame.sparkSession.sparkContext
     kept = _kept.setdefault(context, {})
     if (kind, names) not in kept:
@@ -47,27 +47,27 @@ def select(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
 
 
 def exchange(frame: DataFrame, count: int) -> DataFrame:
-    """The rows in `count` partitions by the hash of key and tag, each partition sorted for its reader."""
+    """Returns the rows in `count` partitions by the hash of key and tag, each partition sorted for its reader."""
     spread = frame._jdf.repartition(count, _columns(frame, "plain", PARTITION_COLUMNS))
     return _sorted(DataFrame(spread, frame.sparkSession), SORT_COLUMNS)
 
 
 def in_order(frame: DataFrame) -> DataFrame:
-    """The rows of each partition in the order of their numbers, and not as the tasks before have ended.
+    """Sorts the rows of each partition by their numbers, in whatever order the tasks before have ended.
 
-    A task that deals them out again gives each to the same task then, also if Spark computes it once more. Otherwise,
-    elements would be lost and doubled if the tasks behind it had read a part of what it gave at first.
+    A task that distributes them again then sends each to the same task, even if Spark recomputes it. Otherwise,
+    elements would be lost and doubled if the tasks behind it had read a part of its first output.
     """
     return _sorted(frame, ("sequence",))
 
 
 def _sorted(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    """The rows of each partition in the order of some columns."""
+    """Returns the rows of each partition in the order of some columns."""
     return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
 
 
 def add_up(frame: DataFrame, keys: tuple[str, ...] = GROUP_COLUMNS, *, in_order: bool = False) -> DataFrame:
-    """The sums of the number columns for each group; Spark's hash aggregate needs no sorted rows.
+    """Returns the sums of the number columns for each group; Spark's hash aggregate needs no sorted rows.
 
     Without `in_order`, the groups come in the order in which the first row of each has arrived.
     """
@@ -84,7 +84,7 @@ NOW_MICROS = f"unix_micros({_NOW})"
 
 
 def now() -> Column:
-    """The time of the micro-batch, in a form that Spark's generated code does not contain as a constant.
+    """Returns the time of the micro-batch, in a form that Spark's generated code does not contain as a constant.
 
     With a constant, Spark and Java's compilers would compile the code again for each micro-batch.
     """
@@ -92,12 +92,12 @@ def now() -> Column:
 
 
 def now_micros() -> Column:
-    """The same in microseconds since 1970."""
+    """Returns the time of the micro-batch in microseconds since 1970."""
     return expr(NOW_MICROS)
 
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:
-    """A frame of a few rows with the schema `EXCHANGE`, sent to Java directly: PySpark's own method writes a file."""
+    """Sends a few rows with the schema `EXCHANGE` to Java directly, as a frame: PySpark's own method writes a file."""
     jvm: Any = spark._jvm
     batches = jvm.PythonUtils.toSeq([batch.serialize().to_pybytes() for batch in rows.to_batches()])
     made = jvm.PythonSQLUtils.toDataFrame(batches.iterator(), _EXCHANGE_TYPE, spark._jsparkSession)

@@ -1,4 +1,4 @@
-"""Runs the jobs of a plan: side inputs, writes, and the stages that nobody reads."""
+"""Runs the jobs of a plan: side inputs, writes, and the stages whose outputs are not read."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
 
 
 def _parts(plan: Plan) -> list[Node | None]:
-    """The nodes that run jobs of their own, and None for the job at the end."""
+    """Returns the nodes that run separate jobs, and None for the job at the end."""
     found: list[Node | None] = [
         node for node in plan.nodes if not isinstance(node, Stage) or len(node.outputs) > 1
     ]
@@ -93,7 +93,7 @@ def open_sources(plan: Plan, context: Context) -> None:
 
 
 def _places(node: Node, plan: Plan) -> tuple[str, ...]:
-    """The steps for which Spark runs a job, if it runs for one thing."""
+    """Returns the steps for which Spark runs a job, if it runs for one thing."""
     match node:
         case Stage():
             return tuple(step.where for step in node.steps)
@@ -104,7 +104,7 @@ def _places(node: Node, plan: Plan) -> tuple[str, ...]:
 
 
 def _computed(plan: Plan) -> tuple[str, ...]:
-    """The steps whose values Spark computes."""
+    """Returns the steps whose values Spark computes."""
     roots = (stage.root for stage in plan.stages if isinstance(stage.root, Scan | Query | Aggregate))
     return tuple(dict.fromkeys(step.where for root in roots for step in root_steps(root)))
 

@@ -1,6 +1,6 @@
 """Runs a job of a batch once more if Spark has given it up because a machine was lost.
 
-Spark computes lost rows of a shuffle anew. If they differ from the first ones, because a function of the user's gives
+Spark recomputes lost rows of a shuffle. If they differ from the first ones, because a user's function returns
 something else each time, it starts the stages behind them again. It cannot start the last stage again once it has
 results of it, and fails the job. Nothing is committed by then, so the job can run from its beginning.
 """
@@ -27,7 +27,7 @@ def repeated_if_given_up(
     job: Callable[[DataFrame], _Result],
     anew: Callable[[DataFrame], DataFrame] | None = None,
 ) -> _Result:
-    """The result of a job on a frame; `anew` gives the frame for another try, which shares no shuffle with it."""
+    """Returns the result of a job on a frame; `anew` makes the frame for a retry, which shares no shuffle with it."""
     for _ in range(_JOBS - 1):
         try:
             return job(frame)

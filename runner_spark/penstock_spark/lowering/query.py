@@ -45,12 +45,12 @@ class Query:
     rests: bool
 
     def file_checks(self) -> dict[int, CheckFiles]:
-        """What looks at the files of a source before Spark reads them, by its number."""
+        """Returns the functions that look at the files of a source before Spark reads them, by the source's number."""
         numbered = enumerate(self.readings, self.first_reading)
         return {number: each.check_files for number, each in numbered if each.check_files is not None}
 
     def files(self) -> dict[int, str]:
-        """The steps that may read files as they arrive, by the number of their source."""
+        """Returns the steps that may read files as they arrive, by the number of their source."""
         numbered = enumerate(self.readings, self.first_reading)
         return {number: reading.spec.where for number, reading in numbered if reading.may_be_files}
 
@@ -72,7 +72,7 @@ def build_query(
     heartbeat: str,
     sinks: Sequence[StreamSink],
 ) -> Query:
-    """The query of a streaming plan; the checkpoint receives staged sources and commands.
+    """Builds the query of a streaming plan; the checkpoint receives staged sources and commands.
 
     `events_per_batch` limits the recorded input of a micro-batch; None puts all into one.
     """
@@ -117,7 +117,7 @@ def compute_views(plan: StreamPlan, context: Context) -> None:
 
 
 def heartbeat_of(plan: StreamPlan, has_interval: bool) -> str:
-    """The source that makes Spark run micro-batches when no data has arrived: ``numbers``, ``seconds`` or
+    """Returns the source that makes Spark run micro-batches when no data has arrived: ``numbers``, ``seconds`` or
     ``none``.
 
     ``numbers`` always has new data: micro-batches follow each other without a pause, or at the interval of
@@ -145,7 +145,7 @@ def _works_without_end(plan: StreamPlan) -> bool:
 def _beats(
     plan: StreamPlan, context: Context, checkpoint: Checkpoint, heartbeat: str, keys: tuple[int, ...]
 ) -> list[DataFrame]:
-    """The heartbeat: the number of each micro-batch for recorded input, else the clock for each shard."""
+    """Returns the heartbeat: the number of each micro-batch for recorded input, else the clock for each shard."""
     stream = context.spark.readStream
     match heartbeat:
         case "none":
@@ -159,7 +159,7 @@ def _beats(
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
             planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
             # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
-            # after the clock was set back has its last second, too, as it had before.
+            # after the clock was set back keeps its last second.
             is_recent = F.col("timestamp") > now() - F.expr("INTERVAL 10 SECONDS")
             heartbeats = seconds.where(is_recent | (F.col("value") == planned - 1))
     text = f"concat('{HEARTBEAT}', CAST({NOW_MICROS} AS string))"
@@ -169,7 +169,7 @@ def _beats(
 def _commands(
     plan: StreamPlan, context: Context, checkpoint: Checkpoint, keys: tuple[int, ...]
 ) -> list[DataFrame]:
-    """The driver's commands: every line of a file in the control folder goes to every shard."""
+    """Returns the driver's commands: every line of a file in the control folder goes to every shard."""
     if not plan.levels:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
@@ -178,16 +178,16 @@ def _commands(
 
 
 def _to_shards(frame: DataFrame, text: str, levels: list[int], keys: tuple[int, ...]) -> DataFrame:
-    """A row with a text for each shard of some levels; the text is an expression of SQL."""
+    """Returns a row with a text for each shard of some levels; the text is an expression of SQL."""
     # Texts are one question to Java each, and every part of a column would be several.
     payload = f"CAST({text} AS binary) AS payload"
     if not levels:
         return frame.where("false").selectExpr("0 AS level", "0 AS shard", payload)
-    # One text, and not a node of the plan for each shard: Spark plans every micro-batch anew.
+    # One string, and not a node of the plan for each shard: Spark plans every micro-batch again.
     by_level = frame.selectExpr(f"explode({_numbers(levels)}) AS level", payload)
     return by_level.selectExpr("level", f"explode({_numbers(keys)}) AS shard", "payload")
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    """An array of numbers, as an expression of SQL."""
+    """Returns an array of numbers, as an expression of SQL."""
     return f"CAST(split('{','.join(map(str, numbers))}', ',') AS array<int>)"

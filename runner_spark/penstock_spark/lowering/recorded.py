@@ -30,7 +30,7 @@ class _Happening(NamedTuple):
 def recorded_input(
     plan: StreamPlan, events_per_batch: int | None
 ) -> tuple[Timeline, tuple[RecordedSource, ...]]:
-    """The timeline of a plan's played sources, and the events of each.
+    """Returns the timeline of a plan's played sources, and the events of each.
 
     Values of the program come at the first step, and then their watermark goes to infinity. Each event of a TestStream
     has its own step, at whose end everything that is due in processing time fires, unless the clock has advanced to an
@@ -58,7 +58,7 @@ def _source(step: Step) -> Any:
 
 
 def _happenings(number: int, step: Step) -> Iterator[_Happening]:
-    """The events of a TestStream, except the ends of micro-batches."""
+    """Yields the events of a TestStream, except the ends of micro-batches."""
     clock_micros, rounds = 0, 0
     for place, event in enumerate(_source(step).events):
         match event:
@@ -71,7 +71,7 @@ def _happenings(number: int, step: Step) -> Iterator[_Happening]:
 
 
 def _within(happenings: list[_Happening], clocks: tuple[int, ...]) -> Iterator[int]:
-    """The steps after which others of the same instant follow, where what is due at it comes last."""
+    """Yields the steps that others of the same instant follow, for timers that fire at the end of an instant."""
     due_last = False
     for step, happening in enumerate(happenings, 1):
         if clocks[step] != clocks[step - 1]:
@@ -84,7 +84,7 @@ def _within(happenings: list[_Happening], clocks: tuple[int, ...]) -> Iterator[i
 
 
 def _firsts(happenings: list[_Happening], steps: int, events_per_batch: int | None) -> tuple[int, ...]:
-    """The first step of each micro-batch. Step 0 precedes all events, and the last step follows them."""
+    """Returns the first step of each micro-batch. Step 0 precedes all events, and the last step follows them."""
     size = events_per_batch or steps
     firsts, rounds = [0], 0
     for step in range(1, steps):
@@ -116,7 +116,7 @@ def _recorded(
 
 
 def _at_output(happenings: list[_Happening], stream: int, tag: str | None) -> dict[int, Any]:
-    """The events at one output of a stream, by step; every output reports the signals, which a shard takes once."""
+    """Returns the events at one output of a stream, by step; each output has the signals, which a shard takes once."""
     found: dict[int, Any] = {}
     for step, happening in enumerate(happenings, 1):
         if happening.stream != stream:

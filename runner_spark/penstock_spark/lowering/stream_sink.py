@@ -1,4 +1,4 @@
-"""A sink of a streaming plan, and who makes its rows: the part before it, or a step of Spark's own."""
+"""A sink of a streaming plan; either the part before it or a step in Spark makes its rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CARRIED = frozenset({"value binary", "file string"})
 
 @dataclass(frozen=True, eq=False)
 class StreamSink:
-    level: int  # The level of its rows: -1, -2 and so on.
+    level: int  # The level of its rows: a negative number, from -1 downwards.
     step: Step
     is_alone: bool = False  # Whether no other sink shares its query, and a single part feeds it.
     takes_columns: bool = False  # Whether Spark makes its rows, without any Python.
@@ -39,7 +39,7 @@ class StreamSink:
 
     @functools.cached_property
     def is_inside(self) -> bool:
-        """Whether the part before it makes its rows, so that no step of Spark's own has to.
+        """True if the part before it makes its rows, so that Spark needs no step for that.
 
         Several sinks share rows, which Spark computes once.
         """
@@ -49,7 +49,7 @@ class StreamSink:
 
 
 def stream_sinks(plan: StreamPlan, without: Set[str]) -> tuple[StreamSink, ...]:
-    """The sinks of a plan; `without` names what is switched off."""
+    """Returns the sinks of a plan; `without` names optimisations that are switched off."""
     labels = [step.label for part in plan.parts for _, step in part.sinks]
     is_alone = len(labels) == 1 and "inline_sinks" not in without
     takes_columns = plan.columns is not None and plan.columns.is_written
@@ -57,7 +57,7 @@ def stream_sinks(plan: StreamPlan, without: Set[str]) -> tuple[StreamSink, ...]:
 
 
 def rows_inside(frame: DataFrame, sink: StreamSink) -> DataFrame:
-    """The rows of a sink that the part before it has made."""
+    """Returns the rows of a sink that the part before it has made."""
     if sink.takes_columns:
         partitions = sink.plan.partitions
         return frame if partitions is None else frame.repartition(partitions)

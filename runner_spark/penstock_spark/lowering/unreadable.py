@@ -10,7 +10,7 @@ from penstock_spark.worker.batch import dumps_with_code
 
 
 def unreadable_step(graph: Graph | None, said: str) -> str | None:
-    """The place of the first step that cannot be read again, for the same reason as in the worker.
+    """Returns the place of the first step that cannot be read again, for the same reason as in the worker.
 
     A worker reads a whole stage, so it does not know the step. Each step is written and read here, one by one, which
     is only worth its time once a worker has failed.

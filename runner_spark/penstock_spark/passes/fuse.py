@@ -58,7 +58,7 @@ class _Fuser:
         return {unit for edge in edges for unit in self.feeds.get(edge, ())}
 
     def before(self, units: set[int]) -> set[int]:
-        """The units themselves and all units before them."""
+        """Returns the units themselves and all units before them."""
         found: set[int] = set()
         open_units = list(units)
         while open_units:
@@ -72,7 +72,7 @@ class _Fuser:
         sides = tuple(side.edge for side in step.side_inputs)
         unit = self.start(step, self.units_of((*step.inputs, *sides)))
         if isinstance(step.primitive, StatefulParDo):
-            # The stage runs it as a step, too.
+            # The stage also runs it as a step.
             self.steps[unit].append(step)
         for output in step.outputs:
             self.feeds[output.edge] = {unit}
@@ -90,7 +90,7 @@ class _Fuser:
             self.feeds[output.edge] = set(units)
 
     def deferred(self, step: Step, units: set[int], needed: set[int]) -> set[int]:
-        """The units that a step with side inputs can join; a deferred input replaces those that it would wait for."""
+        """Returns the units that a step with side inputs can join; a deferred input replaces the ones needed first."""
         too_early = frozenset(units & needed)
         if not too_early:
             return units
@@ -117,7 +117,7 @@ class _Fuser:
         return [levels[unit] for unit in range(len(self.roots))]
 
     def late(self, levels: list[int]) -> list[int]:
-        """The levels, with in-memory reads moved to just before their first readers.
+        """Returns the levels, with in-memory reads moved to just before their first readers.
 
         Reading values costs nothing. If the read shared a stage with values that others read, or that are read later,
         Spark would have to persist that stage for several readers.
@@ -141,7 +141,7 @@ def is_inline(root: Step | DeferredInput) -> bool:
 
 
 def _below(root: Step | DeferredInput, step: Step) -> Step:
-    """A step as it is in a unit: after a deferred input, a Flatten does not take the kept elements.
+    """Returns the form of a step in a unit: after a deferred input, a Flatten does not take the kept elements.
 
     The kept elements reach the Flatten in the units that made them.
     """
@@ -151,7 +151,7 @@ def _below(root: Step | DeferredInput, step: Step) -> Step:
 
 
 def fuse(graph: Graph) -> tuple[Unit, ...]:
-    """The units of an optimised graph; `Unit.level` orders them."""
+    """Returns the units of an optimised graph; `Unit.level` orders them."""
     fuser = _Fuser()
     for step in graph.steps:
         if isinstance(step.primitive, _STATELESS) and not isinstance(step.primitive, StatefulParDo):

@@ -10,10 +10,10 @@ from penstock_spark.plan.stream_plan import Clock, clock_of
 
 
 def kept_restrictions(graph: Graph) -> Graph:
-    """Turns splittable DoFns into steps with state, which call ``process`` again and again as time goes on.
+    """Turns splittable DoFns into steps with state, which call ``process`` repeatedly as time passes.
 
     Before: ``Read = #3 RestrictionParDo(ReadPart) -> #1``. After: ``Read = #3 StatefulParDo(ReadPart) -> #1``. If
-    processing time is recorded, it does not go on by itself. Then each restriction is processed to its end at once.
+    processing time is recorded, it does not advance on its own. Then each restriction is processed to its end at once.
     """
     if clock_of(graph.steps) is not Clock.LIVE:
         return graph

@@ -63,7 +63,7 @@ def levels(graph: Graph, mode: str) -> StreamPlan:
 
 
 def origin_of(step: Step, output: Output) -> str:
-    """The name of the watermark of a root's output: the root's label, and the tag if a TestStream's output has one.
+    """Returns the name of the watermark of a root's output: the root's label, and the tag of a TestStream's output.
 
     The rejected elements of a stream, and the late data of a grouping, have the watermark of the main output.
     """
@@ -78,14 +78,14 @@ def _is_known(step: Step) -> bool:
 
 
 def _is_grouping(step: Step) -> bool:
-    """Whether a step has state, and so a level."""
+    """True if a step has state, and so a level."""
     return isinstance(step.primitive, Grouping | WaitingParDo)
 
 
 def _side_watermark_inputs(
     step: Step, origins: dict[int, tuple[str, ...]], level_of: dict[str, int]
 ) -> dict[int, WatermarkDependency]:
-    """The groupings that make the side inputs that a step waits for; a batch computes the others."""
+    """Returns the groupings that make the side inputs that a step waits for; a batch computes the others."""
     made = {place: origins.get(side.edge, ()) for place, side in enumerate(step.side_inputs)}
     return {
         place: WatermarkDependency(label, level_of[label])
@@ -99,7 +99,7 @@ def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _origins(graph: Graph) -> dict[int, tuple[str, ...]]:
-    """The sources and groupings from which stateless steps alone lead to each edge."""
+    """Returns the sources and groupings from which stateless steps alone lead to each edge."""
     origins: dict[int, tuple[str, ...]] = {}
     for step in graph.steps:
         passed_on = _all(origins[edge] for edge in step.inputs)
@@ -118,7 +118,7 @@ def _part(
 ) -> Level:
     """Roots and everything that runs with them: the stateless steps after them, and the writes of these steps."""
     edges = {output.edge for root in roots for output in root.outputs}
-    # The roots that are DoFns run as steps, too.
+    # The roots that are DoFns also run as steps.
     steps = [root for root in roots if isinstance(root.primitive, StatefulParDo | WaitingParDo)]
     writes, sinks, views = [], [], []
     for step in graph.steps:

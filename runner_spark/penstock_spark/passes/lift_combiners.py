@@ -42,7 +42,7 @@ def lift_combiners(graph: Graph) -> Graph:
 
 
 def _only_combine(group: Step, readers: dict[int, list[Step]]) -> Step | None:
-    """The CombineValues that alone reads a GroupByKey without an output for late data.
+    """Returns the CombineValues that alone reads a GroupByKey without an output for late data.
 
     The combine must not have side inputs: they match the window of the grouped values, and before the shuffle that
     window may not have been merged yet.

@@ -36,7 +36,7 @@ def one_round(graph: Graph) -> Graph:
 
 
 def _rounds(last: Step, makers: dict[int, Step]) -> tuple[Step, ...]:
-    """The steps of a fan-out before its last one, in order; no other step reads their outputs."""
+    """Returns the steps of a fan-out before its last one, in order; no other step reads their outputs."""
     together = makers[last.inputs[0]]
     assert isinstance(together.primitive, Flatten)
     cold, parts = together.inputs

@@ -1,4 +1,4 @@
-"""Drops steps without user code whose outputs nobody reads, and turns a Flatten of nothing into an empty Read."""
+"""Drops steps without user code whose outputs are not read, and turns a Flatten of nothing into an empty Read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WITHOUT_EFFECT = (Read, GroupByKey, Reshuffle, Flatten, AssignWindows)
 
 
 def prune(graph: Graph) -> Graph:
-    """Drops reads, groupings, reshuffles, flattens and window assignments whose outputs nobody reads.
+    """Drops reads, groupings, reshuffles, flattens and window assignments whose outputs are not read.
 
     Steps with user code stay, because they may have side effects. A Flatten of nothing
     becomes a Read of no values, so that every edge has a source.

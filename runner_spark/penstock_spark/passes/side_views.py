@@ -12,9 +12,9 @@ from penstock.typehints import typehints
 
 
 def side_views(graph: Graph) -> Graph | None:
-    """A graph that computes all bounded side inputs and nothing else; None without any.
+    """Returns a graph that computes all bounded side inputs and nothing else; None without any.
 
-    The edge of each side input has a number of its own, by which `without_side_views` reads it; all other edges keep
+    The edge of each side input has a separate number, by which `without_side_views` reads it; all other edges keep
     their numbers.
     """
     numbers = _numbers(graph)
@@ -46,7 +46,7 @@ def without_side_views(graph: Graph) -> Graph:
     for step in reversed(graph.steps):
         outputs = {output.edge for output in step.outputs}
         if outputs & aside and not outputs & main:
-            # An edge that only this step reads leads only to side inputs, too.
+            # An edge that only this step reads also leads only to side inputs.
             aside |= set(step.inputs)
             continue
         kept.append(_with_views(step, numbers))
@@ -55,7 +55,7 @@ def without_side_views(graph: Graph) -> Graph:
 
 
 def unending_edges(graph: Graph) -> frozenset[int]:
-    """The edges whose elements depend on an unbounded source, even if only through a side input."""
+    """Returns the edges whose elements depend on an unbounded source, even if only through a side input."""
     found = {edge.id for edge in graph.edges if not edge.is_bounded}
     for step in graph.steps:
         if not found.isdisjoint((*step.inputs, *(side.edge for side in step.side_inputs))):
@@ -70,7 +70,7 @@ def _bounded(graph: Graph) -> Iterator[SideInput]:
 
 
 def _numbers(graph: Graph) -> dict[int, int]:
-    """The edges of bounded side inputs, and the numbers that these have beside them."""
+    """Returns the edges of bounded side inputs, and the numbers that these have beside them."""
     edges = dict.fromkeys(side.edge for side in _bounded(graph))
     return {edge: number for number, edge in enumerate(edges, len(graph.edges))}
 
@@ -80,7 +80,7 @@ def _edges(graph: Graph, numbers: dict[int, int]) -> tuple[Edge, ...]:
 
 
 def _with_views(step: Step, numbers: dict[int, int]) -> Step:
-    """The step with new numbers for its side inputs."""
+    """Returns the step with new numbers for its side inputs."""
     if not any(side.edge in numbers for side in step.side_inputs):
         return step
     sides = (replace(side, edge=numbers.get(side.edge, side.edge)) for side in step.side_inputs)
@@ -88,7 +88,7 @@ def _with_views(step: Step, numbers: dict[int, int]) -> Step:
 
 
 def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
-    """The step with new numbers for everything that it reads and makes."""
+    """Returns the step with new numbers for everything that it reads and makes."""
     return replace(
         _with_views(step, numbers),
         inputs=tuple(numbers.get(edge, edge) for edge in step.inputs),

@@ -1,4 +1,4 @@
-"""Lets windows that give one pane accumulate, where their mode says that later panes take earlier ones back."""
+"""Lets windows that emit one pane accumulate, where their mode says that later panes retract earlier ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.windows.triggers import AccumulationMode
 
 
 def single_panes(graph: Graph) -> Graph:
-    """Changes the mode of groupings whose windows fire once, so that their results are never taken back.
+    """Changes the mode of groupings whose windows fire once, so that their results are never retracted.
 
     In the mode ``micro_batch`` no window fires only once, because each round may fire it again; this pass does not
     serve it.

@@ -47,7 +47,7 @@ class _Rewriter:
         self._grouped: dict[tuple[int, bool], int] = {}
 
     def grouped(self, side: SideInput, reader: Step, steps: list[Step]) -> SideInput:
-        """A side input as its readers see it; adds the grouping that makes its view to the steps, once."""
+        """Returns a side input as its readers see it; adds the grouping that makes its view to the steps, once."""
         if side.edge not in self.unending:
             return side
         is_single = side.view == "singleton"
@@ -77,7 +77,7 @@ class _Rewriter:
         return len(self.edges) - 1
 
     def _label(self, producer: Step, kind: str) -> str:
-        """A unique label, which stays the same as long as the producer's label does."""
+        """Returns a unique label, which stays the same as long as the producer's label does."""
         names = (f"{producer.label}/{kind}{number if number > 1 else ''}" for number in count(1))
         label = next(name for name in names if name not in self._labels)
         self._labels.add(label)

@@ -1,1 +1,1 @@
-"""Plans as values, and what is known about the columns, windows and retractions in them."""
+"""Plans as values, and facts about the columns, windows and retractions in them."""

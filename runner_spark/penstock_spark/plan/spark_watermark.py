@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 SHIFT_MICROS = (_EPOCH - datetime(1, 1, 1, tzinfo=UTC)) // _MICROSECOND
-"""What to add to an event time for a time on Spark's scale."""
+"""The number to add to an event time for a time on Spark's scale."""
 
 END_MICROS = MAX_TIMESTAMP.micros
 """The end of time on Spark's scale."""
@@ -36,14 +36,14 @@ _MOMENT = re.compile(r"\+?(\d+)(-.*)Z")
 
 
 def beyond_spark() -> ValueError:
-    """The error about an event time that is not on Spark's scale."""
+    """Returns the error about an event time that is not on Spark's scale."""
     what = "the event time of an element is before the year 1, or near the end of time, where Spark has no watermark"
     hint = "pass --without=native_streams and another checkpoint_location"
     return refusal(ValueError, what, where="", hint=hint)
 
 
 def watermark_micros(told: str | None) -> int:
-    """The watermark as event time, in microseconds, of what Spark tells of it; None if it keeps none yet.
+    """Converts Spark's report of a watermark to event time in microseconds; None if Spark keeps none yet.
 
     >>> watermark_micros("1970-01-01T00:00:00.000Z") == MIN_TIMESTAMP.micros
     True

@@ -1,4 +1,4 @@
-"""What the compiler makes of a splittable DoFn: steps over pairs of an element and a restriction."""
+"""The steps that the compiler makes of a splittable DoFn, over pairs of an element and a restriction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RestrictionParDo(ParDo):
 
 
 def is_splittable(primitive: Primitive) -> bool:
-    """Whether a primitive is a splittable DoFn over elements, which the compiler has not divided yet."""
+    """True if a primitive is a splittable DoFn over elements, which the compiler has not divided yet."""
     return (
         isinstance(primitive, ParDo)
         and not isinstance(primitive, RestrictionParDo | StatefulParDo)
@@ -23,7 +23,7 @@ def is_splittable(primitive: Primitive) -> bool:
 
 
 def keeps_restrictions(primitive: Any) -> bool:
-    """Whether a primitive is a splittable DoFn that keeps restrictions in the state of a level."""
+    """True if a primitive is a splittable DoFn that keeps restrictions in the state of a level."""
     return isinstance(primitive, StatefulParDo) and asks_for_restriction(primitive.dofn)
 
 

@@ -10,6 +10,6 @@ from penstock.windows.windowing import Windowing
 
 
 def windowing_of(graph: Graph, edge: int) -> Any:
-    """The Windowing of an edge; by default, the global window with the default trigger."""
+    """Returns the Windowing of an edge; by default, the global window with the default trigger."""
     found = graph.edge(edge).windowing
     return Windowing(GlobalWindows()) if found is None else found

@@ -26,7 +26,7 @@ class Process:
 
     @staticmethod
     def from_json(content: bytes) -> Process | None:
-        """The process that `to_json` wrote; None for any other text, and for a text of another version.
+        """Returns the process that `to_json` wrote; None for any other text, and for a text of another version.
 
         >>> Process.from_json(this_process().to_json()) == this_process(), Process.from_json(b"{")
         (True, None)
@@ -39,7 +39,7 @@ class Process:
 
     @staticmethod
     def from_fields(fields: dict[str, Any]) -> Process:
-        """The process with these fields; ValueError or TypeError if they belong to something else."""
+        """Returns the process with these fields; ValueError or TypeError if they belong to something else."""
         process = Process(**fields)
         is_number = type(process.pid) is int and 0 < process.pid < 1 << 31
         if not (is_number and isinstance(process.machine, str) and isinstance(process.started, str)):
@@ -47,7 +47,7 @@ class Process:
         return process
 
     def has_ended(self) -> bool | None:
-        """Whether it has ended; None if this machine cannot know.
+        """True if the process has ended; None if this machine cannot know.
 
         >>> this_process().has_ended(), Process("elsewhere", 1, "").has_ended()
         (False, None)
@@ -68,7 +68,7 @@ def this_process() -> Process:
 
 
 def process_of(pid: int) -> Process:
-    """The process of this machine that has this number now."""
+    """Returns the process of this machine that has this number now."""
     return Process(_machine(), pid, _started(pid))
 
 

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do to a run: the first signal ends it in good order, and the second at once.
+"""Handlers of Ctrl-C and SIGTERM during a run: the first signal ends the run in good order, and the second at once.
 
 The handlers are set only while the main thread waits for a run, and they replace only Python's and PySpark's handlers,
 never the user's.
@@ -67,14 +67,14 @@ def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]
         yield taken
     finally:
         for number, handler in taken.before.items():
-            # A handler that somebody has set meanwhile stays.
+            # A handler that the program has set meanwhile stays.
             if signal.getsignal(number) is taken:
                 signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def stoppable(what_became: Callable[[], str], first: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Like `interrupts`; then it also tells what became of a run that a signal has ended."""
+    """Handles signals as `interrupts` does; then also says what became of a run that a signal has ended."""
     with interrupts(first) as taken:
         try:
             yield
@@ -129,12 +129,12 @@ def kept_handlers() -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Prints a line on standard error, whatever logging is set to."""
+    """Prints a line on standard error, independently of logging."""
     print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
 
 
 def continuing_command() -> str:
-    """The command that continues a stream of this program, as a user would type it; in a notebook, words instead.
+    """Returns the command that continues a stream of this program, as a user would type it; words in a notebook.
 
     It is the command that started the program. But this run has stopped, so that no run has to be ended any more.
     """
@@ -144,12 +144,12 @@ def continuing_command() -> str:
 
 
 def is_interactive() -> bool:
-    """Whether a person continues in this process after the run, in a notebook or a shell."""
+    """True if a person continues in this process after the run, in a notebook or a shell."""
     return bool(sys.flags.interactive) or hasattr(sys, "ps1") or _is_notebook()
 
 
 def _is_notebook() -> bool:
-    """Whether IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
+    """True if IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
     ipython: Any = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 

@@ -10,7 +10,7 @@ QUIET = "PENSTOCK_QUIET"
 
 
 def is_quiet() -> bool:
-    """Whether nothing is to be told: progress is switched off, tests are running, or there is no standard error."""
+    """True if nothing is to be printed: progress is switched off, tests are running, or standard error is missing."""
     return os.environ.get(QUIET) == "1" or "PYTEST_VERSION" in os.environ or sys.stderr is None
 
 
@@ -21,5 +21,5 @@ def tell(text: str) -> None:
 
 
 def line_start() -> str:
-    """What begins a line on standard error: on a terminal, a bar may stand where the line goes."""
+    """Returns the start of a line on standard error: on a terminal, it erases a bar that may stand there."""
     return "\r\x1b[2K" if sys.stderr is not None and sys.stderr.isatty() else ""

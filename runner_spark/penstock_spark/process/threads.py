@@ -1,4 +1,4 @@
-"""Calls in threads of their own, for callers that do not wait for an answer for ever."""
+"""Calls in threads of their own, for callers that do not wait forever for an answer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _Answer = TypeVar("_Answer")
 
 
 class NoAnswer(TimeoutError):
-    """A call takes longer than it may. It goes on in its thread, and may still do what it was asked to do."""
+    """A call takes longer than it may. It continues in its thread, and may still take effect."""
 
 
 def in_thread(
     call: Callable[[], _Answer], name: str
 ) -> SimpleQueue[tuple[_Answer | None, BaseException | None]]:
-    """Begins a call in a thread; the queue gets what the call gives, and what it raises."""
+    """Starts a call in a thread; the queue gets the result of the call, or the exception that it raises."""
     outcomes: SimpleQueue[tuple[_Answer | None, BaseException | None]] = SimpleQueue()
 
     def run() -> None:
@@ -31,7 +31,7 @@ def in_thread(
 
 
 def answer_of(call: Callable[[], _Answer], name: str, seconds: float) -> _Answer:
-    """What a call gives, or raises; NoAnswer if it takes longer.
+    """Returns the result of a call, or raises its exception; NoAnswer if it takes longer.
 
     >>> answer_of(lambda: 7, "counts", seconds=60.0)
     7

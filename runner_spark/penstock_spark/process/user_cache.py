@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def candidate_folders(name: str) -> Iterator[Path]:
-    """Existing, writable folders to try in turn: one that is kept for the user, then a temporary one.
+    """Yields existing, writable folders to try in turn: one that is kept for the user, then a temporary one.
 
     The kept folder lies in ``$PENSTOCK_CACHE``, else in ``$XDG_CACHE_HOME/penstock``, else in
     ``~/.cache/penstock``. It is left out if it cannot be made or written, belongs to another user
@@ -31,7 +31,7 @@ def temporary_folder(name: str) -> Path:
 
 
 def kept_folder(name: str) -> Path | None:
-    """The folder of that name that is kept for the user; None if there is nowhere to keep it."""
+    """Returns the folder of that name that is kept for the user; None if there is nowhere to keep it."""
     try:
         folder = _root() / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

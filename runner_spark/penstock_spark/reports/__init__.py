@@ -1,1 +1,1 @@
-"""What workers report to the driver: metrics, failures, and the files that they read and write."""
+"""Reports from workers to the driver: metrics, failures, and the files that they read and write."""

@@ -31,7 +31,7 @@ _accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[Snapshots]] =
 
 
 def accumulator_of(context: SparkContext) -> Accumulator[Snapshots]:
-    """The one accumulator of a SparkContext: Spark never frees accumulators, so runs share it."""
+    """Returns the single accumulator of a SparkContext: Spark never frees accumulators, so runs share it."""
     if context not in _accumulators:
         _accumulators[context] = context.accumulator({}, SnapshotParam())
     return _accumulators[context]

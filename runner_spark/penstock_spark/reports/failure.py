@@ -47,7 +47,7 @@ class StepFailed(Exception):
 
 
 class UserCodeError(RunnerError):
-    """User code raised an exception that cannot travel to the driver as itself."""
+    """An exception of user code that cannot travel to the driver as itself."""
 
 
 def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
@@ -61,7 +61,7 @@ def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ())
 
 
 def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
-    """The text in which an exception travels to the driver."""
+    """Returns the text in which an exception travels to the driver."""
     # This includes the text of the exceptions that caused it, because they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
     reporting = reporting_now()
@@ -89,7 +89,7 @@ LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
 
 
 def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
-    """The same results of user code; if it raises one of `LEAVING`, the error names the step that runs."""
+    """Yields the results of user code; if the code raises one of `LEAVING`, the error names the step that runs."""
     try:
         while True:
             try:
@@ -117,7 +117,7 @@ def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """The pickled exception; None if it does not survive a round trip or is too large for a message."""
+    """Returns the pickled exception; None if it does not survive a round trip or is too large for a message."""
     try:
         data = bytes(cloudpickle.dumps(error))
         if len(data) > _LIMIT_BYTES or type(pickle.loads(data)) is not type(error):
@@ -128,7 +128,7 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def find_failure(text: str) -> Failure | None:
-    """Finds the failure that a task of this run has put into an error text of Spark's."""
+    """Finds the failure that a task of this run has put into an error text from Spark."""
     reporting = reporting_now()
     for match in _MARKED.finditer(text):
         signature, packed = match.groups()
@@ -139,7 +139,7 @@ def find_failure(text: str) -> Failure | None:
 
 
 def to_exception(failure: Failure) -> BaseException:
-    """The exception to raise on the driver: the user's own if possible, with the name of the step that raised it.
+    """Returns the exception to raise on the driver: the user's own if possible, with the name of the failed step.
 
     >>> try:
     ...     step_failed(ValueError("no"), "at step 'A' (game.py:41)")
@@ -186,7 +186,7 @@ def _user_code_error(failure: Failure, what: str, hint: str) -> UserCodeError:
 
 
 def _shown(failure: Failure) -> str:
-    """The text of an exception, cut to fit the first line of an error."""
+    """Returns the text of an exception, cut to fit the first line of an error."""
     return _cut(failure.message, _SHOWN_CHARACTERS)
 
 
@@ -203,7 +203,7 @@ def _name_step(error: Any, where: str) -> None:
 
 
 def _with_step(text: str, where: str) -> str:
-    r"""A text with the step: as its middle part if it lacks one, else at the end of what is wrong, as in Beam.
+    r"""Returns a text with the step: as its middle part if it lacks one, else at the end of what is wrong, as in Beam.
 
     >>> print(_with_step("no pair\n  hint: make pairs", "at step 'A' (game.py:41)"))
     no pair

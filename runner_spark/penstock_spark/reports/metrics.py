@@ -35,7 +35,7 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | N
 
 
 def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
-    """The snapshots of a run's partitions that are in the accumulator now, which keeps them."""
+    """Returns the snapshots of a run's partitions that are in the accumulator now, which keeps them."""
     held: Any = accumulator.value
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
     found = {key: held.get(key) for key in list(held) if key[0] == run}
@@ -43,7 +43,7 @@ def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashab
 
 
 def forget_steps(accumulator: Any, run: str, steps: Set[str]) -> None:
-    """Drops what a run has counted in some steps so far: they run again, and an element counts once."""
+    """Drops the counts of some steps so far: the steps run again, and an element counts once."""
     for key, snapshot in held_snapshots(accumulator, run).items():
         kept = {own: value for own, value in snapshot.items() if own[1] not in steps}
         accumulator.value[key] = kept
@@ -54,15 +54,13 @@ class Told(NamedTuple):
 
     entering_micros: int  # The watermark of the grouping's input.
     leaving_micros: int  # The watermark of its output.
-    # How many elements wait for each side input, by the label of the grouping that makes it.
+    # The number of elements that wait for each side input, by the label of the grouping that makes it.
     waits: Mapping[str, int] = {}
     keys: int = 0  # How many keys have state.
     state_bytes: int = 0  # The size of that state.
     # The watermarks on which the input's watermark depends, by the label of a source or an earlier grouping.
     awaited: Mapping[str, int] = {}
-    windows: int | None = (
-        None  # How many windows have state, those of each key apart; None if that is unknown.
-    )
+    windows: int | None = None  # The number of windows with state, counted for each key; None if unknown.
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Watermarks:
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
 
     def by_grouping(self) -> dict[str, Told]:
-        """The minimum of the watermarks over all shards, and the sums of what is counted."""
+        """Returns the minimum of the watermarks over all shards, and the sums of the counts."""
         found: dict[str, Told] = {}
         for shard in self.by_shard.values():
             for label, told in shard.items():
@@ -92,7 +90,7 @@ class Watermarks:
         return found
 
     def earliest_micros(self) -> int:
-        """The watermark of the output that is furthest behind.
+        """Returns the watermark of the output that is furthest behind.
 
         A splittable DoFn may hold its output back long after its input has ended.
         """
@@ -100,7 +98,7 @@ class Watermarks:
 
 
 class Report(NamedTuple):
-    """What a shard has told at the end of a micro-batch."""
+    """The report of a shard at the end of a micro-batch."""
 
     batch: int
     clock_micros: int
@@ -134,7 +132,7 @@ def take_reports(accumulator: Accumulator[Snapshots], run: str, batch: int | Non
 
 
 def later_reports(some: Reports, others: Reports) -> Reports:
-    """The later report of each shard.
+    """Returns the later report of each shard.
 
     >>> later_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
     {(1, 0): Report(batch=3, clock_micros=0, told={}), (1, 1): Report(batch=2, clock_micros=0, told={})}
@@ -151,7 +149,7 @@ def report_end(accumulator: Any, run: str, origin: str, batch: int) -> None:
 
 
 def ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int) -> set[str]:
-    """The sources whose end was read up to a micro-batch."""
+    """Returns the sources whose end was read up to a micro-batch."""
     held: Any = accumulator.value
     return {key[2] for key in list(held) if key[0] == _ends(run) and held[key] <= batch}
 

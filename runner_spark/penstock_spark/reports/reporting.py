@@ -1,4 +1,4 @@
-"""How the tasks of a run report to its driver: signed with the run's key, and with elements only if the user asks."""
+"""The settings by which a run's tasks report to its driver: the signing key, and whether errors show elements."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KEY_BYTES = 32
 class Reporting:
     """The values that a run's driver shares with its tasks.
 
-    Spark reports the failure of a task as text, which may quote the input. The signature tells the driver which part
+    Spark reports the failure of a task as text, which may quote the input. The signature shows the driver which part
     its own tasks wrote. The key travels with the programs, and never appears in a text.
     """
 
     # A secret of one run's driver and its tasks.
     key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES), repr=False)
-    # Whether errors show the element that a step worked on, which Spark's logs then contain too.
+    # True if errors show the element that a step worked on, which Spark's logs then also contain.
     show_elements: bool = False
 
     def signature(self, content: str) -> str:
@@ -45,7 +45,7 @@ _reporting: ContextVar[Reporting] = ContextVar("reporting", default=_NO_RUN)
 
 
 def reporting_now() -> Reporting:
-    """The Reporting of this context; programs carry it to the tasks."""
+    """Returns the Reporting of this context; programs carry it to the tasks."""
     return _reporting.get()
 
 

@@ -11,7 +11,7 @@ _SECRET = re.compile("key|secret|token|password|sas|credential|account|oauth", r
 
 
 def without_secrets(text: str, options: Iterable[tuple[str, str]]) -> str:
-    """The first line of a text, in which nothing shows the value of an option with a telling name.
+    """Returns the first line of a text, without the values of options whose names suggest a secret.
 
     >>> without_secrets("no, hush, at db://me:hush@host", [("password", "hush"), ("uri", "db://me:hush@host")])
     'no, ..., at db://host'

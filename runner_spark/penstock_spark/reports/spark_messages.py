@@ -1,4 +1,4 @@
-"""A table of Spark's failures: a pattern in Spark's text, what has happened, and what to do."""
+"""A table of Spark failures: a pattern of the message, what has happened, and what to do."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def _line(pattern: str, what: str, hint: str, about: str = "step") -> Message:
 
 
 def _cut_off(runner: str) -> str:
-    """The pattern of an error that a class of Spark raises when the process at its socket has died."""
+    """Returns the pattern of an error that a class of Spark raises when the process at its socket has died."""
     return rf"(?:EOFException|SocketException|Broken pipe|Connection reset)[^\n]*(?:\n\s+at [^\n]*)*?\.(?:{runner})\."
 
 
-# The first match counts: causes come before the texts that Spark puts around them.
+# The first match counts: causes come before the messages that Spark puts around them.
 MESSAGES = (
     _line(
         r"No space left on device|Disk quota exceeded|There is not enough space on the disk",
@@ -47,7 +47,7 @@ MESSAGES = (
         "SPARK_LOCAL_DIRS of a cluster's workers)",
     ),
     _line(
-        # These texts are Python's, not Java's.
+        # These messages come from Python, not from Java.
         r"\A(?:Py4JNetworkError|Connection\w*Error|BrokenPipeError|EOFError|TypeError"
         r"|Py4JError: .{0,400}?(?:does not exist in the JVM|Answer from Java side is empty))"
         r"|JAVA_GATEWAY_EXITED|Java gateway process exited",
@@ -119,7 +119,7 @@ MESSAGES = (
         "the Python process has died in which Spark asks for the state of a stream",
         _DEAD_PYTHON,
     ),
-    # Spark's own checkpoint, before texts that fit other files too.
+    # Spark's own checkpoint, before messages that also fit other files.
     _line(
         r"Checksum error: (?P<file>\S*?/(?:offsets|commits|sources|state|metadata|control|inputs)\b\S*)",
         "the checkpoint is damaged: {file} has changed since Spark wrote it",

@@ -43,7 +43,7 @@ _SQL_CONF = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # Other readers of files do not say from which file a row is.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
-    # When a worker has died, Spark reports what it has written down: the step that ran.
+    # If a worker has died, Spark reports the step that ran, which the fault handler has written down.
     FAULT_HANDLER: "true",
     # Stateful operators do not know the setting, and workers of other settings are other processes.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
@@ -55,7 +55,7 @@ _SQL_CONF = {
 
 
 def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = True) -> SparkSession:
-    """The session that a pipeline's options ask for; with `local_only`, a cluster is an error.
+    """Opens the session that a pipeline's options ask for; with `local_only`, a cluster is an error.
 
     Without `asks_workers`, nothing waits for a core of a cluster, and the caller asks the workers for their Python.
     """

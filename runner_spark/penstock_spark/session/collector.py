@@ -23,9 +23,9 @@ _VARIABLES = (
 
 
 def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
-    """The arguments that choose a collector; none if the user has chosen one, because Java refuses two.
+    """Returns the arguments that choose a collector; none if the user has chosen one, because Java refuses two.
 
-    For a heap of Spark's default size, which is a gigabyte, the parallel collector takes the least processor
+    With Spark's default heap size of a gigabyte, the parallel collector takes the least processor
     time: a start takes a twentieth less, and a micro-batch up to a seventh less, than with Java's choice,
     which is made for short pauses of large heaps. If the user sets another size, Java chooses.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def configured(name: str) -> str | None:
-    """A Spark property from ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``; None if neither sets it."""
+    """Returns a Spark property from ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``; None if neither sets it."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     for flag, value in itertools.pairwise(words):
         if flag == "--conf" and value.partition("=")[0] == name:
@@ -26,7 +26,7 @@ def configured(name: str) -> str | None:
 
 
 def configuration_folder() -> Path | None:
-    """The folder with Spark's configuration files, which may not exist; None if nothing names it."""
+    """Returns the folder with Spark's configuration files, which may not exist; None if nothing names it."""
     if own := os.environ.get("SPARK_CONF_DIR"):
         return Path(own)
     home = os.environ.get("SPARK_HOME")

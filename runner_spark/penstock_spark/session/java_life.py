@@ -12,7 +12,7 @@ from penstock.error import RunnerError
 
 _MOMENT_SECONDS = 0.5
 _WAIT_SECONDS = 2.0
-"""How long the system may take to report that a process that hung up has ended."""
+"""The time that the system may take to report that a process that hung up has ended."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _deaths: list[int | None] = []
 
 
 def java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
-    """The error to raise instead of one that Java's death caused; None if Java lives.
+    """Returns the error to raise instead of one that Java's death caused; None if Java lives.
 
     PySpark then forgets the dead Java, so that the next run starts a new one.
     """
@@ -53,12 +53,12 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
 
 
 def is_cut_off(error: BaseException) -> bool:
-    """Whether PySpark's connection to Java has raised it, and not a user's connection to some service."""
+    """True if PySpark's connection to Java has raised it, and not a user's connection to some service."""
     return isinstance(error, ConnectionError | EOFError) and _is_pysparks(error)
 
 
 def packages_at_work(error: BaseException) -> set[str]:
-    """The packages whose code its traceback goes through.
+    """Returns the packages whose code its traceback goes through.
 
     >>> import json
     >>> try: json.loads("[")
@@ -70,7 +70,7 @@ def packages_at_work(error: BaseException) -> set[str]:
 
 
 def _has_lost_java(error: BaseException) -> bool:
-    """Whether it says that Java did not answer, or was raised in place of an error that says so."""
+    """True if it says that Java did not answer, or was raised in place of an error that says so."""
     cause: BaseException | None = error
     while cause is not None:
         if _is_no_answer(cause):
@@ -99,7 +99,7 @@ def _is_pysparks(error: BaseException) -> bool:
 
 
 def is_java_dead() -> bool:
-    """Whether Java is gone; waits a little for a Java that is about to end."""
+    """True if Java is gone; waits a little for a Java that is about to end."""
     from pyspark import SparkContext
 
     return SparkContext._gateway is None or _ended(_MOMENT_SECONDS) is not None

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _ECHOES = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
-"""How messages of Py4J begin that come with an exception that is raised, too."""
+"""The beginnings of Py4J messages about an exception that is also raised."""
 
 
 def quiet_session(context: SparkContext) -> None:
-    """Quiets what a session logs that penstock has started; a program's own session logs as the program likes it."""
+    """Quiets the log of a session that penstock has started; a program's own session logs as the program likes."""
     _quiet_about_values()
     _quiet_about_death(context)
     _quiet_about_calls()
@@ -34,7 +34,7 @@ def _is_no_exception(record: logging.LogRecord) -> bool:
 
 
 def _quiet_about_death(context: SparkContext) -> None:
-    """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one error of ours says so."""
+    """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one penstock error says so."""
     logging.getLogger().addFilter(_is_no_echo)
     logging.getLogger("py4j.clientserver").addFilter(_is_no_echo)
     server = context._accumulatorServer
@@ -54,7 +54,7 @@ def _is_no_echo(record: logging.LogRecord) -> bool:
 
 
 def _quiet_about_calls() -> None:
-    """Keeps Py4J from logging several lines for each micro-batch where a program logs all that is ``INFO``."""
+    """Keeps Py4J from logging several lines for each micro-batch where a program logs everything at ``INFO``."""
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""How many tasks read at the same time: as many as Spark assumes for whatever produces data."""
+"""The number of tasks that read at the same time: Spark's default number of partitions of a source."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 
 
 def parallelism_of(spark: SparkSession) -> int:
-    """The number that the session sets, or else the number of cores."""
+    """Returns the number that the session sets, or else the number of cores."""
     asked = spark.conf.get(PARALLELISM, None)
     return max(1, spark.sparkContext.defaultParallelism if asked is None else int(asked))

@@ -34,7 +34,7 @@ SQL_MEANING = {
     # A timestamp is an instant, and not the local time that a clock shows.
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Settings of what Spark's SQL means, which are the same in each run, whatever the user's session says."""
+"""The settings on which the meaning of SQL depends; they are the same in each run and override the user's."""
 
 _KEPT_FOR_PAGES = {
     "spark.ui.retainedJobs": "50",
@@ -43,8 +43,8 @@ _KEPT_FOR_PAGES = {
     "spark.ui.dagGraph.retainedRootRDDs": "50",
     "spark.sql.ui.retainedExecutions": "20",
 }
-"""How much Spark remembers for its pages, also without them: by default 1,000 jobs and queries and 100,000 tasks, which
-a stream reaches after hours, and which are some hundred megabytes."""
+"""The number of jobs and tasks that Spark remembers for its pages, even without them: by default 1,000 jobs and queries
+and 100,000 tasks, which a stream reaches after hours, and which are some hundred megabytes."""
 
 DEFAULT_MASTER = "local[*]"
 
@@ -81,7 +81,7 @@ class SessionOptions:
 
 
 def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: None) -> SparkSession:
-    """The session to run in; calls `on_start` before it starts one, which takes a while.
+    """Returns the session to run in; calls `on_start` before it starts one, which takes a while.
 
     The user's own session comes first, then an active session (on Databricks, in a notebook, in
     spark-submit's shell); neither is changed. Without either, it starts a new one.
@@ -94,7 +94,7 @@ def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: 
 
 
 def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
-    """A clone of the user's session, with SQL settings of its own.
+    """Returns a clone of the user's session, with SQL settings of its own.
 
     The clone has the user's settings, temporary views and functions, and the user's session does not see the clone's.
     They share the SparkContext. A clone takes milliseconds, so each run makes one and sees the user's latest settings.
@@ -106,7 +106,7 @@ def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession
 
 
 def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """The same frame in another session of the same SparkContext.
+    """Returns the frame in another session of the same SparkContext.
 
     A frame runs with the settings of the session that made it; a user's frame must run with the runner's.
     """
@@ -118,7 +118,7 @@ def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
 
 
 def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
-    """A frame without rows; PySpark's ``createDataFrame`` would make the `runner_session` the user's active session."""
+    """Makes a frame without rows; ``createDataFrame`` would make the `runner_session` the user's active session."""
     from pyspark.sql import DataFrame
 
     session: Any = spark._jsparkSession
@@ -127,7 +127,7 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
 
 
 def is_local(master: str) -> bool:
-    """Whether the driver's own process runs the tasks.
+    """True if the driver's own process runs the tasks.
 
     >>> is_local("local[2]"), is_local("local"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
     (True, True, False, False)
@@ -140,7 +140,7 @@ def is_local_session(spark: SparkSession) -> bool:
 
 
 def local_cores(master: str) -> int:
-    """The number of tasks that a local master runs at once.
+    """Returns the number of tasks that a local master runs at once.
 
     >>> local_cores("local"), local_cores("local[3]"), local_cores("local[4,2]"), local_cores("local[*]") >= 1
     (1, 3, 4, True)
@@ -155,7 +155,7 @@ def local_cores(master: str) -> int:
 
 
 def existing_session() -> SparkSession | None:
-    """The process's session, if it has one, with its settings unchanged."""
+    """Returns the process's session, if it has one, with its settings unchanged."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.utils import is_remote
@@ -167,7 +167,7 @@ def existing_session() -> SparkSession | None:
         _refuse_connect()
     if SparkContext._active_spark_context is None:
         return None
-    # Another thread made it. A builder without options gives it back as it is.
+    # Another thread made it. A builder without options returns it unchanged.
     return SparkSession.builder.getOrCreate()
 
 
@@ -258,7 +258,7 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
 
 
 def _has_folders(conf: Mapping[str, str], spark_home: str) -> bool:
-    """Whether Java's class path has a folder with files, with which Java neither writes nor reads an archive.
+    """True if Java's class path has a folder with files, with which Java neither writes nor reads an archive.
 
     Java would say at its end that it could not start.
     """
@@ -285,7 +285,7 @@ def _has_pages(conf: Mapping[str, str]) -> bool:
 
 
 def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
-    """The variables that choose the workers' Python.
+    """Returns the variables that choose the workers' Python.
 
     Spark starts ``python3`` from the ``PATH`` unless ``PYSPARK_PYTHON`` is set, so a program in a virtual
     environment would get workers outside of it. Spark ignores the property ``spark.pyspark.python`` in a
@@ -306,7 +306,7 @@ def _log_arguments(conf: Mapping[str, str]) -> list[str]:
 
 
 def _quoted(argument: str) -> str:
-    """An argument as Spark's launcher reads it from a property."""
+    """Returns an argument as Spark's launcher reads it from a property."""
     if re.fullmatch(r"[\w.,:=/+*%@-]+", argument):
         return argument
     return '"' + argument.replace("\\", "\\\\").replace('"', '\\"') + '"'

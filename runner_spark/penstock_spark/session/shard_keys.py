@@ -10,7 +10,7 @@ _SEED = 42
 
 @functools.cache
 def shard_keys(shards: int) -> tuple[int, ...]:
-    """For each shard, the smallest number that Spark sends to the partition with the shard's number.
+    """Returns, for each shard, the smallest number that Spark sends to the partition with the shard's number.
 
     >>> keys = shard_keys(4)
     >>> [murmur3(key) % 4 for key in keys]

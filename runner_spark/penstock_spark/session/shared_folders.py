@@ -1,4 +1,4 @@
-"""Checks that the workers of a cluster see what the driver keeps in a folder of a disk."""
+"""Checks that the workers of a cluster see the driver's files in a folder of a disk."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def check_workers_see(context: SparkContext, file: str, folder: str) -> None:
     """Refuses a checkpoint on a disk that a worker does not share; `file` is a file in it, with its scheme.
 
     Spark would not notice: workers make the folder for their state on their own disks, and fail when another worker
-    goes on with it, perhaps after hours.
+    continues with it, perhaps after hours.
     """
     if is_local(str(context.master)) or not file.startswith(_SCHEME):
         return
     path = "/" + file.removeprefix(_SCHEME).lstrip("/")
     tasks = min(max(1, context.defaultParallelism), _TASKS_MAX)
-    # A function of Python's own: a worker cannot unpickle one of a package that it lacks.
+    # A function from Python itself: a worker cannot unpickle one of a package that it lacks.
     sees = context.parallelize([path] * tasks, tasks).map(os.path.exists).collect()
     if not all(sees):
         raise RunnerError(

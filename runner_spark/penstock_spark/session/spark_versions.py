@@ -19,7 +19,7 @@ _INSTALL = f"run pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEW
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """The major and the minor number of a version.
+    """Returns the major and the minor number of a version.
 
     >>> version_of("4.1.4"), version_of("4.0.0+databricks.16"), version_of("4.4.0.dev1")
     ((4, 1), (4, 0), (4, 4))
@@ -64,12 +64,12 @@ def check_package() -> None:
 
 
 def unpacks_zstandard() -> bool:
-    """Whether Spark reads Zstandard on its own: Spark 4.0 needs Hadoop libraries that are mostly missing."""
+    """True if Spark reads Zstandard on its own: Spark 4.0 needs Hadoop libraries that are mostly missing."""
     return _installed() > (4, 0)
 
 
 def newest_java() -> int | None:
-    """The newest version of Java that the installed Spark runs on; None if no Java is known to be too new.
+    """Returns the newest version of Java that the installed Spark runs on; None if no Java is known to be too new.
 
     Before Spark 4.2, Hadoop asks Java for the user in a way that Java 23 refuses.
     """
@@ -77,7 +77,7 @@ def newest_java() -> int | None:
 
 
 def checkpoint_file_manager() -> str:
-    """The Java class that writes the files of a checkpoint to a local disk."""
+    """Returns the Java class that writes the files of a checkpoint to a local disk."""
     package = "" if _installed() == (4, 0) else "checkpointing."
     return f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
 
@@ -89,20 +89,20 @@ def _installed() -> tuple[int, int]:
 
 
 def to_arrow_schema(schema: Any) -> Any:
-    """A Spark schema as an Arrow schema, with timestamps in UTC."""
+    """Returns a Spark schema as an Arrow schema, with timestamps in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema as convert
 
-    # From 4.2 on, the caller names the zone of timestamps; before, it is UTC unless that was switched off.
+    # Since 4.2, the caller names the zone of timestamps; before, it is UTC unless that was switched off.
     if "timezone" in inspect.signature(convert).parameters:
         return convert(schema, timezone="UTC")
     return convert(schema)
 
 
 def from_arrow_schema(schema: Any) -> StructType:
-    """An Arrow schema as a Spark schema, in which timestamps without a zone have none."""
+    """Returns an Arrow schema as a Spark schema, in which timestamps without a zone have none."""
     from pyspark.sql.pandas.types import from_arrow_schema as convert
 
-    # Before 4.2, they would be in the session's zone if nobody asked.
+    # Before 4.2, they would be in the session's zone without this argument.
     return convert(schema, prefer_timestamp_ntz=True)
 
 
@@ -119,7 +119,7 @@ def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
 
 
 def transform_with_state(grouped: Any, processor: Any, schema: str) -> Any:
-    """A stateful operator without timers, over a frame that is grouped by its key."""
+    """Returns a stateful operator without timers, over a frame that is grouped by its key."""
     if hasattr(grouped, "transformWithState"):
         return grouped.transformWithState(processor, schema, "Append", "None")
     names = [column.split()[0] for column in schema.split(",")]

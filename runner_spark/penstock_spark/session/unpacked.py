@@ -26,11 +26,11 @@ HOME = "PENSTOCK_SPARK_HOME"
 
 
 def unpacked_home(spark_home: str) -> str | None:
-    """The folder for a Spark that was installed with pip; None if the workers must use the archives."""
+    """Returns the folder for a Spark that was installed with pip; None if the workers must use the archives."""
     packages = _packages(Path(spark_home))
     folder = kept_folder("home") if packages and os.environ.get(SWITCH) != "0" else None
     if folder is None or os.pathsep in str(folder):
-        # The separator of Python's import path cannot be in the name of a folder.
+        # A folder with the separator of import paths in its name cannot be on the path.
         return None
     try:
         return str(_made(folder, Path(spark_home), packages))
@@ -40,7 +40,7 @@ def unpacked_home(spark_home: str) -> str | None:
 
 
 def _packages(home: Path) -> dict[str, Path]:
-    """The unpacked folder for each archive; empty if one is missing."""
+    """Returns the unpacked folder for each archive; empty if one is missing."""
     pyspark, py4j = (importlib.import_module(name) for name in ("pyspark", "py4j.version"))
     packages = {
         "pyspark.zip": Path(str(pyspark.__file__)).parent,
@@ -52,7 +52,7 @@ def _packages(home: Path) -> dict[str, Path]:
 
 
 def _made(folder: Path, home: Path, packages: dict[str, Path]) -> Path:
-    """The folder of links, made if it is missing; its name depends on everything that it links to."""
+    """Returns the folder of links, made if it is missing; its name depends on everything that it links to."""
     links = {entry.name: entry for entry in home.iterdir() if entry.name not in ("python", "__pycache__")}
     inside = {f"python/lib/{archive}/{path.name}": path for archive, path in packages.items()}
     inside["python/lib/pyspark.zip/sitecustomize.py"] = Path(__file__).with_name("worker_site.py")

@@ -18,7 +18,7 @@ _Record = TypeVar("_Record")
 
 
 def promptly(records: Iterator[_Record]) -> Iterator[_Record]:
-    """The same records; acknowledges what has come before it waits for the next record."""
+    """Yields the records; acknowledges each before it waits for the next."""
     confirm_at_once()
     for record in records:
         yield record
@@ -28,7 +28,7 @@ def promptly(records: Iterator[_Record]) -> Iterator[_Record]:
 def confirm_at_once() -> None:
     """Makes the system acknowledge Spark's messages at once, and send small ones at once; takes microseconds.
 
-    It does nothing outside of Spark's workers, or where their socket is not a TCP socket.
+    It does nothing outside of a Spark worker, or if the worker's socket is not a TCP socket.
     """
     try:
         number = _number_of_socket()
@@ -45,7 +45,7 @@ def confirm_at_once() -> None:
 
 
 def _number_of_socket() -> int | None:
-    """The file number of the socket that Spark's worker reads, which it keeps in a local variable."""
+    """Returns the file number of the socket that Spark's worker reads, which it keeps in a local variable."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and "infile" in frame.f_code.co_varnames:

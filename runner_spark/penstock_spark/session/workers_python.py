@@ -36,7 +36,7 @@ def check_workers_python(context: SparkContext, is_local: bool) -> None:
     """Checks, once for each SparkContext, that its workers can run what this driver sends them.
 
     If a local session would take the first ``python3`` on the ``PATH``, its workers run the driver's own Python
-    instead, but only for pipelines. A Python that somebody has chosen stays; a small job checks it.
+    instead, but only for pipelines. A Python that the user has chosen stays; a small job checks it.
     """
     if context in _checked:
         return
@@ -74,7 +74,7 @@ def map_in_arrow(frame: Any, function: Any, schema: Any) -> Any:
 
 
 def _is_this_python(name: str) -> bool:
-    """Whether a program is this interpreter, under any of its names.
+    """True if a program is this interpreter, under any of its names.
 
     Every virtual environment links to the interpreter that it was made with, so the folder counts as well.
     """

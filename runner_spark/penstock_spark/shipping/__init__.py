@@ -1,1 +1,1 @@
-"""How code reaches the workers."""
+"""The shipping of code to the workers."""

@@ -1,4 +1,4 @@
-"""Sends what the program has registered (coders and classes of schemas) to the workers."""
+"""Sends the program's registrations (coders and classes of schemas) to the workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _typecoders = importlib.import_module("penstock.coders.typecoders")
 _LOGGER = logging.getLogger(__name__)
 
 Registration = tuple[str, bytes]
-"""A description of what is registered; and, pickled, the function that registers it with its arguments."""
+"""A description of a registration; and, pickled, the function that registers it with its arguments."""
 
 Preparation = tuple[Callable[..., None], tuple[Any, ...]]
 """A function that a worker can import, and its arguments."""
@@ -34,14 +34,14 @@ _known: set[bytes] = set()
 
 @dataclass(frozen=True, eq=False)
 class WithRegistrations:
-    """Unpickles as the value, after it has registered what the program has registered.
+    """A value that, when unpickled, first repeats the program's registrations.
 
     The registrations come first because objects in the value may need a registered coder.
     """
 
     registrations: tuple[Registration, ...]
     value: Any
-    # Whether keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
+    # True if keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     pickles_keys: bool = False
     preparations: tuple[Preparation, ...] = ()
 
@@ -64,7 +64,7 @@ def _second(_: None, value: Any) -> Any:
 
 
 def registered_objects() -> Iterator[Any]:
-    """The registered types and coders: a user's module may be needed only for them."""
+    """Yields the registered types and coders: a user's module may be needed only for them."""
     for kind, coder in _typecoders.registry.get_custom_type_coder_tuples():
         yield from (kind, coder)
     yield from _typecoders.registry.custom_fallbacks
@@ -117,7 +117,7 @@ def prepared_by(function: Callable[..., None], *arguments: Any) -> Iterator[None
 
 
 def preparations() -> tuple[Preparation, ...]:
-    """What workers of a run that begins now call."""
+    """Returns the functions that workers of a run that begins now call first."""
     return _preparations.get()
 
 

@@ -1,1 +1,1 @@
-"""What formats share in writing: planned sinks, files and their names, records as rows and as text."""
+"""Parts that formats share in writing: planned sinks, files and their names, records as rows and as text."""

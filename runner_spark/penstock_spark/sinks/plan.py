@@ -1,4 +1,4 @@
-"""What a sink is once it is planned: how a task encodes elements, and how the driver commits what was written."""
+"""The plan of a sink: how a task encodes elements, and how the driver commits what was written."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class Encoder:
     """Encodes the elements of one task, in order."""
 
     def start(self) -> pa.RecordBatch | None:
-        """Called first; may give rows."""
+        """Called first; may return rows."""
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        """The rows of some elements, or none."""
+        """Returns the rows of some elements, or none."""
         raise NotImplementedError
 
     def finish(self) -> pa.RecordBatch | None:
-        """Called last, if nothing failed; may give rows."""
+        """Called last, if nothing failed; may return rows."""
 
 
 class CommitStopped(Exception):
-    """The run is stopped, and nobody waits for the end of the commit; the next run finds out what is in the target."""
+    """The run is stopped, and does not wait for the end of the commit; the next run finds out what is in the target."""
 
 
 def _nobody_else() -> None:
-    """A batch has no other runs."""
+    """Checks nothing: a batch has no other runs."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class MicroBatch:
     # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
     is_small: bool = False  # Whether it is known not to be worth more than one task.
-    # Set when somebody stops the run. A commit on the driver that may wait for long raises `CommitStopped` then.
+    # Set when the run is being stopped. A commit on the driver that may wait for long then raises `CommitStopped`.
     stopping: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def check_or(self, undo: Callable[[], None]) -> None:
-        """Like `check`; if that raises, `undo` takes away first what the tasks have written."""
+        """Checks as `check` does; if that raises, `undo` first removes the files of the tasks."""
         try:
             self.check()
         except BaseException:
@@ -73,7 +73,7 @@ class MicroBatch:
 class SinkPlan:
     schema: str | StructType
     make_encoder: Callable[[], Encoder]  # Called once in each task.
-    # How many partitions to spread the elements over first; None leaves them unchanged.
+    # The number of partitions over which to spread the elements first; None leaves them unchanged.
     partitions: int | None
     # Called on the driver with the DataFrame of the encoders' rows. Runs the one Spark job that writes, and
     # returns the elements of the write step's output. A retry replaces the micro-batch's earlier files, and
@@ -81,12 +81,12 @@ class SinkPlan:
     commit: Callable[[DataFrame, MicroBatch], list[Any]]
     is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
     commits_in_tasks: bool = False  # Whether the tasks commit, so that nothing can be checked in between.
-    # Whether the driver commits small micro-batches, and tasks the others, so that the size has to be known before.
+    # True if the driver commits small micro-batches, and tasks the others, so that the size has to be known before.
     commits_small_ones: bool = False
-    # Whether a micro-batch is in the target as a whole, so that a later try leaves it as it is. None for a sink whose
+    # True if a micro-batch is in the target as a whole, so that a later try changes nothing. None for a sink whose
     # later tries replace what an earlier one has left, or add to it.
     holds: Callable[[MicroBatch], bool] | None = None
-    # How to write, without an encoder, a frame whose columns are the elements' fields; None if impossible.
+    # The plan that writes, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None
-    # Closes what the commits keep open, when the run is over.
+    # Closes the connections of the commits, when the run is over.
     close: Callable[[], None] | None = None

@@ -1,4 +1,4 @@
-"""Blocks of text as files of Spark's text writer, on any file system."""
+"""Blocks of text as files that Spark's text writer makes, on any file system."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def spark_text(
     compression: str = CompressionTypes.UNCOMPRESSED,
     partitions: Partitions | None = None,
 ) -> SparkFiles:
-    """How Spark writes blocks of text; `frame` is the content of a file without elements.
+    """Returns the files that Spark writes of blocks of text; `frame` is the content of a file without elements.
 
-    With partitions, Spark's `partitionBy` keeps blocks apart: only Spark reaches these file systems.
+    With partitions, Spark's `partitionBy` separates blocks: only Spark reaches these file systems.
     """
     options = {"compression": SPARK_CODECS[compression], "lineSep": "\n"}
 
@@ -66,11 +66,11 @@ def _schema_of_blocks(partitions: Partitions) -> StructType:
 
 
 def blocks_apart(keys: pa.RecordBatch, places: range, blocks: Sequence[bytes]) -> pa.RecordBatch:
-    """Rows for `spark_text` with partitions: the columns of the folders, the order in a file, and the text."""
+    """Returns rows for `spark_text` with partitions: the columns of the folders, the order in a file, and the text."""
     columns = [*keys.columns, pa.array(places, pa.int64()), pa.array(blocks, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=[*keys.schema.names, _PLACE, _TEXT])
 
 
 def text_rows(*blocks: bytes) -> pa.RecordBatch:
-    """Rows for `spark_text`."""
+    """Returns rows for `spark_text`."""
     return pa.RecordBatch.from_arrays([pa.array(blocks, pa.binary())], names=["value"])

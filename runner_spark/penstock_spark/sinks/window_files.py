@@ -1,9 +1,9 @@
 """Files of the windows of a stream: a grouping brings the elements of a window together, and a task writes each file.
 
-Exactly once: a file's name tells its window, pane and shard, and what is in it is the state of the grouping. A task
-that is run again, or a micro-batch that is tried again, gives the same name to the same content. A file has its name
-only when it is whole; so its name can be an element of the same pipeline. The same holds for the folders of partitions:
-the values in the elements tell them.
+Exactly once: a file's name contains its window, pane and shard, and its content is the state of the grouping. A task
+that is run again, or a micro-batch that is tried again, writes the same content under the same name. A file has its
+name only when it is whole; so its name can be an element of the same pipeline. The same holds for the folders of
+partitions: their names come from the values in the elements.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
 
 
 class Deal(DoFn):
-    """Deals elements out to shards in turn; every shard hears of every window, since it may write an empty file.
+    """Distributes elements over shards in turn; every shard receives every window, since it may write an empty file.
 
-    It depends on the bundle alone, so that a retried task deals in the same way.
+    It depends on the bundle alone, so that a retried task distributes the same way.
     """
 
     def __init__(self, shards: int) -> None:
@@ -69,7 +69,7 @@ class Deal(DoFn):
     def process(
         self, element: Any, window: Any = DoFn.WindowParam, timestamp: Any = DoFn.TimestampParam
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """A pair with the element; for the first element of a window also a pair without one for each other
+        """Yields a pair with the element; for the first element of a window also a pair without one for each other
         shard.
         """
         if self._next is None:

@@ -29,7 +29,7 @@ class Delays(NamedTuple):
 
 
 def measured(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Delays:
-    """The delays of one or more elements.
+    """Returns the delays of one or more elements.
 
     >>> measured([5, 9, 40], 40)
     Delays(weights={36: 1, 31: 1, 0: 1}, latest_micros=40)
@@ -52,7 +52,7 @@ def merged(parts: Iterable[Delays]) -> Delays:
 
 
 def advanced(state: Delays, news: Delays | None) -> Delays:
-    """The next state; if it holds many delays, old delays weigh half as much as before."""
+    """Returns the next state; if it holds many delays, old delays weigh half as much as before."""
     if sum(state.weights.values()) > _FORGET_ABOVE:
         halves = {delay: weight / 2 for delay, weight in state.weights.items()}
         kept = {delay: weight for delay, weight in halves.items() if weight >= _FORGOTTEN_BELOW}
@@ -61,7 +61,7 @@ def advanced(state: Delays, news: Delays | None) -> Delays:
 
 
 def percentile_micros(state: Delays, shares: Iterable[float], clock_micros: int) -> dict[float, int]:
-    """The watermark of each share; the minimum if there are too few elements.
+    """Returns the watermark of each share; the minimum if there are too few elements.
 
     >>> percentile_micros(Delays({10: 9, 80: 1}, latest_micros=100), [0.5, 0.9, 0.95], clock_micros=100)
     {0.5: 90, 0.9: 90, 0.95: -9223372036854775000}

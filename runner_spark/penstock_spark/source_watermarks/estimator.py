@@ -1,4 +1,4 @@
-"""Estimates the watermark of one source from summaries of what its tasks have read.
+"""Estimates the watermark of one source from its tasks' summaries of the input.
 
 In each step, every task summarises what it read and sends the summary to every shard. Every shard merges the summaries
 of the step, in any order, and advances its own state with them, so all shards reach the same watermark without
@@ -19,7 +19,7 @@ from penstock_spark.source_watermarks.rules import Bounds, Lane, RecordedRule, r
 
 
 class Summary(NamedTuple):
-    """What the watermark needs to know about the elements that some tasks read in one step; plain and small."""
+    """The facts about elements that some tasks read in one step from which the watermark follows; plain and small."""
 
     seen: Any = None  # What the policy's rule keeps of them; None if nothing.
     # The lanes that elements came from: partitions, if each partition is a lane.
@@ -29,7 +29,7 @@ class Summary(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a shard knows about a source; plain and small."""
+    """The state of a source's watermark in a shard; plain and small."""
 
     rule: Any  # The state of the policy's rule.
     watermark_micros: int = MIN_MICROS
@@ -83,7 +83,7 @@ class Estimator:
         timestamps_micros: list[int],
         arrivals_micros: int | list[int],
     ) -> Summary:
-        """A summary with more elements.
+        """Returns a summary with more elements.
 
         A partition has the same name in every step, and counts from now on, even without elements. A single
         arrival time stands for all elements.
@@ -98,18 +98,18 @@ class Estimator:
         return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
 
     def end(self, summary: Summary) -> Summary:
-        """A summary that also says that the source has no more elements."""
+        """Returns a summary that also says that the source has no more elements."""
         return summary._replace(ended=True)
 
     def announce(
         self, summary: Summary, watermark_micros: int, percentile_micros: Mapping[float, int] = {}
     ) -> Summary:
-        """A summary with a recorded watermark, for the policy ``Recorded``."""
+        """Returns a summary with a recorded watermark, for the policy ``Recorded``."""
         assert isinstance(self._rule, RecordedRule)
         return self.merge([summary, Summary(self._rule.announced(watermark_micros, percentile_micros))])
 
     def merge(self, summaries: Iterable[Summary]) -> Summary:
-        """One summary of several; the empty summary for none."""
+        """Returns one summary of several; the empty summary for none."""
         parts = list(summaries)
         seen = [part.seen for part in parts if part.seen is not None]
         measured = [part.delays for part in parts if part.delays is not None]
@@ -124,7 +124,7 @@ class Estimator:
         return State(self._rule.start())
 
     def advance(self, state: State, summary: Summary | None, clock_micros: int) -> Reached:
-        """The state after a step; `clock_micros` never goes back."""
+        """Returns the state after a step; `clock_micros` never goes back."""
         news = summary or self.empty_summary
         rule, bounds = self._rule.advance(state.rule, news.seen, clock_micros)
         bounds = bounds or {self._lane(Lane.UNSEEN): MIN_MICROS}
@@ -161,5 +161,5 @@ class Estimator:
 
 
 def _last_heard(before: Bounds, heard: frozenset[Hashable], lanes: Bounds, clock_micros: int) -> Bounds:
-    """The last time that each lane sent elements; a new lane counts as heard now."""
+    """Returns the last time that each lane sent elements; a new lane counts as heard now."""
     return {lane: clock_micros if lane in heard else before.get(lane, clock_micros) for lane in lanes}

@@ -1,4 +1,4 @@
-"""The rule of each watermark policy: what it keeps of the elements, and the event time that it derives."""
+"""The rule of each watermark policy: its summary of the elements, and the event time that it derives."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Bounds = Mapping[Hashable, int]
 class Rule(ABC):
     """The part of an estimator that depends on the policy; it changes nothing in place."""
 
-    by_partition = False  # Whether each partition is a lane of its own.
+    by_partition = False  # Whether each partition is a separate lane.
 
     def start(self) -> Any:
         return None
 
     def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
-        """What the rule keeps of some elements, or None; rules by partition accept an empty list of elements."""
+        """Returns the rule's summary of elements, or None; rules by partition accept an empty list of elements."""
         return None
 
     def merge(self, parts: list[Any]) -> Any:
@@ -49,10 +49,10 @@ class Rule(ABC):
 
     @abstractmethod
     def advance(self, state: Any, seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
-        """The next state, and for each lane the event time before which no more elements will come."""
+        """Returns the next state, and for each lane the event time before which no more elements will come."""
 
     def percentile_micros(self, state: Any) -> Mapping[float, int]:
-        """The percentile watermarks that the rule itself knows."""
+        """Returns the percentile watermarks that the rule itself knows."""
         return {}
 
 
@@ -140,7 +140,7 @@ class BandRule(Rule):
     def advance(
         self, state: Band, seen: dict[int, tuple[int, int]] | None, clock_micros: int
     ) -> tuple[Band, Bounds]:
-        """Elements older than the band count as passed."""
+        """Advances the band; elements older than the band count as passed."""
         now = self._bucket(clock_micros)
         # An arrival time ahead of the clock is a mistake, and must not stay in the band longer than others.
         news = [{min(bucket, now): times} for bucket, times in (seen or {}).items()]
@@ -164,7 +164,7 @@ class RecordedRule(Rule):
     """The recorded watermark, and the recorded percentile watermarks if there are any."""
 
     def announced(self, watermark_micros: int, percentile_micros: Mapping[float, int]) -> Any:
-        """A watermark in the form that `merge` takes."""
+        """Returns a watermark in the form that `merge` takes."""
         return watermark_micros, dict(percentile_micros)
 
     def merge(self, parts: list[tuple[int, dict[float, int]]]) -> tuple[int, dict[float, int]]:
@@ -222,7 +222,7 @@ class CustomRule(Rule):
 
 
 def rule_of(policy: WatermarkPolicy) -> Rule:
-    """The rule of a policy that does not wrap another policy."""
+    """Returns the rule of a policy that does not wrap another policy."""
     match policy:
         case IngressTime():
             return IngressRule()

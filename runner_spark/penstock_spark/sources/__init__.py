@@ -1,1 +1,1 @@
-"""What formats share in reading: open sources and the types of their elements; bounded ones staged for streams."""
+"""Parts that formats share in reading: open sources, the types of their elements, and the staging of bounded ones."""

@@ -1,4 +1,4 @@
-"""The first megabytes of files, for what has to be known of them before Spark reads them."""
+"""The first megabytes of files, for facts that must be known before Spark reads them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def beginnings(paths: Sequence[str]) -> Iterator[Beginning]:
 
 
 def all_content(paths: Sequence[str]) -> list[bytes] | None:
-    """The content of all files; None if it is more than `SAMPLE_BYTES`."""
+    """Returns the content of all files; None if it is more than `SAMPLE_BYTES`."""
     contents: list[bytes] = []
     left = SAMPLE_BYTES
     for path in paths:

@@ -9,14 +9,14 @@ from pyspark.sql import functions as F
 
 
 def head_column() -> Column:
-    """A number for the file, in rows of its first split; null in all others."""
+    """Returns a number for the file, in rows of its first split; null in all others."""
     return F.when(F.col("_metadata.file_block_start") == 0, F.xxhash64("_metadata.file_path"))
 
 
 class Headers:
     """Finds the header lines of files among the rows of a task.
 
-    They are the first rows with a file's number. Spark gives the rows of a split in order and one split after
+    They are the first rows with a file's number. Spark emits the rows of a split in order and one split after
     the other, and only a file's first split carries a number, so a change of the number starts a file. (A
     header must fit into the first split: ``spark.sql.files.maxPartitionBytes``, 128 MB unless set.)
 
@@ -31,7 +31,7 @@ class Headers:
         self._left = 0
 
     def rest(self, heads: pa.Array) -> pa.Array | None:
-        """Which rows, with these numbers, are not header lines; None if no row is a header line."""
+        """Returns which rows, with these numbers, are not header lines; None if no row is a header line."""
         if heads.null_count == len(heads) or (
             not self._left and pc.all(pc.equal(heads, self._file or 0)).as_py()
         ):

@@ -31,7 +31,7 @@ class LaterColumns:
     _seen: set[str] = field(default_factory=set, init=False)
 
     def look(self, file: str, names_of: Callable[[], Iterable[str]]) -> None:
-        """Looks at a file once; `names_of` gives its columns."""
+        """Looks at a file once; `names_of` returns its columns."""
         if file in self._seen:
             return
         new = [name for name in names_of() if name not in self.known]
@@ -42,7 +42,7 @@ class LaterColumns:
 
 
 def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
-    """The names of columns and of fields in them, each behind the names of what it is in.
+    """Yields the names of columns and of the fields in them, each prefixed with the names of its parents.
 
     >>> point = T.StructType().add("x", "long").add("y", "long")
     >>> list(names_at_any_depth(T.StructType().add("id", "long").add("path", T.ArrayType(point))))

@@ -1,4 +1,4 @@
-"""Sources that tasks read on their own: Spark gives each task no more than its number, by which it finds its parts."""
+"""Sources that tasks read on their own: Spark sends each task only its number, by which it finds its parts."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class PartsReader(abc.ABC):
 
     @abc.abstractmethod
     def read(self, part: Any) -> Iterable[list[Any] | Batch]:
-        """The elements of a part, many at a time."""
+        """Returns the elements of a part, many at a time."""
 
 
 @dataclass(frozen=True)
 class PackedParts(Sequence[Sequence[Any]]):
-    """The parts of each task, which are of penstock's own types, as bytes: a task makes objects only of its own.
+    """The parts of each task, objects of penstock, as bytes: a task unpickles only its own.
 
     >>> packed = PackedParts.of([["a", "b"], ["c"]])
     >>> len(packed), packed[1]
@@ -57,12 +57,12 @@ class PackedParts(Sequence[Sequence[Any]]):
 def scan_of_parts(
     spark: SparkSession, reader: PartsReader, check: Callable[[], None] = nothing_to_check
 ) -> Scan:
-    """What a reader reads, with a task for each entry of its `parts`."""
+    """Returns the scan of a reader, with a task for each entry of its `parts`."""
     count = len(reader.parts)
     frame = spark.range(0, count, 1, max(1, count))
     return Scan(frame, lambda: reader, in_parts=True, check=check, has_columns=False)
 
 
 def no_elements(spark: SparkSession) -> Scan:
-    """What a source without any files gives."""
+    """Returns the scan of a source without any files."""
     return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])

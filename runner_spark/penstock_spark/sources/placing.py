@@ -1,4 +1,4 @@
-"""Where the rows of a stream stand in its source: runs of rows with one place."""
+"""The places of a stream's rows in its source: runs of rows with one place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock_spark.worker.messages import Place
 
 @dataclass(frozen=True)
 class Placing:
-    """How the rows of a stream tell their places: the names of the columns that do.
+    """The names of the columns that hold the places of a stream's rows.
 
     These are the file, an offset in it, and perhaps when it has changed, if there is a `naming`; otherwise the parts of
     a queue's partition, and an offset in it, or nothing.
@@ -25,7 +25,7 @@ class Placing:
     naming: Naming | None = None
 
     def places(self, columns: Sequence[pa.Array], batch: pa.RecordBatch) -> Iterator[tuple[Place, int, int]]:
-        """The places of rows whose columns are given, as (place, first row, last row + 1); some rows have none."""
+        """Yields the places of rows from their columns, as (place, first row, last row + 1); some rows have none."""
         if not columns:
             yield (), 0, batch.num_rows
         elif self.naming is None:
@@ -40,7 +40,7 @@ class Placing:
 
 
 def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
-    """The runs of rows with equal values in all of these columns, as (values, first row, last row + 1).
+    """Yields the runs of rows with equal values in all of these columns, as (values, first row, last row + 1).
 
     >>> list(runs_of([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
     [(('a', 1), 0, 1), (('a', 2), 1, 3), (('b', 2), 3, 4)]

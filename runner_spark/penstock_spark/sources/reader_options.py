@@ -1,4 +1,4 @@
-"""The options of Spark's streaming readers: which there are, so that a wrong name is refused and not passed over."""
+"""The known options of Spark stream readers, by which a wrong name is refused instead of ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARSED = ("csv", "json", "xml")
 _MALFORMED = "_corrupt_record"
 """The column for the text of a malformed record, where Spark's settings do not name another."""
 _SAYS_WHAT_TO_DO = frozenset({"mode", "columnnameofcorruptrecord"})
-# A column that nobody reads counts, too.
+# Malformed values count even in a column that is not read.
 _STRICT = {"mode": "FAILFAST", "columnPruning": False}
 _NUMBERS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger", "minOffsetsPerTrigger")
 _OF_FILES = (
@@ -55,7 +55,7 @@ def check_file_options(options: Iterable[tuple[str, Any]], where: str) -> None:
 
 
 def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The options of a stream of files, with our own defaults.
+    """Returns the options of a stream of files, with our own defaults.
 
     By default Spark silently skips a file that is a week older than the newest one that it has seen. If the
     path of a file contains a character such as [ or *, Spark 4.3 reads all files of the micro-batch several
@@ -70,7 +70,7 @@ def file_options(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def strict_options(format: str, given: Iterable[tuple[str, Any]], schema: Any) -> dict[str, Any]:
-    """The options of a reader, by default those with which a record of text that does not fit its columns is an error.
+    """Returns the options of a reader; by default, text that does not fit its columns is an error.
 
     Spark's own default is to cut such a record, or to fill it with null. So it is here if the user says what to do
     with it: with the option ``mode``, or with a column for the text of such a record.
@@ -89,7 +89,7 @@ def strict_options(format: str, given: Iterable[tuple[str, Any]], schema: Any) -
 
 
 def check_format_options(format: str, options: Iterable[tuple[str, Any]], where: str) -> None:
-    """Raises ValueError for an unknown option of one of Spark's own formats; other formats check theirs.
+    """Raises ValueError for an unknown option of a format that is part of Spark; other formats check theirs.
 
     >>> check_format_options("rate", [("rowsPerSecond", 5)], "at step 'Read'")
     >>> check_format_options("kafka", [("kafka.bootstrap.servers", "one:9092")], "at step 'Read'")
@@ -102,7 +102,7 @@ def check_format_options(format: str, options: Iterable[tuple[str, Any]], where:
 
 
 def _check_names(what: str, given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    # Spark does not tell upper from lower case in the name of an option.
+    # Spark ignores the case of an option's name.
     spelled = {name.lower(): name for name in known}
     for name in given:
         if name.lower() not in spelled:

@@ -1,4 +1,4 @@
-"""What Spark says against a source before the query starts, in three parts."""
+"""Spark's refusals of a source before the query starts, as errors in three parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HINTS = {
     "No FileSystem for scheme": "check the path; a file system that is not Hadoop's own, "
     + _PACKAGE.format("..."),
 }
-"""What to do, by a part of what Spark says."""
+"""Hints, by a part of the message from Spark."""
 
 _OF_A_FILE = ("FAILED_READ_FILE", "Relative path in absolute URI")
 
@@ -50,7 +50,7 @@ def refusals(source: str, where: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Errors that PySpark has no class for come from Java as they are.
+        # Errors for which PySpark has no class come from Java unchanged.
         java = getattr(error, "java_exception", None)
         if java is None and not isinstance(error, PySparkException):
             raise
@@ -64,7 +64,7 @@ def refusals(source: str, where: str) -> Iterator[None]:
 
 
 def _sentence(said: str) -> str:
-    """The first line of Spark's message, without the names and numbers of error classes."""
+    """Returns the first line of a message from Spark, without the names and numbers of error classes."""
     line = said.partition("\n")[0].partition(" SQLSTATE:")[0]
     if line.startswith("["):
         line = line.partition("] ")[2] or line

@@ -1,4 +1,4 @@
-"""What a source is once it is open: a DataFrame, streaming or not, and how its batches become elements."""
+"""An open source: a DataFrame, streaming or not, and the function that turns its batches into elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Reader = Callable[[pa.RecordBatch], Iterable[list[Any] | Batch]]
 class Part(NamedTuple):
     """Some elements of a stream: of one file or partition, in its order, or of everything."""
 
-    place: Place  # Their place among all that the source gives; empty if they come as they are read.
+    place: Place  # Their place among all elements of the source; empty if they come in the order of reading.
     values: list[Any]
     times_micros: Sequence[int] | None = None  # Their event times, if the source has them.
     partition: Hashable = ""  # The partition that they belong to, if the source has partitions.
@@ -34,11 +34,11 @@ class Part(NamedTuple):
 
 
 StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]
-"""From an Arrow batch to its elements; it may keep state between batches."""
+"""A function from an Arrow batch to its elements; it may keep state between batches."""
 
 
 def nothing_to_check() -> None:
-    """What is read cannot shrink unnoticed."""
+    """Checks nothing, for sources that cannot shrink unnoticed."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class Scan:
     # Called once in each task. Gives a function from each Arrow batch, in the order of the partition, to the
     # list of its elements. It may keep state between batches.
     make_decoder: Callable[[], Callable[[pa.RecordBatch], Any]]
-    # Whether the function gives an iterator of lists, since a row may stand for very many elements.
+    # True if the function returns an iterator of lists, since a row may stand for very many elements.
     in_parts: bool = False
     # Called when all is read; raises OSError if a file has shrunk, because Spark takes it for a file with
     # fewer lines.
     check: Callable[[], None] = nothing_to_check
-    # Whether the columns of the frame are the fields of the elements.
+    # True if the columns of the frame are the fields of the elements.
     has_columns: bool = True
     # The number of rows, and the range of numbers in columns, as far as files show them.
     bounds: Bounds = UNBOUNDED
 
     @property
     def make_reader(self) -> Callable[[], Reader]:
-        """Called once in each task: gives a function from each Arrow batch to lists of elements."""
+        """A function that each task calls once: it returns a function from an Arrow batch to lists of elements."""
         return self.make_decoder if self.in_parts else partial(_whole, self.make_decoder)
 
 
@@ -73,13 +73,13 @@ class StreamScan:
     frame: DataFrame  # Only the decoder knows its columns, whose names differ.
     # Called once in each task, which reads batches in the order of the partition.
     make_decoder: Callable[[], StreamDecoder]
-    # For how long it may answer that there is nothing new without looking again.
+    # The time for which it may answer, without looking again, that nothing is new.
     poll_seconds: float = 0.0
-    # Whether a micro-batch may only note that something is there, such as a new partition, and the next one reads it.
+    # True if a micro-batch may only note that there is news, such as a new partition, which the next one reads.
     announces: bool = False
-    # Gives the fields of the elements as columns, all or at least those with some names; None if it has none.
+    # Returns the fields of the elements as columns, all or at least those with some names; None if it has none.
     make_columns: Callable[[Collection[str] | None], DataFrame] | None = None
-    # Gives the same with more columns, which tell the places of rows as `placing` says.
+    # Returns these with more columns, which hold the places of rows as `placing` says.
     make_placed: Callable[[Collection[str] | None], DataFrame] | None = None
     placing: Placing = field(default_factory=Placing)
     # Raises a step's failure if the columns would not have the elements of some files, as Spark writes their names. The
@@ -93,7 +93,7 @@ class StreamScan:
 
 
 def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructType:
-    """The columns with some names, or all; at least one, since Spark has no rows without columns.
+    """Returns the columns with some names, or all; at least one, since Spark has no rows without columns.
 
     >>> schema = T.StructType().add("a", "long").add("b", "string")
     >>> [pruned_to(schema, names).names for names in (None, {"b"}, ())]
@@ -105,7 +105,7 @@ def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructTy
 
 @dataclass(frozen=True)
 class Rejected:
-    """Takes the place of an element that could not be parsed, if the source has an output for rejects."""
+    """Replaces an element that could not be parsed, if the source has an output for rejects."""
 
     raw: Any  # The original line as text, or as bytes if it is not text.
     error: Exception  # Why it could not be parsed.
@@ -114,8 +114,8 @@ class Rejected:
 def with_plain_names(
     frame: DataFrame, make_decoder: Callable[[], Any]
 ) -> tuple[DataFrame, Callable[[], Any]]:
-    """The same frame and decoder for PySpark, which passes Python no column with a dot or a backquote in its
-    name.
+    """Renames columns with a dot or a backquote in their names, which PySpark does not pass to Python, and adapts
+    the decoder.
     """
     names = frame.columns
     if frozenset("".join(names)).isdisjoint(".`"):

@@ -1,4 +1,4 @@
-"""The files that a stream reads: a pattern of Beam's as one that Spark's file stream watches."""
+"""The files that a stream reads: Beam's pattern, as one that Spark's file stream watches."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from penstock_spark.sources.refusals import refusals
 FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_changed"
 PLACE = (FILE, START, CHANGED)
 """The last columns of a stream of files: the file as Spark writes it, the offset at which a task has begun to read in
-it, and when it has changed, in microseconds; the last one only of files that arrive as they are read."""
+it, and the time of its last change, in microseconds; the last one only for files that arrive while the stream runs."""
 
 SURVEYED_FILES = 100
-"""So many of the files that are there when a stream is opened tell what its columns are: half of them are the first
-ones, and half the last ones, which have the columns that a stream that is started again has to know."""
+"""The number of existing files whose columns a stream looks at when it is opened: half of them are the first ones,
+and half the last ones, which have the columns that a restarted stream has to know."""
 
 _PARTS = re.compile(r"\*\*|[*?]|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _PLAIN_SET = re.compile(r"\[!?[\w. -]+\]", re.ASCII)
 _WILDCARD = re.compile(r"[*?\[]")
 _ROOT = "^[^/]*:(//[^/]*)?"
-"""What is before the path of a file: a scheme, and a host or a bucket."""
+"""The pattern of what precedes the path of a file: a scheme, and a host or a bucket."""
 
 
 def place_columns(stream: StreamSource) -> list[Column]:
-    """The columns `PLACE`.
+    """Returns the columns `PLACE`.
 
     Files are read in the order in which they have changed. A recorded log may have been copied, so the
     elements of a log are in the order of the files' names.
@@ -50,7 +50,7 @@ def place_columns(stream: StreamSource) -> list[Column]:
 
 @dataclass(frozen=True)
 class Naming:
-    """What the names of files show.
+    """The parts of file names that count.
 
     >>> naming = Naming(Namer(None, None), (2,))
     >>> [naming.name(name) for name in ("s3://bucket/logs/may.txt", "s3://bucket/logs/old/may.txt")]
@@ -66,8 +66,8 @@ class Naming:
     pattern: str = ""
 
     def name(self, spark_name: str) -> str | None:
-        """The user's name of a file; None if only a folder on its path matches the pattern, or if it has not been given
-        its name.
+        """Returns the user's name of a file; None if only a folder on its path matches, or if the file still lacks its
+        final name.
         """
         depth = re.sub(_ROOT, "", spark_name).count("/")
         if self.depths is not None and depth not in self.depths:
@@ -85,17 +85,17 @@ class StreamFiles:
     glob: str  # The same for Hadoop's file systems.
     # The numbers of slashes in such a path. Spark also reads the content of a matching folder.
     depths: tuple[int, ...]
-    options: tuple[tuple[str, Any], ...]  # Options of Spark's file stream.
+    options: tuple[tuple[str, Any], ...]  # Options for Spark's file stream.
     where: str
 
     def load(self, reader: DataStreamReader, format: str) -> DataFrame:
-        """The files through one of Spark's readers, with files in deeper folders; `Naming` tells them apart."""
+        """Reads the files with a Spark reader, with files in deeper folders; `Naming` separates them."""
         reader = reader.options(**file_options(self.options))
         with refusals(f"{format} {self.pattern}", self.where):
             return reader.format(format).load(self.glob)
 
     def seen_by_spark(self, spark: SparkSession) -> list[str]:
-        """The files that Spark would read now, as Spark writes their names."""
+        """Returns the files that Spark would read now, as Spark writes their names."""
         with refusals(f"files {self.pattern}", self.where):
             return (
                 spark.read.options(**file_options(self.options))
@@ -118,7 +118,7 @@ class StreamFiles:
 
 
 def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files that are looked at, if not each can be."""
+    """Returns the files that are looked at, if not each can be."""
     if len(paths) <= SURVEYED_FILES:
         return paths
     half = SURVEYED_FILES // 2
@@ -127,7 +127,7 @@ def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
-    """The files of a source; a pattern without a scheme is local, as in Beam."""
+    """Returns the files of a source; a pattern without a scheme is local, as in Beam."""
     check_file_options(stream.options, where)
     pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))
     if re.sub(_ROOT, "", pattern) in ("", "/"):
@@ -144,7 +144,7 @@ def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
 
 
 def _for_hadoop(pattern: str, where: str) -> str:
-    r"""The same pattern in the language of Hadoop's file systems.
+    r"""Converts the pattern to the language of Hadoop's file systems.
 
     >>> _for_hadoop("/logs/[!a-c]*/{1}.txt", "at step 'Read'")
     '/logs/[!a-c]*/\\{1\\}.txt'

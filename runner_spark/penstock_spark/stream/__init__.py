@@ -1,1 +1,1 @@
-"""What one shard of a streaming level does in one micro-batch: many keys, their machines, and their state in pages."""
+"""The work of a shard of a streaming level in one micro-batch: many keys, their machines, and their state in pages."""

@@ -33,12 +33,12 @@ class Command(NamedTuple):
 
     @property
     def ends_input(self) -> bool:
-        """Whether some awaited input will not come."""
+        """True if some awaited input will not come."""
         return self.name != "signal"
 
 
 def decoded(payload: bytes) -> Message | TaskCounts | Command | int:
-    """A row for a shard: a message, the counts of a task, a command, or the clock of a heartbeat."""
+    """Decodes a row for a shard: a message, the counts of a task, a command, or the clock of a heartbeat."""
     if payload[:1] == b"\x80":
         message: Message | TaskCounts = loads(payload)
         return message

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 _SHARE = 16
-"""One in so many: where fewer entries are wanted one takes them from the heap, else one looks through all."""
+"""If less than one in this many entries is wanted, they are taken from the heap; otherwise all are scanned."""
 
 Entry = tuple[int, bytes]
 """A time in microseconds, and the name of a key."""
@@ -29,12 +29,12 @@ class DueTimes:
         self._new.append((micros, name))
 
     def first(self) -> int | None:
-        """The earliest time, current or not."""
+        """Returns the earliest time, current or not."""
         heap = self._ordered()
         return heap[0][0] if heap else None
 
     def earliest(self, is_current: Callable[[int, bytes], bool]) -> int | None:
-        """The earliest time of a current entry; it may remove other entries."""
+        """Returns the earliest time of a current entry; it may remove other entries."""
         heap, dropped = self._ordered(), 0
         while heap and not is_current(*heap[0]):
             heappop(heap)

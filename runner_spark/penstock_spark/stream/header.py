@@ -1,4 +1,4 @@
-"""What a shard remembers besides its keys: watermarks, and where its pages are."""
+"""The state of a shard beyond its keys: watermarks, and the places of its pages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Header:
     clock_micros: int = MIN_MICROS  # Processing time at the end of the last micro-batch.
     # Watermarks by origin, then by percentile.
     watermark_updates: dict[str, dict[float, int]] = field(default_factory=dict)
-    # How far shards of an earlier level hold their watermark back, by origin, then by shard.
+    # The times to which shards of an earlier level hold their watermark back, by origin, then by shard.
     holds: dict[str, dict[int, int]] = field(default_factory=dict)
     # The states of the watermark estimators, by source.
     estimators: dict[str, Any] = field(default_factory=dict)
     # The watermarks that the level has sent, by grouping and level.
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
-    # How far this shard has said that it holds them back, likewise; nothing where it does not.
+    # The times to which this shard has said that it holds them back, likewise; without an entry it holds nothing.
     held: dict[tuple[str, int], int] = field(default_factory=dict)
     # The sources whose watermarks later levels know, with the level.
     told: set[tuple[str, int]] = field(default_factory=set)
-    # What is known of the pages of each grouping, by its label.
+    # The notes about the pages of each grouping, by its label.
     notes: dict[str, PageNotes] = field(default_factory=dict)
     last: LogicalTime | None = None  # The last logical time that was processed.
     # Messages that wait for the next micro-batch, because their logical time is not over.
@@ -46,7 +46,7 @@ class Header:
             self.note(origin, percentile, micros)
 
     def take(self, update: WatermarkUpdate) -> None:
-        """Notes what a producer says of a watermark."""
+        """Notes a producer's message about a watermark."""
         if update.holder is None:
             self.note(update.origin, update.percentile, update.micros)
         else:
@@ -58,14 +58,14 @@ class Header:
         known[percentile] = max(micros, known.get(percentile, MIN_MICROS))
 
     def _note_hold(self, origin: str, holder: int, micros: int) -> None:
-        """Notes how far a shard holds the watermark of an origin back: not at all with the end of time."""
+        """Notes to what time a shard holds the watermark of an origin back: the end of time is no hold."""
         holds = self.holds.setdefault(origin, {})
         holds[holder] = micros
         if micros == MAX_MICROS:
             del holds[holder]
 
     def watermark_of(self, origin: str, percentile: float = WATERMARK) -> int:
-        """The watermark of an origin, or how far some of its shards hold it back."""
+        """Returns the watermark of an origin, or the time to which some of its shards hold it back."""
         micros = self.watermark_updates.get(origin, {}).get(percentile, MIN_MICROS)
         return min((micros, *self.holds.get(origin, {}).values()))
 

@@ -1,4 +1,4 @@
-"""What a shard has received for one micro-batch, by logical time."""
+"""The messages that a shard has received for one micro-batch, by logical time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Inbox:
     # producers.
     parts: dict[LogicalTime, list[tuple[str, Part, Message]]] = field(default_factory=dict)
     watermark_updates: dict[LogicalTime, list[WatermarkUpdate]] = field(default_factory=dict)
-    # What tasks saw of sources, by origin.
+    # Summaries of sources from tasks, by origin.
     summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
     signals: dict[LogicalTime, dict[str, None]] = field(default_factory=dict)  # The names of signals.
     steps: set[LogicalTime] = field(default_factory=set)  # The logical times that are steps of the input.
@@ -28,7 +28,7 @@ class Inbox:
 
 
 def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
-    """The inbox of some messages, in the order of their producers.
+    """Returns the inbox of some messages, in the order of their producers.
 
     Time does not go back: what arrives for a logical time before `last`, the last one of earlier
     micro-batches, is processed at `last`.
@@ -71,13 +71,13 @@ def _order(arrived: tuple[str, Part, Message]) -> tuple[int, LogicalTime, Place]
 
 
 def received(messages: list[Message], header: Header) -> list[Message]:
-    """The messages of a micro-batch in the order of their producers, after those that have waited."""
+    """Returns the messages of a micro-batch in the order of their producers, after those that have waited."""
     waiting, header.pending = header.pending, []
     return sorted([*waiting, *messages], key=lambda message: (message.producer, message.number))
 
 
 def hold_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
-    """The messages up to `last`; later content waits in the header for the next micro-batch."""
+    """Returns the messages up to `last`; later content waits in the header for the next micro-batch."""
     here = []
     for message in messages:
         later = _within(message, lambda logical_time: last is None or logical_time > last)

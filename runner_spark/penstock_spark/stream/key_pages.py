@@ -19,7 +19,7 @@ from penstock_spark.stream.segments import Sizes
 from penstock_spark.stream.stored import content_of
 
 PAGE_BYTES = 4 << 10
-# Roughly what a key takes in a page besides its state.
+# The approximate size of a key in a page without its state.
 _KEY_BYTES = 32
 _NO_SEGMENTS: Sizes = {}
 
@@ -35,7 +35,7 @@ class StoredKey(NamedTuple):
 
 
 KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None, Sizes]
-"""What a `StoredKey` has."""
+"""The fields of a `StoredKey`."""
 
 
 class KeyPage:
@@ -88,7 +88,7 @@ class KeyPage:
         return page
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
-        """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
+        """Returns the page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
         hold_micros = min(self.hold_micros.values())
         holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
         alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
@@ -142,7 +142,7 @@ class KeyPages(Pages[KeyPage]):
         self._changes: dict[int, dict[bytes, KeptRow | None]] = {}
 
     def find(self, number: int, names: Iterable[bytes]) -> list[tuple[bytes, Found]]:
-        """Keys in a page that has been read; the page stays encoded, which takes less memory."""
+        """Finds keys in a page that has been read; the page stays encoded, which takes less memory."""
         page = self.loaded[number]
         if not page:
             return [(name, (number, None, None, {})) for name in names]
@@ -157,7 +157,7 @@ class KeyPages(Pages[KeyPage]):
         ]
 
     def page(self, number: int) -> KeyPage:
-        """A decoded page that has been read, with all changes."""
+        """Returns a decoded page that has been read, with all changes."""
         page = super().page(number)
         changes = self._changes.pop(number, None)
         if changes:
@@ -196,7 +196,7 @@ def size_of(state: bytes, carried: bytes | None) -> int:
 
 
 def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
-    """The keys of an encoded page, by name; ValueError if it has another format."""
+    """Yields the keys of an encoded page, by name; ValueError if it has another format."""
     page = KeyPage.decoded(stored)
     for name, state in page.states.items():
         alarms = {domain: column[name] for domain, column in page.alarms.items() if column[name] < NOTHING}

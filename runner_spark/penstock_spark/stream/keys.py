@@ -31,7 +31,7 @@ from penstock_spark.worker.keys import key_is_self_contained
 AnyKey = KeyState | StatefulKey | SplittableKey
 Machine = GroupingMachine | StatefulMachine | SplittableMachine
 Fired = tuple[Any, Sequence[Emitted | Reaction]]
-"""A key and what its machine gave."""
+"""A key and the outputs of its machine."""
 
 _PageEntry = tuple[int, int]
 """The time of a page's earliest key, or an earlier time; and the page's number."""
@@ -72,7 +72,7 @@ class LiveKey:
         if self.before is not None:
             self.before_bytes = size_of(self.before, carried)
             if self.before_bytes > PAGE_BYTES:
-                # What takes much memory is not held twice.
+                # A large state is not held twice.
                 self.before = None
         self.key = key
         self.state = state
@@ -141,7 +141,7 @@ class KeyTable:
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
         self._note_all()
-        # In an order of their own, whichever of them keys have asked for first.
+        # In a fixed order, whichever of them keys have asked for first.
         for percentile in sorted(float(domain) for domain in self._due if domain != CLOCK):
             now_micros = times.horizon_micros if percentile == WATERMARK else times.percentile(percentile)
             for name, live in self._ring(percentile, now_micros):
@@ -173,7 +173,7 @@ class KeyTable:
             self._unnoted[name] = live
 
     def next_alarm(self, domain: Domain) -> int | None:
-        """A time before which nothing is due; None if nothing ever is."""
+        """Returns a time before which nothing is due; None if nothing ever is."""
         self._note_all()
         unread, due, pages = self._unread.get(domain), self._due.get(domain), self._due_pages.get(domain)
         known = (
@@ -204,7 +204,7 @@ class KeyTable:
                 stored = _stored(state)
                 if len(stored) > seal_bytes and not segments and (segments := self._shorten(name, state)):
                     stored = _stored(state)
-                # Some keys are only looked at: a page that holds no others is not written anew.
+                # Some keys are only looked at: a page without changed keys is not written again.
                 if stored == live.before:
                     continue
                 carried = None if key_is_self_contained(name) else dumps(live.key)
@@ -248,7 +248,7 @@ class KeyTable:
         return self._opened(name, key, found)
 
     def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
-        """A key whose state has been found; `key` is None if it is stored or if its name contains it."""
+        """Returns a key whose state has been found; `key` is None if it is stored or if its name contains it."""
         _, stored, carried, segments = found
         if carried is not None:
             key = loads(carried)
@@ -290,12 +290,12 @@ class KeyTable:
                 elif live.alarms.get(domain) != micros:
                     continue
                 else:
-                    # The alarm is used up; it is noted anew if the machine still asks for it.
+                    # The alarm is used up; it is noted again if the machine still asks for it.
                     del live.alarms[domain]
                 yield name, live
 
     def _take_due(self, domain: Domain, now_micros: int) -> list[tuple[int, bytes, int]]:
-        """The due alarms in order, as (time, key, page); alarms of keys with machines may be out of date."""
+        """Returns the due alarms in order, as (time, key, page); alarms of keys with machines may be out of date."""
         self._note_all()
         due = []
         if domain in self._due:
@@ -315,7 +315,7 @@ class KeyTable:
         return due
 
     def _hold_of_pages(self) -> int:
-        """The earliest hold of the keys that have been read and have no machines; `NOTHING` if there is none."""
+        """Returns the earliest hold of the keys that have been read and lack machines; `NOTHING` without any."""
         pages, live = self._hold_pages, self.live
         while pages:
             micros, number = pages[0]
@@ -349,7 +349,7 @@ class KeyTable:
                 add_hold(hold_micros, name)
 
     def _asked(self, state: KeyState) -> NextTimers:
-        """When a key of a grouping is next due, by domain, and what it holds back."""
+        """Returns the times at which a key of a grouping is next due, by domain, and its watermark hold."""
         asked = ((domain, self.machine.alarm_micros(state, domain)) for domain in state.agendas)
         alarms = {domain: micros for domain, micros in asked if micros is not None}
         return alarms, self.machine.hold_micros(state)

@@ -1,7 +1,7 @@
 """A level of a streaming query as Spark's stateful operator.
 
-Before the first micro-batch Spark unpickles the processor in a Python of its own, only to ask which state it has, and
-waits for that. So this module imports nothing that takes long; what does the work is imported with the first rows.
+Before the first micro-batch Spark unpickles the processor in a separate Python process, only to ask which state it
+has, and waits for that. So this module imports nothing that takes long; the rest is imported with the first rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAGES = StructType([StructField("page", BinaryType())])
 def quiet_first_look() -> None:
     """Keeps PySpark's program that asks for the state of a query from printing its questions and answers.
 
-    It runs as the main module there, and prints objects of PySpark's as they are.
+    It runs as the main module there, and prints PySpark objects.
     """
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
@@ -47,12 +47,12 @@ class ShardProcessor(StatefulProcessor):
         confirm_at_once()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        # A single variable, because Spark opens each of them anew with every micro-batch.
+        # A single variable, because Spark reopens each of them in every micro-batch.
         with answers_in_time(handle):
             self._pages = handle.getMapState("pages", _KEYS, _PAGES)
 
     def close(self) -> None:
-        """Nothing to close: Spark does."""
+        """Does nothing: Spark closes everything."""
 
 
 class LevelProcessor(ShardProcessor):

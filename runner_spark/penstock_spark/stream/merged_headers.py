@@ -29,7 +29,7 @@ class Division:
     before: int  # The number of shards until now.
     after: int
     groupings: frozenset[str]  # The labels of all steps with state.
-    waiting: frozenset[str]  # Of these, the steps whose elements have no keys, but wait for side inputs.
+    waiting: frozenset[str]  # The steps among them whose elements wait for side inputs and lack keys.
     # The labels of state that is kept in parcels: of all elements that wait, with or without keys.
     parcels: frozenset[str]
     kept: frozenset[str]  # The labels of all state that is not given up.
@@ -39,9 +39,9 @@ class Division:
 
 
 def merged_headers(headers: Sequence[Header], division: Division) -> list[Header]:
-    """The headers of the new shards of a level; ValueError if the shards disagree.
+    """Returns the headers of the new shards of a level; ValueError if the shards disagree.
 
-    Their notes tell nothing of pages, but from where on numbers of segments are new in every shard.
+    Their notes have no pages, but the numbers from which on segments are new in every shard.
     """
     first = headers[0]
     for name in ("clock_micros", "last", "estimators", "is_draining"):
@@ -80,7 +80,7 @@ def _notes(headers: Sequence[Header], division: Division) -> dict[str, list[Page
 
 
 def _begins_anew(origin: str, division: Division) -> bool:
-    """Whether a watermark waits for an added source, or belongs to a source that is not read now and may come back."""
+    """True if a watermark waits for an added source, or belongs to a source that is not read now and may come back."""
     return origin in division.waiting_anew or any(
         origin == label or origin.startswith(f"{label}.") for label in division.removed
     )
@@ -104,7 +104,7 @@ def _watermark_updates(headers: Sequence[Header], division: Division) -> dict[st
 
 
 def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int], int]:
-    """What each new shard has told: how far all old shards let a watermark be, unless it begins anew."""
+    """Returns the watermarks that each new shard has sent: all old shards allow them, unless they start over."""
     if any(header.sent != headers[0].sent for header in headers):
         raise disagreement("about the watermarks that they have sent")
     return {
@@ -115,7 +115,7 @@ def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int]
 
 
 def _pending(headers: Sequence[Header], division: Division) -> list[list[Message]]:
-    """What waits for each new shard: every shard is told the same, and has elements of its own."""
+    """Returns the messages that wait for each new shard: all shards have the same ones, with their own elements."""
     told = [
         [_told(message) for message in header.pending if not _told(message).is_empty] for header in headers
     ]
@@ -144,12 +144,12 @@ def _pending(headers: Sequence[Header], division: Division) -> list[list[Message
 
 
 def _told(message: Message) -> Message:
-    """A message without elements: the same for all shards."""
+    """Removes the elements of a message: the rest is the same for all shards."""
     return replace(message, parts={}, carried={})
 
 
 def _pending_updates(header: Header, division: Division) -> list[WatermarkUpdate]:
-    """The watermarks of groupings that wait, as far as all old shards let them be."""
+    """Returns the watermarks of groupings that wait, as far as all old shards let them be."""
     waiting = [update for message in header.pending for update in message.watermark_updates]
     known = Header(
         watermark_updates={origin: dict(own) for origin, own in header.watermark_updates.items()},
@@ -176,7 +176,7 @@ _Content = tuple[dict[str, list[Part]], dict[bytes, Any]]
 
 
 def _divided(old: int, message: Message, division: Division) -> list[_Content]:
-    """The elements of a message to an old shard, for the new ones."""
+    """Divides the elements of a message to an old shard among the new ones."""
     found: list[_Content] = [({}, {}) for _ in range(division.after)]
     sides = _sides(message.parts, division.groupings)
     for label, parts in message.parts.items():
@@ -189,7 +189,7 @@ def _divided(old: int, message: Message, division: Division) -> list[_Content]:
 
 
 def _sides(labels: Collection[str], groupings: Collection[str]) -> set[str]:
-    """The addresses of side inputs among those of parts."""
+    """Returns the addresses of side inputs among those of parts."""
     found = set()
     for label in labels:
         step, _, number = label.rpartition("<")

@@ -16,7 +16,7 @@ _WHOLE = "bhiq"
 
 
 def packed(values: list[Any], may_be_one: bool) -> Packed:
-    """A column of values; with `may_be_one`, equal values may become one, and otherwise only None may.
+    """Returns a column of values; with `may_be_one`, equal values may become one, and otherwise only None may.
 
     >>> packed([3, 3], True), packed([3, 300], True), packed([0.5, 1.0], False), packed([1, True], False)
     ((3,), array('h', [3, 300]), array('d', [0.5, 1.0]), [1, True])
@@ -42,7 +42,7 @@ def _whole(values: list[int]) -> Packed:
 
 
 def column_of(column: Packed, size: int) -> Sequence[Any]:
-    """All values of a column, in order.
+    """Returns all values of a column, in order.
 
     >>> column_of((3,), 2)
     [3, 3]
@@ -51,7 +51,7 @@ def column_of(column: Packed, size: int) -> Sequence[Any]:
 
 
 def put(column: Packed, size: int, rows: Iterable[int], values: list[Any], may_be_one: bool) -> Packed:
-    """A column with some values replaced; it may change the given one.
+    """Returns a column with some values replaced; it may change the given one.
 
     >>> put((0,), 3, [1], [0], True), put((0,), 3, [1], [5], True), put(packed([1, 2], False), 2, [0], [500], False)
     ((0,), array('b', [0, 5, 0]), array('h', [500, 2]))
@@ -75,7 +75,7 @@ def put(column: Packed, size: int, rows: Iterable[int], values: list[Any], may_b
 
 
 def pack_names(names: list[bytes]) -> tuple[Any, ...]:
-    """Sorted names as one text, and where each ends."""
+    """Packs sorted names into one text, and the place where each ends."""
     ends = _whole([*accumulate(map(len, names))])
     return b"".join(names), ends
 
@@ -92,14 +92,14 @@ class PackedNames(NamedTuple):
     ends: Sequence[int]
 
     def all(self) -> Iterator[bytes]:
-        """The names, in order."""
+        """Yields the names, in order."""
         start = 0
         for end in self.ends:
             yield self.joined[start:end]
             start = end
 
     def rows_of(self, names: Iterable[bytes]) -> dict[bytes, int]:
-        """Which of the names are here, and in which place."""
+        """Returns the places of those names that are here."""
         joined, ends = self
         places = range(len(ends))
 

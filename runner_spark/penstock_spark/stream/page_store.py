@@ -68,7 +68,7 @@ class Pipeline:
         self._loads: Callable[[bytes], Any] = connection.pickleSer.loads
 
     def get_many(self, keys: Iterable[Any]) -> Iterator[Any]:
-        """The values of keys, as rows; None for missing keys."""
+        """Returns the values of keys, as rows; None for missing keys."""
         calls = ({"getValue": self._get(userKey=self._dumps(key))} for key in keys)
         return (self._loads(answer) if answer else None for answer in self._asked(calls))
 
@@ -100,7 +100,7 @@ class Pipeline:
 
 
 def pipeline_of(pages: Any) -> Pipeline | None:
-    """A way to send Spark's state many requests at a time; None if this PySpark is not built as expected."""
+    """Returns a way to send Spark's state many requests at a time; None if this PySpark is not built as expected."""
     try:
         import pyspark.sql.streaming.proto.StateMessage_pb2 as messages
 

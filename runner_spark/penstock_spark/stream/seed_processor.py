@@ -34,7 +34,7 @@ def seed_of_piece(piece: Piece) -> bytes:
 
 
 def seed_of_header(header: Header, waits: Mapping[str, Waits]) -> bytes:
-    """The header of a new shard without notes, and what the old shards knew of their parcels."""
+    """Pickles the header of a new shard without notes, with the waits of the old shards."""
     from penstock_spark.worker.batch import dumps
 
     return dumps((False, (header.encoded(), dict(waits))))

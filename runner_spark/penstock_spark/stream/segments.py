@@ -1,8 +1,8 @@
-"""Sealed segments of long lists, beside the pages of a grouping: a micro-batch writes what is new, and no list again.
+"""Sealed segments of long lists, beside the pages of a grouping: a micro-batch writes only what is new in a list.
 
-A segment has a number below zero, so that it is no page's. It belongs to one key, and moves to another shard with it.
-Its number stays the same there. Therefore no two shards give the same number, and no shard gives one again, even after
-the number of shards has changed.
+A segment's number is below zero, which a page's never is. It belongs to one key, and moves to another shard with it.
+Its number stays the same there. Therefore two shards never assign the same number, and a shard never assigns one
+twice, even after the number of shards has changed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Segments:
         return held
 
     def shortened(self, name: bytes, held: AnyList) -> AnyList:
-        """The list of a key, with what is in memory sealed if that takes much."""
+        """Returns the list of a key, whose values in memory are sealed if they take much."""
         parts = held.unsealed if isinstance(held, LongList) else [held]
         sealed = [(part, dumps(part)) for part in parts if part]
         if sum(len(content) for _, content in sealed) <= self.seal_bytes:
@@ -65,13 +65,13 @@ class Segments:
         return long
 
     def replace(self, before: Sizes, after: Sizes) -> None:
-        """A state has some segments instead of others; those that nobody has any more are removed."""
+        """Replaces segments of a state by others; removes those that no state has any more."""
         for number in before.keys() - after.keys():
             self.changes[number] = None
             self._notes.segment_bytes -= before[number]
 
     def taken_changes(self) -> Iterator[tuple[int, bytes | None]]:
-        """What is to be stored, once, at the end of the micro-batch."""
+        """Yields the changes to store, once, at the end of the micro-batch."""
         for snapshot in [*self._lent]:
             snapshot.read()
         changes, self.changes = self.changes, {}
@@ -79,7 +79,7 @@ class Segments:
 
     def _sealed(self, name: bytes, length: int, values: bytes) -> Segment:
         content = pickle.dumps((SEGMENT.number, name, values), pickle.HIGHEST_PROTOCOL)
-        # Of so many numbers in a row, each shard has one.
+        # Of any `_spread` consecutive numbers, each shard has one.
         first = self._notes.next_segment
         number = first + (crc32(name) - first) % self._spread
         self._notes.next_segment = number + 1
@@ -89,7 +89,7 @@ class Segments:
 
 
 def values_of(stored: Iterable[tuple[Segment, bytes | None]]) -> Iterator[list[Any]]:
-    """The values of segments; ValueError if one has another format, or is not there."""
+    """Yields the values of segments; ValueError if one has another format, or is not there."""
     for segment, content in stored:
         if content is None:
             what = f"a list of values in the state lacks a part, of {segment.length:,} values"
@@ -99,14 +99,14 @@ def values_of(stored: Iterable[tuple[Segment, bytes | None]]) -> Iterator[list[A
 
 
 def key_of_segment(content: bytes) -> bytes:
-    """The encoded key to which a segment belongs."""
+    """Returns the encoded key to which a segment belongs."""
     name: bytes
     name, _ = content_of(content, SEGMENT)
     return name
 
 
 def sizes_of(helds: Sequence[Any]) -> dict[int, int]:
-    """The segments of the long lists among what windows or cells hold; quick if there is none."""
+    """Returns the segments of the long lists among what windows or cells hold; quick if there is none."""
     if LongList not in set(map(type, helds)):
         return {}
     return {

@@ -16,7 +16,7 @@ from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 
 SPOKESMAN = 0
-"""The shard that tells later levels what all shards of its level know: the time, and how far watermarks could be."""
+"""The shard that sends later levels what all shards of its level know: the time, and the possible watermarks."""
 
 
 def _no_bundles() -> Records:
@@ -29,7 +29,7 @@ class Shard:
     operators: Mapping[str, Operator]  # By label.
     header: Header
     outbox: Outbox
-    micro_batch: bool  # Whether each micro-batch is a round with a watermark of its own.
+    micro_batch: bool  # Whether each micro-batch is a round with its own watermark.
     estimators: Mapping[str, Estimator] = field(default_factory=dict)  # Of the sources that Spark reads.
     # Take the elements of side inputs, before all other elements of a logical time.
     sides: Mapping[str, Callable[[Parts], Records]] = field(default_factory=dict)
@@ -63,30 +63,30 @@ class Shard:
             self._send_marks(inbox.logical_times[-1])
 
     def watermarks(self) -> dict[str, tuple[int, int]]:
-        """The watermarks of input and output, by label, in microseconds."""
+        """Returns the watermarks of input and output, by label, in microseconds."""
         return {
             label: (operator.times.horizon_micros, self.outputs[label])
             for label, operator in self.operators.items()
         }
 
     def sizes(self, label: str) -> tuple[int, int, int | None]:
-        """The numbers of keys and bytes with state, and of windows, if that is known; call it after `save`."""
+        """Returns the numbers of keys and bytes with state, and of windows, if that is known; call it after `save`."""
         notes = self.header.notes.get(label)
         if notes is None:
             return 0, 0, None
         return notes.keys, notes.size_bytes + notes.segment_bytes, notes.windows
 
     def awaited(self, label: str) -> dict[str, int]:
-        """The watermarks on which the watermark of an operator's input depends, by origin."""
+        """Returns the watermarks on which the watermark of an operator's input depends, by origin."""
         return {origin: self.header.watermark_of(origin) for origin in self.operators[label].watermark_inputs}
 
     def save(self) -> None:
-        """Writes what has changed; the caller stores the header."""
+        """Writes all changes; the caller stores the header."""
         for operator in self.operators.values():
             operator.save()
 
     def _with_watermark(self, operator: Operator, times: Times) -> Times:
-        """The times of an operator with the minimum of the watermarks that feed it, and of the percentile
+        """Returns the times of an operator with the minimum of the watermarks that feed it, and of the percentile
         watermarks.
         """
         header, origins = self.header, operator.watermark_inputs
@@ -100,7 +100,7 @@ class Shard:
             )
         if self.micro_batch:
             return times._replace(expiry_micros=micros)
-        # Where a source has no such percentile, its own watermark stands in.
+        # If a source lacks such a percentile, its own watermark stands in.
         ahead = {
             percentile: min(
                 max(header.watermark_of(origin, percentile), header.watermark_of(origin))
@@ -111,7 +111,7 @@ class Shard:
         return times._replace(watermark_micros=micros, percentile_micros=ahead)
 
     def _catch_up(self, logical_time: LogicalTime) -> Records:
-        """Fires what the watermark has passed since the last micro-batch: it moves on if a source is given up."""
+        """Fires for the progress of the watermark since the last micro-batch: it advances if a source is given up."""
         behind = [operator for operator in self.operators.values() if operator.is_behind()]
         if not behind:
             return
@@ -121,7 +121,7 @@ class Shard:
         yield from self.end_bundle()
 
     def _clock_before(self, logical_time: LogicalTime) -> Records:
-        """Fires what is due by the clock before a logical time, each at a logical time of its own."""
+        """Fires clock timers that are due before a logical time, each at a separate logical time."""
         while True:
             alarms = [operator.next_clock_alarm() for operator in self.operators.values()]
             due = min((alarm for alarm in alarms if alarm is not None), default=None)
@@ -190,11 +190,11 @@ class Shard:
             self._common[label] = min(map(self.header.watermark_of, operator.watermark_inputs))
 
     def _send_marks(self, logical_time: LogicalTime) -> None:
-        """Tells the levels that depend on an operator's watermark how far it could be, and if this shard holds it back.
+        """Sends later levels the limit of an operator's watermark, and this shard's hold on it, if any.
 
-        All shards find alike how far it could be, and one of them says so. So the others have something to say only if
-        they hold it back, or have held it back. Nobody may say so at a time that other shards may not have: they
-        would say too late that they hold it back.
+        All shards find this limit alike, and one of them sends it. So the others have something to send only if
+        they hold the watermark back, or have held it back. The limit must not be sent at a time that other shards may
+        not have: they would say too late that they hold it back.
         """
         header = self.header
         for label, operator in self.operators.items():
@@ -221,6 +221,6 @@ class Shard:
 
 
 def _leaving_micros(operator: Operator) -> int:
-    """An operator's output watermark: its input's, unless something holds it back."""
+    """Returns an operator's output watermark: its input's, unless something holds it back."""
     hold_micros, micros = operator.hold_micros(), operator.times.horizon_micros
     return micros if hold_micros is None else min(micros, hold_micros)

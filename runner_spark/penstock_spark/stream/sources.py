@@ -1,4 +1,4 @@
-"""Level 0 at work in one micro-batch: recorded sources that are played, and one task of a source that Spark reads."""
+"""Level 0 in one micro-batch: recorded sources that are played, and one task of a source that Spark reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock_spark.stream.reading import Arrival
 
 EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
-"""For what has no tick, where time goes by ticks: it takes place as soon as anything does."""
+"""The logical time of rows without a tick, if time goes by ticks: they take place as soon as anything does."""
 
 AHEAD = ("penstock", "elements_ahead_of_the_clock")
 REJECTED = ("penstock", "elements_rejected")
@@ -30,7 +30,7 @@ _ELEMENTS_AT_ONCE = 200_000
 
 
 def play_sources(program: LevelProgram, batch: int, views: Mapping[int, Any]) -> tuple[list[Row], Snapshot]:
-    """The recorded sources in one micro-batch: rows for the shards, and metrics."""
+    """Plays the recorded sources in one micro-batch: returns rows for the shards, and metrics."""
     outbox = Outbox((0, 0), program.shards)
     stage = StreamStage(program, 0, outbox, views)
     timeline = program.timeline
@@ -95,7 +95,7 @@ class SourceTask:
         yield self._outbox.take()
 
     def _arrivals(self, record: pa.RecordBatch, done: Callable[[Any], None]) -> Iterator[int]:
-        """Takes the rows of one batch; yields whenever some of them are done, and how many elements that was."""
+        """Takes the rows of one batch; yields whenever some of them are done, and the number of these elements."""
         if not record.num_rows:
             return
         clock_micros = record.column("clock")[0].as_py()
@@ -124,7 +124,7 @@ class SourceTask:
     def _arrive(
         self, arrival: Arrival, logical_time: LogicalTime, done: Callable[[Any], None]
     ) -> Iterator[int]:
-        """Takes an arrival; yields whenever some of it is done, and how many elements that was."""
+        """Takes an arrival; yields whenever some of it is done, and the number of these elements."""
         if logical_time != self._outbox.now:
             done(self._stage.end_bundle())
             self._outbox.now = logical_time

@@ -9,11 +9,11 @@ from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pushing import Node, Records
 
 _FEW, _MANY = 64, 1_024
-"""So many neighbours stay together: few at the beginning of a task, so that few elements are spread, too."""
+"""The number of neighbours that stay together: few at the beginning of a task, to spread even a few elements."""
 
 
 def address(label: str, side: int | None) -> str:
-    """The address in messages of a step's own elements, or of one of its side inputs.
+    """Returns the address in messages of a step's own elements, or of one of its side inputs.
 
     >>> address("Convert", None), address("Convert", 1)
     ('Convert', 'Convert<1')
@@ -22,9 +22,9 @@ def address(label: str, side: int | None) -> str:
 
 
 class SpreadWriter(Node):
-    """Puts elements into the messages of all shards, or deals them out, beginning with the shard `first`.
+    """Puts elements into the messages of all shards, or distributes them, beginning with the shard `first`.
 
-    Where an element goes depends on how many its task has pushed before it, and not on the batch that it comes in.
+    The place of an element depends on how many its task has pushed before it, and not on the batch that it comes in.
     """
 
     def __init__(self, spec: SpreadWriterSpec, outbox: Outbox, first: int) -> None:
@@ -52,7 +52,7 @@ class SpreadWriter(Node):
         return iter(())
 
     def _put(self, message: Message, part: Batch, number: int) -> None:
-        # What one task has read is dealt out, and comes together again behind the step.
+        # Elements that one task has read are distributed, and come together again behind the step.
         place = (*self._outbox.place, number) if self._outbox.place else ()
         self._outbox.held_bytes += part.estimated_bytes()
         message.parts.setdefault(self._address, []).append(Part(self._outbox.now, [], part, place=place))

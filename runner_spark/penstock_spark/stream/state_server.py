@@ -1,8 +1,8 @@
-"""Bounds the time for which a worker waits for an answer of Spark's state.
+"""A limit for the time for which a worker waits for an answer from Spark's state.
 
 For each task with state, Spark listens on a port and takes one connection. If another program connects first, such as
 a client that looks for a server that has stopped, Spark never accepts the worker's connection, and the worker would
-wait for ever.
+wait forever.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANSWER_SECONDS = 900.0
 def answers_in_time(handle: Any) -> Iterator[None]:
     """Within the block, a worker asks for its first answer; from then on, an answer that does not come is an error.
 
-    Nothing changes where PySpark is not built as expected.
+    Nothing changes if PySpark is not built as expected.
     """
     client = next((each for each in vars(handle).values() if hasattr(each, "_client_socket")), None)
     if client is None:

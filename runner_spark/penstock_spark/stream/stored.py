@@ -1,4 +1,4 @@
-"""Reads what a shard has stored, and refuses what is damaged or of another format."""
+"""Reads the content that a shard has stored, and refuses content that is damaged or of another format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock_spark.process.written_formats import WrittenFormat
 
 
 def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> tuple[Any, ...]:
-    """The content of a pickled tuple that begins with the number of its format, as text after a `mark` if there is one.
+    """Returns the content of a pickled tuple that begins with the number of its format, after a `mark` if given.
 
     >>> content_of(pickle.dumps((3, "content")), WrittenFormat("a page of keys", 3))
     ('content',)
@@ -31,7 +31,7 @@ def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> t
 
 
 def unpickled(stored: bytes, what: str) -> Any:
-    r"""What is pickled; ValueError if it is damaged, or if a class in it has changed.
+    r"""Returns the unpickled value; ValueError if it is damaged, or if a class in it has changed.
 
     >>> unpickled(b"cbuiltins\nrange\n(tR.", "a window")
     Traceback (most recent call last):

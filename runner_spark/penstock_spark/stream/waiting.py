@@ -1,4 +1,4 @@
-"""A step that waits for side inputs, at work in one shard: the elements that wait, and what side inputs hold."""
+"""A step that waits for side inputs, in one shard: the waiting elements, and the contents of side inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock_spark.worker.pushing import Records
 from penstock_spark.worker.views import ChangingContents, View
 
 STATE = 0
-"""The number of the parcel that is the machine's state."""
+"""The number under which the machine's state is stored."""
 
 _AT_ONCE = 16
 _MOST_CACHED = 64
@@ -36,8 +36,8 @@ _Placed = tuple[Place, Batch]
 class WaitingOperator(Operator):
     """The elements of a step that wait in one shard.
 
-    At the end of a micro-batch, each window's waiting elements become one parcel. A side input has one parcel
-    for each window, which every pane replaces.
+    At the end of a micro-batch, each window's waiting elements are stored together under one number. So are the
+    contents of a side input for each window, which every pane replaces.
     """
 
     views: Sequence[View]
@@ -74,7 +74,7 @@ class WaitingOperator(Operator):
                 if window in gone:
                     self.count_late(len(batch.values))
                 elif window in waits:
-                    # What is late already holds back no more than it finds.
+                    # A late element cannot hold the watermark back to before its present value.
                     held_micros = max(_earliest(batch), times.horizon_micros)
                     machine.wait(state, window, len(batch.values), held_micros)
                     self._fresh.setdefault(window, []).append((place, batch))
@@ -149,7 +149,7 @@ class WaitingOperator(Operator):
         return self.send(self.out, batch)
 
     def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
-        """The elements that waited in a window, in the order of arrival, a few parcels at a time to save memory."""
+        """Yields the elements that waited in a window, in the order of arrival, reading a few pages at a time."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
             for parcel in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
@@ -180,7 +180,7 @@ class WaitingOperator(Operator):
         return found
 
     def _forget(self, number: int) -> None:
-        """Deletes a parcel; a parcel of this micro-batch was never stored."""
+        """Deletes the content with a number; new content of this micro-batch was never stored."""
         self._digests.pop(number, None)
         if number in self._changes:
             del self._changes[number]
@@ -196,7 +196,7 @@ class KeptParcel(NamedTuple):
 
 
 def kept_in(parcel: bytes) -> KeptParcel | None:
-    """Decodes a parcel to show the state; None if it is the machine's own. ValueError if it has another format."""
+    """Decodes stored content to show it; None for the machine's own state. ValueError if it has another format."""
     first, *rest = opened_parcel(parcel)
     if isinstance(first, SideInputState):
         return None
@@ -208,7 +208,7 @@ def kept_in(parcel: bytes) -> KeptParcel | None:
 
 
 def kept_state(parcel: bytes) -> SideInputState:
-    """The machine's state, from its parcel."""
+    """Returns the machine's state from its stored form."""
     state, _ = opened_parcel(parcel)
     return state  # type: ignore[no-any-return]
 
@@ -220,7 +220,7 @@ def _windows_of(batch: Batch) -> set[BoundedWindow]:
 
 
 def _by_window(batch: Batch) -> Iterator[tuple[BoundedWindow, Batch]]:
-    """The elements of a batch by window; an element of several windows is in each."""
+    """Yields the elements of a batch by window; an element of several windows is in each."""
     batch = batch.exploded()
     if not isinstance(batch.windows, list):
         yield batch.windows[0], batch
@@ -241,6 +241,6 @@ def parcel_of(content: Any) -> bytes:
 
 
 def opened_parcel(parcel: bytes) -> Any:
-    """Decodes a parcel; ValueError if it has another format."""
+    """Decodes stored content; ValueError if it has another format."""
     (content,) = content_of(parcel, PARCEL)
     return unpickled(content, PARCEL.name)

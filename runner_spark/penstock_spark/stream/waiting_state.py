@@ -1,4 +1,4 @@
-"""A DoFn with state or timers that waits for side inputs, at work in one shard: first what waits, then its keys."""
+"""A DoFn with state or timers that waits for side inputs, in one shard: first the waiting elements, then its keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAITING = "<"
 
 
 def waiting_label(label: str) -> str:
-    """The label of the state of waiting elements; the step's own label belongs to the DoFn's cells.
+    """Returns the label of the state of waiting elements; the step's own label belongs to the DoFn's cells.
 
     >>> waiting_label("Count")
     'Count<'
@@ -23,7 +23,7 @@ def waiting_label(label: str) -> str:
 
 
 def label_of_waiting(label: str) -> str:
-    """The step's label, from either label.
+    """Returns the step's label, from either label.
 
     >>> label_of_waiting("Count<"), label_of_waiting("Count")
     ('Count', 'Count')
@@ -48,7 +48,7 @@ class WaitingGrouping(WaitingOperator):
         return self._keyed().signal(name)
 
     def advance_watermark(self) -> Records:
-        """Lets ready elements arrive, then fires what is due by the watermark."""
+        """Lets ready elements arrive, then fires timers that are due by the watermark."""
         yield from self._settle()
         yield from self._keyed().advance_watermark()
 
@@ -76,7 +76,7 @@ class WaitingGrouping(WaitingOperator):
         self.grouping.save()
 
     def _keyed(self) -> GroupingOperator:
-        """The grouping, which has the same times."""
+        """Returns the grouping, which has the same times."""
         self.grouping.times = self.times
         return self.grouping
 
@@ -88,7 +88,7 @@ class WaitingGrouping(WaitingOperator):
 
 
 def _with_names(part: Part, message: Message) -> Part:
-    """The same elements, each with the name of its key, and the key itself unless its name contains it."""
+    """Returns the elements, each with the name of its key, and the key itself unless its name contains it."""
     carried = message.carried
     named = [
         (name, carried.get(name), value) for name, value in zip(part.names, part.batch.values, strict=True)

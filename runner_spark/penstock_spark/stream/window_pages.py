@@ -23,8 +23,8 @@ from penstock_spark.worker.keys import key_is_self_contained
 
 PAGE_BYTES = 8 << 10
 _MARK = "columns "
-"""How the first text of a page begins; the number of its format follows."""
-# Roughly what a window takes in a page besides its cells.
+"""The beginning of a page's first string; the number of its format follows."""
+# The approximate size of a window in a page without its cells.
 _WINDOW_BYTES = 48
 
 Cells = dict[bytes, Cell]
@@ -32,7 +32,7 @@ Keys = dict[bytes, Any]
 
 
 class Content(NamedTuple):
-    """What a page holds of a window."""
+    """The content of a window in a page."""
 
     cells: Cells
     keys: Keys  # Those that are not self-contained, by name.
@@ -48,21 +48,21 @@ class StoredWindow(NamedTuple):
     segments: Sizes  # The segments of the long lists in its cells.
 
     def has_ended(self, window: BoundedWindow) -> bool:
-        """Whether the watermark had passed the window's end when this was stored."""
+        """True if the watermark had passed the window's end when this was stored."""
         return self.alarm_micros > window.end_micros
 
     def unpickled(self) -> OpenWindow:
         return OpenWindow(self)
 
     def opened(self) -> Content:
-        """All cells."""
+        """Returns all cells."""
         return self.unpickled().take_all()
 
 
 class OpenWindow:
     """The cells of a window in a page, of which some have been taken out.
 
-    The others have not become objects; they go back into a page as they are.
+    The others have not become objects; they return to a page unchanged.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class OpenWindow:
         return self.alarm_micros > window.end_micros
 
     def take(self, names: Iterable[bytes]) -> Content:
-        """The cells of keys, as far as they are here and have not been taken before."""
+        """Returns the cells of keys, if they are here and have not been taken before."""
         found = self._names.rows_of(name for name in names if name not in self._taken)
         rows = found.values()
         values = [
@@ -103,7 +103,7 @@ class OpenWindow:
         return self._given(dict(zip(found, zip(*values, strict=True), strict=True)))
 
     def take_all(self) -> Content:
-        """All cells that have not been taken before."""
+        """Returns all cells that have not been taken before."""
         columns = [column_of(column, self.size) for column in self._columns]
         cells = dict(zip(self._names.all(), zip(*columns, strict=True), strict=True))
         for name in self._taken:
@@ -134,7 +134,7 @@ class WindowPage(dict[BoundedWindow, StoredWindow]):
         return max((stored.size for stored in self.values()), default=0)
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
-        """The page as bytes, the time of its first due window in each domain, and no hold.
+        """Returns the page as bytes, the time of its first due window in each domain, and no hold.
 
         A window holds the watermark back to its end, which the watermark does not pass before the window
         fires.

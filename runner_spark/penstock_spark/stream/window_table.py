@@ -33,7 +33,7 @@ from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pairs import unexpected_retraction
 
 Fired = Batch | tuple[Any, list[Dropped]]
-"""Panes of several keys in one window; or a key and what a window no longer takes of it."""
+"""Panes of several keys in one window; or a key and its elements that a window no longer takes."""
 
 
 class LiveWindow:
@@ -60,7 +60,7 @@ class _KeyNames(dict[bytes, Any]):
 
 
 _MANY = 4
-"""If one in so many cells of a page is wanted, all of them become objects: that takes less than to seek each."""
+"""If at least one in this many cells of a page is wanted, all become objects, which is quicker than seeking each."""
 
 _Entry = tuple[int, int, LiveWindow]
 """A time, a number that distinguishes entries, and the window."""
@@ -80,7 +80,7 @@ class WindowTable:
         self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
 
     def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
-        """The results of all that arrives at one logical time: single elements first, then combined ones."""
+        """Yields the results of all arrivals at one logical time: single elements first, then combined ones."""
         parts = list(parts)
         self._find(name for part, _ in parts for name in part.names)
         together: dict[BoundedWindow, list[Part]] = {}
@@ -101,7 +101,7 @@ class WindowTable:
             yield from self._together(window, together[window], times)
 
     def signal(self, name: str, times: Times) -> Iterator[Fired]:
-        """Nothing: no trigger with columns waits for a signal."""
+        """Fires nothing: no trigger with columns waits for a signal."""
         return iter(())
 
     def advance_watermark(self, times: Times) -> Iterator[Fired]:
@@ -150,14 +150,14 @@ class WindowTable:
         raise AssertionError("columns have no rounds")
 
     def next_alarm(self, domain: Domain) -> int | None:
-        """A time before which nothing is due; None if nothing ever is."""
+        """Returns a time before which nothing is due; None if nothing ever is."""
         entries, unread = self._due[domain], self._unread.get(domain)
         known = entries[0][0] if entries else NOTHING
         micros = known if unread is None else min(known, unread.earliest())
         return None if micros == NOTHING else micros
 
     def hold_micros(self) -> int | None:
-        """None: a window holds the watermark back to its end, which the watermark does not pass before it fires."""
+        """Returns None: windows hold the watermark back to their ends, and fire before it passes them."""
         return None
 
     def save(self) -> None:
@@ -394,14 +394,14 @@ def _as_columns(stored: StoredWindow | OpenWindow) -> OpenWindow:
 
 
 def _by_window(part: Part) -> list[tuple[Windows, Batch]]:
-    """Single elements, as pairs of name and value, by their windows; each as often as it has windows."""
+    """Returns single elements, as pairs of name and value, by their windows; each as often as it has windows."""
     pairs = part.batch.with_values(list(zip(part.names, part.batch.values, strict=True)))
     if pairs.retracts:
         raise unexpected_retraction()
     batch = pairs.exploded()
     if not isinstance(batch.windows, list):
         return [(batch.windows, batch)]
-    # Elements of one window mostly share a tuple, which is told sooner by its identity.
+    # Elements of one window mostly share a tuple, which is found faster by its identity.
     marks: Iterable[Any] = map(id, batch.windows) if batch is pairs else batch.windows
     places: dict[Any, list[int]] = {}
     for place, mark in enumerate(marks):

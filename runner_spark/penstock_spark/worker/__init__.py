@@ -1,1 +1,1 @@
-"""What runs inside Spark's Python workers: fused stages over batches of elements."""
+"""The code that runs inside Spark's Python workers: fused stages over batches of elements."""

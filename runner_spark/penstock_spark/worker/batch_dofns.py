@@ -1,7 +1,7 @@
-"""DoFns that take or give whole batches: a ``process_batch``, and methods that yield batches.
+"""DoFns that take or return whole batches: a ``process_batch``, and methods that yield batches.
 
 A batch that was yielded stays whole, as a `PackedBatch`, until some step asks for its elements. A DoFn that takes such
-batches is given it as it is.
+batches receives it unchanged.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from penstock_spark.worker.sizes import bytes_of
 from penstock_spark.worker.steps import stopped
 
 FEWEST_ELEMENTS = 8
-"""Where batches have fewer elements than these on average, a DoFn that has ``process`` too gets elements one by one;
-and what smaller batches have is gathered until there is more of it. One batch costs as much as some elements do."""
+"""The average size below which batches are too small: a DoFn that also has ``process`` then gets elements one by one,
+and smaller batches are gathered until they are larger. One batch costs as much as some elements do."""
 
 Converter = BatchConverter[Any, Any]
 
@@ -54,7 +54,7 @@ class PackedBatch(Batch):
         return self._values
 
     def estimated_bytes(self) -> int:
-        """About how much memory the batch takes; its elements are not unpacked for that."""
+        """Returns the approximate memory that the batch takes; its elements are not unpacked for that."""
         return bytes_of(self.whole)
 
 
@@ -77,7 +77,7 @@ class BatchOutputs:
             tag, whole = (result.tag, result.value) if isinstance(result, TaggedOutput) else (None, result)
             own = row
             if isinstance(whole, HomogeneousWindowedBatch):
-                # As for elements that bring windows of their own.
+                # As for elements with their own windows.
                 own = (None, whole.timestamp.micros, tuple(whole.windows), whole.pane_info)
                 whole = whole.values
             length = self._length(whole)
@@ -109,7 +109,7 @@ class BatchOutputs:
             if not isinstance(whole, TimestampedValue | WindowedValue):
                 return self._converter.get_length(whole)
         except Exception:
-            # What is said below says more.
+            # The error below says more.
             pass
         kind, expected = type(whole).__name__, show_type(self._converter.batch_type)
         what = f"Received {kind} from a DoFn that was expected to produce a batch ({expected})"
@@ -151,7 +151,7 @@ class BatchLoop:
     converter: Converter
     metrics: MetricsContainer
     where: str
-    # Whether a batch of the right type stays whole, and DoFns that have both methods get batches at all.
+    # True if a batch of the right type stays whole, and if DoFns that have both methods get batches at all.
     as_they_are: bool = True
 
     def push(self, batch: Batch) -> Records:
@@ -173,7 +173,7 @@ class BatchLoop:
 
 
 def _is_scattered(batch: Batch) -> bool:
-    """Whether its elements would make batches of too few elements each."""
+    """True if its elements would make batches of too few elements each."""
     parts, count = 1, len(batch.values)
     if isinstance(batch.timestamps, list):
         parts = len(set(batch.timestamps))
@@ -183,7 +183,7 @@ def _is_scattered(batch: Batch) -> bool:
 
 
 def _alike(full: Batch) -> Collection[list[int]]:
-    """The indexes of elements with the same timestamp, windows and pane.
+    """Returns the indexes of elements with the same timestamp, windows and pane.
 
     Identity separates windows and panes, as in `penstock_spark.worker.batch.by_windows`: equal ones may make
     two batches.

@@ -1,12 +1,12 @@
-"""How many elements go through a stage at a time: so many that no step makes more than a few megabytes of outputs.
+"""The size of the batches that go through a stage: small enough that each step makes a few megabytes at most.
 
 A step makes all its outputs for a batch before the next step sees them. Where a step turns names of files into their
 contents, a batch of thousands would not fit into memory, while for short lines a small batch would cost more than the
-work. The size of the outputs so far tells how large the next batch may be.
+work. The size of the outputs so far shows how large the next batch may be.
 
 The time that a batch takes must not decide. If a machine is lost, Spark repeats the tasks whose rows it had. Where a
 PCollection goes through two steps and a Flatten joins their outputs, the sizes of batches decide the order of the
-elements. In another order, a `Reshuffle` would deal them out in another way: some would be lost, and others doubled.
+elements. In another order, a `Reshuffle` would distribute them differently: some would be lost, and others doubled.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class BatchSizer:
         return before
 
     def learn(self, pushed: int, before: int) -> None:
-        """Learns from the outputs that steps have made of so many elements.
+        """Learns from the outputs that steps have made of `pushed` elements.
 
         The sizer of an earlier step does not learn from them: with a smaller batch there, the parts here would be as
         large.
@@ -119,12 +119,12 @@ class Sized:
             yield from self.consumer.push(part)
 
     def parts(self, batch: Batch) -> Iterator[Batch]:
-        """The parts in which a batch goes to the reader, each to be pushed before the next one is asked for."""
+        """Returns the parts in which a batch goes to the reader, each to be pushed before the next one is asked for."""
         return self._sizer.parts(batch)
 
 
 class SizedAnew(Sized):
-    """Takes what arrives in a stream to its reader; the sizes of the parts depend on this arrival alone.
+    """Takes the arrivals of a stream to its reader; the sizes of the parts depend on each arrival alone.
 
     If elements of several windows wait for a side input, the parts in which they come decide their order behind it.
     What a task has read before depends on how a log is cut into micro-batches, and must not change that order.
@@ -133,6 +133,6 @@ class SizedAnew(Sized):
     def parts(self, batch: Batch) -> Iterator[Batch]:
         self._scale.begin_anew()
         for part in super().parts(batch):
-            # What a writer gathers is as large as what it is given.
+            # A writer gathers as much as it receives.
             self._scale.weigh(part.estimated_bytes())
             yield part

@@ -6,7 +6,7 @@ from penstock.windows.window_fn import FixedWindows, SlidingWindows
 from penstock_spark.worker.batch import Batch, Windows
 
 CACHE_LIMIT = 10_000
-"""How many windows are kept to be given again."""
+"""The number of windows that are kept for use again."""
 
 
 class WindowsByTime(dict[int, Windows]):
@@ -44,7 +44,7 @@ class FixedAssigner:
         start = end = 0
         own: Windows = ()
         for at in timestamps:
-            # What comes together is mostly of one window, and two comparisons are cheaper than a division.
+            # Elements that come together are mostly of one window, and two comparisons are cheaper than a division.
             if not start <= at < end:
                 start = at - (at - offset) % size
                 end = start + size

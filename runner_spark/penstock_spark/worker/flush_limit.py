@@ -1,4 +1,4 @@
-"""When a writer that holds elements writes them: after so many as take a few megabytes."""
+"""The limit at which a writer that holds elements writes them: a number that takes a few megabytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ FIRST_ELEMENTS = 128
 
 
 class FlushLimit:
-    """How many elements to hold before writing rows: learned from the bytes of earlier flushes.
+    """The number of elements to hold before writing rows, learned from the bytes of earlier flushes.
 
     >>> limit = FlushLimit(100_000)
     >>> limit.learn(elements=1000, size_bytes=800_000_000)

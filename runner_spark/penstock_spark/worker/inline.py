@@ -12,7 +12,7 @@ from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
 
 
 def inline_batches(values: tuple[Any, ...], partition: int, partitions: int) -> Iterator[Batch]:
-    """The slice of one partition, in order, as batches.
+    """Yields the slice of one partition, in order, as batches.
 
     >>> [batch.values for batch in inline_batches((1, 2, 3), 1, 2)]
     [[2, 3]]

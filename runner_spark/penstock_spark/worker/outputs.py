@@ -24,7 +24,7 @@ Row = tuple[Any, int, Windows, Any]
 
 @dataclass(frozen=True)
 class Timed:
-    """How another library's values with a time, of which there may be as many as elements, become penstock's.
+    """The conversion of another library's values with a time, of which there may be very many, to penstock's.
 
     Attributes:
         one: Makes a `TimestampedValue` of one.
@@ -41,7 +41,7 @@ class Timed:
 class Outputs:
     """The consumers of a step's outputs by tag; None is the main output.
 
-    Outputs with a tag that nobody reads are dropped, as in Beam, and counted in the system metric
+    Outputs with a tag that is not read are dropped, as in Beam, and counted in the system metric
     ``penstock:outputs_without_reader``. A value with a timestamp, but without windows, gets the windows that
     the input's WindowFn has for that timestamp, once for each window of the input element, as in Beam; its
     pane is unknown. The outputs for a retraction are retractions, unless they have a pane of their own.
@@ -72,7 +72,7 @@ class Outputs:
         for values, row in results:
             if values is None:
                 continue
-            # What is there already raises nothing.
+            # A tuple raises nothing while it is read.
             for value in values if type(values) is tuple else self._values(values):
                 self.add(value, row)
                 count += 1
@@ -112,7 +112,7 @@ class Outputs:
         batch.panes.append(pane)
 
     def own(self, value: Any) -> Any:
-        """An output of another library's class as one of penstock's; any other value as it is."""
+        """Converts an output of another library's class to penstock's; returns any other value unchanged."""
         change = self.kinds.get(type(value))
         return value if change is None else change(value)
 
@@ -121,7 +121,7 @@ class Outputs:
         self._pending.setdefault(tag, Batch.growing()).extend(Batch(values, *row[1:]))
 
     def retimed(self, batch: Batch) -> Batch:
-        """Values with new timestamps, in their new windows; the batch still has the old ones."""
+        """Returns values with new timestamps, in their new windows; the batch still has the old ones."""
         panes = _unknown(batch.panes)
         if self._assign is None:
             return Batch(batch.values, batch.timestamps, batch.windows, panes)
@@ -136,13 +136,13 @@ class Outputs:
         return Batch(batch.values, batch.timestamps, windows, panes)
 
     def drain(self) -> Records:
-        """Sends on what is kept."""
+        """Sends the kept outputs on."""
         if not self._pending:
             return
         pending, self._pending = self._pending, {}
         before = self.sizer.begin()
         if len(pending) > 1:
-            # They exist at the same time, though each has a reader of its own.
+            # They exist at the same time, though each has its own reader.
             self._scale.weigh(sum(batch.estimated_bytes() for batch in pending.values()))
         for tag, batch in pending.items():
             if isinstance(batch.values[0], UNAWAITED):
@@ -159,7 +159,7 @@ class Outputs:
 
 
 def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
-    """Fails the step that gives coroutines as its outputs."""
+    """Fails the step that returns coroutines as its outputs."""
     step_failed(unawaited(values), where)
 
 

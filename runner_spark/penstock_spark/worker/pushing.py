@@ -13,7 +13,7 @@ Records = Iterator[Any]
 
 class Consumer(Protocol):
     def push(self, batch: Batch) -> Records:
-        """Takes a batch; gives the Arrow record batches that became ready."""
+        """Takes a batch; returns the Arrow record batches that became ready."""
 
 
 class Node:

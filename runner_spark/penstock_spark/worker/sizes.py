@@ -10,7 +10,7 @@ from typing import Any
 
 _LOOKED_AT = 4
 _ITEMS_LOOKED_AT = (32, 8, 4)
-"""How many items of a container are looked at, by the number of containers around it."""
+"""The number of items of a container to look at, by the number of containers around it."""
 _REFERENCE_BYTES = 8
 _SMALL = frozenset((int, float, bool, type(None)))
 _FLAT = frozenset((str, bytes, bytearray))
@@ -18,7 +18,7 @@ _CONTAINERS = frozenset((list, tuple, dict, set, frozenset))
 
 
 def estimated_bytes(values: Sequence[Any]) -> int:
-    """The memory that values take, if those that are not looked at take as much as those that are.
+    """Returns the memory that values take, if those that are not looked at take as much as those that are.
 
     Equal values have equal estimates, whenever and wherever they are made.
 
@@ -33,7 +33,7 @@ def estimated_bytes(values: Sequence[Any]) -> int:
 
 
 def bytes_of(value: Any, depth: int = 0) -> int:
-    """About how much memory a value takes, with what it contains.
+    """Returns the approximate memory of a value and everything in it.
 
     It asks for a length and for items only where Python itself answers: a container of the user's may compute them.
 
@@ -50,7 +50,7 @@ def bytes_of(value: Any, depth: int = 0) -> int:
     try:
         return _of_object(value, depth)
     except Exception:
-        # Classes may define what is asked for here, and it may fail; the user's own code has not called it.
+        # Classes may define the attributes read here, and that may fail; the user's own code has not called them.
         return _REFERENCE_BYTES
 
 
@@ -80,7 +80,7 @@ def _of_object(value: Any, depth: int) -> int:
 
 
 def _attributes(value: Any) -> list[Any]:
-    """What an object holds in its dict and its slots, without a call of its class."""
+    """Returns the values in an object's dict and slots, without a call of its class."""
     try:
         held = list(object.__getattribute__(value, "__dict__").values())
     except AttributeError:

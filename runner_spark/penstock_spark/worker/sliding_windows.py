@@ -31,7 +31,7 @@ class SlidingAssigner:
         start = end = 0
         own: Windows = ()
         for at in timestamps:
-            # What comes together is mostly in the same windows, and two comparisons are cheaper than divisions.
+            # Elements that come together mostly share their windows, and two comparisons are cheaper than divisions.
             if not start <= at < end:
                 since_start, since_end = (at - offset) % period, (at - ends_offset) % period
                 start = at - min(since_start, since_end)

@@ -52,7 +52,7 @@ class Spool:
 
 
 class GroupedValues:
-    """The values of one key and window, read as they are needed; may be iterated any number of times.
+    """The values of one key and window, read on demand; may be iterated any number of times.
 
     Only the values of one chunk are in memory at a time. A `Spool` keeps the bytes that were read from the
     shuffle, so that a second iteration starts at the beginning. It pickles as a list.
@@ -79,7 +79,7 @@ class GroupedValues:
         return False
 
     def drain(self) -> None:
-        """Keeps the rest of the group, so that the reader can go on to the next one."""
+        """Keeps the rest of the group, so that the reader can continue with the next one."""
         while self._pull():
             pass
 

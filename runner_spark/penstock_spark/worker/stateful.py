@@ -22,7 +22,7 @@ from penstock_spark.worker.pushing import Records
 from penstock_spark.worker.views import Contents
 
 _Call = Callable[[Any], Any]
-"""From (element, timestamp in microseconds, windows, pane, cells and timers, timer) to what a method gives."""
+"""A function from (element, timestamp in microseconds, windows, pane, cells and timers, timer) to outputs."""
 
 
 class StatefulStep(DoFnStep):
@@ -59,7 +59,7 @@ class StatefulStep(DoFnStep):
         )
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        # What the timer gives may have another time, but no other parameter says when it was due.
+        # The outputs of the timer may have another time, but no other parameter says when it was due.
         row = (key, None), ring.fire_micros, (window,), PANE_INFO_UNKNOWN, state, ring
         return self._called(self._timers.get(ring.name), row)
 

@@ -24,11 +24,11 @@ _SPECIAL = (TaggedOutput, TimestampedValue, WindowedValue, *UNAWAITED)
 """The classes of outputs that are not simply values."""
 
 _USUAL = frozenset((GeneratorType, list, tuple))
-"""What functions mostly return, which needs no check."""
+"""The usual results of functions, which need no check."""
 
 
 def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
-    """The batch of a step's outputs, one for each input or any number if the metadata is shared.
+    """Returns the batch of a step's outputs, one for each input or any number if the metadata is shared.
 
     None if a value has its own tag or windows, or only some values have a timestamp, so that each value must
     be inspected.
@@ -52,7 +52,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
 
 
 def are_plain(values: list[Any], outputs: Outputs) -> bool:
-    """Whether none of a step's outputs has its own tag, time or windows, or belongs to another library."""
+    """True if none of a step's outputs has its own tag, time or windows, or belongs to another library."""
     kinds = set(map(type, values))
     return outputs.kinds.keys().isdisjoint(kinds) and not _has_special(kinds)
 
@@ -68,7 +68,7 @@ def check_complete(found: int, expected: int) -> None:
 
 
 def stopped() -> RuntimeError:
-    """The error for user code that raised StopIteration, as Python itself raises it for generators."""
+    """Returns the error for user code that raised StopIteration, as Python itself raises it for generators."""
     return refusal(
         RuntimeError,
         "the function raised StopIteration",
@@ -90,7 +90,7 @@ class ValueStep(Node):
 
 
 class MapStep(ValueStep):
-    """One output for each input (Beam's ``Map`` and ``MapTuple``)."""
+    """Makes one output for each input (Beam's ``Map`` and ``MapTuple``)."""
 
     def push(self, batch: Batch) -> Records:
         set_current(self.metrics)
@@ -113,7 +113,7 @@ def push_mapped(batch: Batch, values: list[Any], outputs: Outputs) -> Records:
 
 
 class StampStep(ValueStep):
-    """The inputs with new timestamps, which the function gives in microseconds (``WithTimestamps``)."""
+    """Assigns new timestamps to the inputs, which the function returns in microseconds (``WithTimestamps``)."""
 
     def push(self, batch: Batch) -> Records:
         set_current(self.metrics)
@@ -145,7 +145,7 @@ class FilterStep(ValueStep):
 
 
 class FlatMapStep(ValueStep):
-    """Any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
+    """Makes any number of outputs for each input (Beam's ``FlatMap``, and ParDo of a DoFn that sees only the element).
 
     Where the batch's metadata is shared, the outputs of all its elements are one stream, cut into chunks; a function
     that yields without end is consumed a chunk at a time.
@@ -189,7 +189,7 @@ class FlatMapStep(ValueStep):
     def _guarded(
         self, results: Iterator[Any], read_all: list[bool], find: Callable[[], tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """The same results, with each exception marked with this step and this step's metrics current."""
+        """Yields the results, with each exception marked with this step and this step's metrics current."""
         while True:
             set_current(self.metrics)
             try:
@@ -215,7 +215,7 @@ def _noting_the_end(read_all: list[bool]) -> Iterator[Any]:
 
 
 def last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
-    """The element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
+    """Returns the element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
     read = len(values) - length_hint(elements)
     return (values[read - 1],) if read else ()
 

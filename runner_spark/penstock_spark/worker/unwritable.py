@@ -23,7 +23,7 @@ _HINTS = {
 
 
 def unwritable(error: OSError, where: str) -> OSError:
-    """The same error with the step and a hint; unchanged if it names the step already or does not come from
+    """Returns the error with the step and a hint; unchanged if it names the step already or does not come from
     the system.
 
     >>> print(unwritable(OSError(28, "No space left on device", "/out/a-1"), "at step 'Write' (game.py:9)"))

@@ -10,7 +10,7 @@ CHUNK_LENGTH = 4096
 
 
 def in_chunks(elements: Iterable[Any], length: int = CHUNK_LENGTH) -> Iterator[list[Any]]:
-    """The elements, in order, as non-empty lists of at most `length`; only one list is held at a time.
+    """Yields the elements, in order, as non-empty lists of at most `length`; only one list is held at a time.
 
     >>> list(in_chunks(iter("abcde"), 2))
     [['a', 'b'], ['c', 'd'], ['e']]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def label_from_callable(fn: Any) -> str:
-    """A name for a function in labels (Beam's name)."""
+    """Returns a name for a function in labels (Beam's name)."""
     if hasattr(fn, "default_label"):
         return str(fn.default_label())
     name = getattr(fn, "__name__", None)

@@ -36,7 +36,7 @@ class LateBinding(Generic[P, R]):
         return function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function's result; RuntimeError if nothing has provided it."""
+        """Returns the function's result; RuntimeError if nothing has provided it."""
         if self._function is None:
             hint = "import it, or import penstock, which imports everything"
             raise refusal(RuntimeError, f"{self._provider} has not been imported", hint=hint)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known name that is most like `name`, whatever their capitals; None if none is that much like it.
+    """Returns the known name that is most like `name`, ignoring capitals; None if none is similar enough.
 
     >>> nearest("scroe", ["team", "Score"]), nearest("SCORE", ["team", "score"]), nearest("x", ["team", "score"])
     ('Score', 'score', None)

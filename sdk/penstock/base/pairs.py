@@ -12,7 +12,7 @@ NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 
 
 def not_pairs(values: Iterable[Any], *, where: str | None = None) -> TypeError:
-    """The error about elements that should be pairs; it tells their types.
+    """Returns the error about elements that should be pairs; it names their types.
 
     >>> print(not_pairs([("a", 1), 7], where=""))
     a grouping reads elements that are not (key, value) pairs: int

@@ -25,7 +25,7 @@ class Row:
         self.__dict__.update(fields)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name, in order."""
+        """Returns the fields by name, in order."""
         return dict(self.__dict__)
 
     # The spelling of named tuples, for code that takes either.
@@ -61,7 +61,7 @@ class Row:
 
 @functools.lru_cache(maxsize=1000)
 def row_class(names: tuple[str, ...]) -> type[Row]:
-    """A class of Rows that all have the same fields, which it has in ``_fields`` like a named tuple class.
+    """Returns a class of Rows that all have the same fields, which it has in ``_fields`` like a named tuple class.
 
     >>> score = row_class(("team", "points"))(team="red", points=3)
     >>> type(score)._fields, score == Row(team="red", points=3), score

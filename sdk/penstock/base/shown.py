@@ -1,4 +1,4 @@
-"""What a notebook shows: elements as a table, and facts about a value."""
+"""The HTML that a notebook shows: elements as a table, and facts about a value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Elements(list[T]):
 
 
 def elements_table(elements: list[Any]) -> str:
-    """Elements as a table in HTML: a column for each field or part if all have the same, else one column.
+    """Returns elements as a table in HTML: a column for each field or part if all have the same, else one column.
 
     >>> elements_table(["a < b"])
     '<table><thead><tr><th>element</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
@@ -54,7 +54,7 @@ def facts_table(title: str, facts: Mapping[str, str]) -> str:
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Rows of text as a table in HTML.
+    """Returns rows of text as a table in HTML.
 
     >>> table("Teams", ["team"], [["a < b"]]).partition("<tbody>")[2]
     '<tr><td>a &lt; b</td></tr></tbody></table>'
@@ -65,7 +65,7 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> 
 
 
 def _columns(element: Any) -> tuple[str, ...] | None:
-    """The names of the columns that an element fills; None if it is one value."""
+    """Returns the names of the columns that an element fills; None if it is one value."""
     fields = getattr(element, "_fields", None)
     if fields:
         return tuple(map(str, fields))

@@ -1,4 +1,4 @@
-"""Arguments of Beam's that a class here does not have: refused by name, with what to do instead."""
+"""Arguments that only Beam's classes have: refused by name, with a hint what to do instead."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from penstock.error import UnsupportedByRunner, refusal
 
 _ENDS = "managed transforms are left out: use a transform of penstock.io, such as ReadFromKafka or WriteToDatabase"
 MANAGED = dict.fromkeys(("config", "config_url", "expansion_service"), _ENDS)
-"""The arguments of Beam's managed ``Read`` and ``Write``."""
+"""The arguments that only Beam's managed ``Read`` and ``Write`` have."""
 
 
 def refuse_unsupported(what: str, given: Mapping[str, Any], instead: Mapping[str, str]) -> None:
-    """Refuses arguments of Beam's that penstock does not have, and unknown ones.
+    """Refuses arguments that only Beam has, and unknown ones.
 
-    An argument that asks for nothing, such as None or False, is taken.
+    An argument that asks for nothing, such as None or False, is accepted.
 
     Args:
         what: The class that was called.
         given: Its arguments that have no parameter.
-        instead: The arguments of Beam's, each with what to do instead.
+        instead: The arguments that only Beam has, each with what to do instead.
 
     >>> refuse_unsupported("WriteToLog", {"replicas": 3}, {"replicas": "set it for the topic"})
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Encoding and decoding by a coder of the user's: an error says whose coder it was, and of what type the value."""
+"""Encoding and decoding by a user's coder: an error says whose coder it was, and of what type the value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.error import refusal, three_parts
 
 
 def encoded(coder: Coder, value: Any, of: Any) -> bytes:
-    """The bytes of a value.
+    """Returns the bytes of a value.
 
     Args:
         coder: The coder.
@@ -17,7 +17,7 @@ def encoded(coder: Coder, value: Any, of: Any) -> bytes:
         of: What the coder belongs to: a state's description, or the class for which it is registered.
 
     Raises:
-        TypeError: The coder gives something else than bytes.
+        TypeError: The coder returns something other than bytes.
 
     >>> from penstock.coders import StrUtf8Coder
     >>> from penstock.transforms.userstate import BagStateSpec
@@ -42,7 +42,7 @@ def encoded(coder: Coder, value: Any, of: Any) -> bytes:
 
 
 def decoded(coder: Coder, data: bytes, of: Any) -> Any:
-    """The value of bytes; the arguments are those of `encoded`."""
+    """Returns the value of bytes; the arguments are those of `encoded`."""
     try:
         return coder.decode(data)
     except Exception as error:
@@ -56,7 +56,7 @@ def _shown(of: Any) -> str:
 
 
 def _explain(error: Exception, what: str, hint: str) -> None:
-    """Puts into an error's text what it means; its type stays, and so does its traceback."""
+    """Explains an error in its text; its type and its traceback stay."""
     if isinstance(error, KeyError) or len(error.args) != 1 or not isinstance(error.args[0], str):
         error.add_note(three_parts(what, hint=hint))
         return

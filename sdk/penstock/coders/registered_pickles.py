@@ -36,7 +36,7 @@ Reducer = Callable[[Any], tuple[Any, ...]]
 
 
 def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
-    """The value, pickled by `pickler`, such as cloudpickle's, with the registered coders; ``pickle.loads`` reads it."""
+    """Pickles a value with the registered coders by a pickler such as cloudpickle's; ``pickle.loads`` reads it."""
     if pickler is pickle.Pickler and not coder_table():
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     into = io.BytesIO()
@@ -46,9 +46,9 @@ def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
 
 @cache
 def coder_table() -> dict[type, Reducer]:
-    """How objects of the classes with a user's coder are pickled.
+    """Returns, for each class with a user's coder, the function that pickles its objects.
 
-    Records of a `RowCoder` can be pickled as they are, and faster.
+    Records of a `RowCoder` can be pickled unchanged, which is faster.
     """
     registry = registry_in_use()
     return {
@@ -60,21 +60,21 @@ def coder_table() -> dict[type, Reducer]:
 
 @cache
 def _with_coders(pickler: Any) -> Any:
-    """A class derived from the pickler that asks the table first: picklers read their table when they are made."""
+    """Returns a subclass of the pickler that asks the table first: a pickler reads its table when it is made."""
     own = getattr(pickler, "dispatch_table", None)
     # The standard library's pickler has only a slot for one.
     others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
     tables = [*reversed(_flat(others)), coder_table()]
 
     def dispatch_table(_: Any) -> dict[Any, Any]:
-        # In one table, as a pickler looks up the class of each object; somebody may have added to one of them.
+        # Merged at each access: a pickler looks up the class of each object, and any of the tables may have grown.
         return {kind: reducer for table in tables for kind, reducer in table.items()}
 
     return type("PicklerWithCoders", (pickler,), {"dispatch_table": property(dispatch_table)})
 
 
 def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
-    """The maps in a map of maps: a pickler looks up the class of each object."""
+    """Returns the maps in a map of maps: a pickler looks up the class of each object."""
     return [each for part in table.maps for each in _flat(part)] if isinstance(table, ChainMap) else [table]
 
 
@@ -98,6 +98,6 @@ def _coder_of(kind: Any) -> Any:
 
 
 def forget_coders() -> None:
-    """Forgets what the registry answered; the registry calls this when it changes."""
+    """Forgets the registry's answers; the registry calls this when it changes."""
     for asked in (coder_table, _with_coders, _coder_of):
         asked.cache_clear()

@@ -1,4 +1,4 @@
-"""The coder of records: named tuples, dataclasses and rows, with the wire format of Beam's row coder."""
+"""The coder of records: named tuples, dataclasses and rows, in the wire format of the row coder in Beam."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class RowCoder(FastCoder):
         return all(coder.is_deterministic() for coder in self.components)
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
-        """The coder with deterministic coders of all fields; ValueError if one has none."""
+        """Returns the coder with deterministic coders of all fields; ValueError if one has none."""
         return self if self.is_deterministic() else RowCoder(self.schema, error_message or step_label)
 
     def to_type_hint(self) -> Any:
@@ -90,7 +90,7 @@ class RowCoder(FastCoder):
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Registry) -> RowCoder:
-        """The coder of a type of records; TypeError for any other type."""
+        """Returns the coder of a type of records; TypeError for any other type."""
         return cls(typehint)
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class RowCoder(FastCoder):
 
 
 def row_hint(schema: Any) -> RowTypeConstraint:
-    """A type of records as a row type; TypeError if it is not a NamedTuple class, dataclass or row type."""
+    """Returns a type of records as a row type; TypeError if it is not a NamedTuple class, dataclass or row type."""
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
         hint = "use a NamedTuple, a dataclass, or a row type with named fields"

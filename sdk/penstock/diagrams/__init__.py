@@ -1,1 +1,1 @@
-"""Drawings of what a program describes: its steps, and the text and colours that all drawings share."""
+"""Drawings of programs: the steps, and the text and colours that all drawings share."""

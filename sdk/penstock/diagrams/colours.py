@@ -29,7 +29,7 @@ DARK: Mapping[str, str] = {
 
 
 def colours(selector: str) -> str:
-    """The colours as custom properties of a selector: light ones, or dark ones if the reader prefers them.
+    """Returns the colours as custom properties of a selector: light ones, or dark ones if the reader prefers them.
 
     >>> colours(":root").startswith(":root{color-scheme:light dark;--paper:#")
     True

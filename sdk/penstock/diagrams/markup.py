@@ -15,7 +15,7 @@ _WIDE = frozenset("mwMWQO@%—…")
 
 
 def escaped(text: str) -> str:
-    r"""A text for XML and HTML, also within quotes; characters that XML does not allow are replaced.
+    r"""Returns a text for XML and HTML, also within quotes; characters that XML does not allow are replaced.
 
     >>> escaped('<a href="x">&\x00')
     '&lt;a href=&quot;x&quot;&gt;&amp;�'
@@ -24,7 +24,7 @@ def escaped(text: str) -> str:
 
 
 def number_text(number: float) -> str:
-    """A number with at most one decimal: a drawing needs no more, and its file stays small.
+    """Returns a number with at most one decimal: a drawing needs no more, and its file stays small.
 
     >>> number_text(12.04), number_text(0.25), number_text(-0.01)
     ('12', '0.2', '0')
@@ -33,7 +33,7 @@ def number_text(number: float) -> str:
 
 
 def element(name: str, *content: str, **attributes: str | float | None) -> str:
-    """An element of SVG or HTML.
+    """Returns an element of SVG or HTML.
 
     Content is markup already. Values of attributes are escaped, numbers are rounded, and None omits an attribute. An
     underscore in a name stands for a hyphen, and one at its end is dropped.
@@ -51,7 +51,7 @@ def element(name: str, *content: str, **attributes: str | float | None) -> str:
 
 
 def text_width(text: str, size: float, is_bold: bool = False) -> float:
-    """The approximate width of a text in a common sans-serif font of a size, rather too large than too small.
+    """Returns the approximate width of a text in a common sans-serif font of a size, rather too large than too small.
 
     >>> round(text_width("12:05", 10), 1)
     28.5
@@ -72,7 +72,7 @@ def _character_width(character: str) -> float:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text, cut to a maximum length.
+    """Returns a text, cut to a maximum length.
 
     >>> shortened("abcdef", 4)
     'abc…'

@@ -1,4 +1,4 @@
-"""The steps of a graph as a view shows them: labels and kinds, and nothing else of the user's."""
+"""The steps of a graph as a view shows them: labels and kinds, but nothing from the user's code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StepView:
 
 
 def steps_of(graph: Graph) -> tuple[StepView, ...]:
-    """The steps, each after those that it reads."""
+    """Returns the steps, each after those that it reads."""
     makers = {output.edge: step.label for step in graph.steps for output in step.outputs}
     return tuple(
         StepView(
@@ -43,7 +43,7 @@ def steps_of(graph: Graph) -> tuple[StepView, ...]:
 
 
 def folded(steps: Sequence[StepView]) -> tuple[StepView, ...]:
-    """The steps with those of one composite, at the top of the pipeline, as one.
+    """Returns the steps with those of one composite, at the top of the pipeline, as one.
 
     >>> pair, total = StepView("Top/Pair", "ParDo", ("Read",)), StepView("Top/Sum", "CombinePerKey", ("Top/Pair",))
     >>> folded((StepView("Read", "Read"), pair, total))[1]
@@ -71,7 +71,7 @@ def _top(label: str) -> str:
 
 
 def _windowing(step: Step, graph: Graph) -> str:
-    """The class of the windows that a step assigns, or by which it groups."""
+    """Returns the class of the windows that a step assigns, or by which it groups."""
     if not isinstance(step.primitive, AssignWindows | GroupByKey | CombinePerKey) or not step.outputs:
         return ""
     windowing = graph.edge(step.outputs[0].edge).windowing

@@ -1,1 +1,1 @@
-"""What users write: DoFns, CombineFns, state, timers and expressions, with what their methods ask for."""
+"""The parts that users write: DoFns, CombineFns, state, timers, expressions, and the parameters of their methods."""

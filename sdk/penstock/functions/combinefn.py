@@ -1,4 +1,4 @@
-"""The CombineFn: how many values become one, in parts that can be merged."""
+"""The CombineFn: a rule by which many values become one, in parts that can be merged."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from penstock.typehints.decorators import (
 
 
 def _undefined(fn: CombineFn, signature: str) -> NotImplementedError:
-    """The error for a method that a subclass must define."""
+    """Returns the error for a method that a subclass must define."""
     what = f"{type(fn).__name__} defines no {signature.partition('(')[0]} method"
     return refusal(NotImplementedError, what, hint=f"def {signature}: return ...")
 
 
 class CombineFn(WithTypeHints, HasDisplayData):
-    """How values are combined (Beam's ``CombineFn``): parts of the values go into accumulators, which are then merged.
+    """A rule that combines values (Beam's ``CombineFn``): values are added to accumulators, which are then merged.
 
     The result must not depend on how the values were divided, or on their order. A subclass defines
     `create_accumulator`, `add_input`, `merge_accumulators` and `extract_output`. Every method also receives
@@ -36,13 +36,13 @@ class CombineFn(WithTypeHints, HasDisplayData):
 
     A subclass may also define ``subtract_input(self, mutable_accumulator, element, *args, **kwargs)``: the accumulator
     without a value that was added before, or will be (the paper's ``uncombine``). The runner asks ``hasattr``. Without
-    it, a step whose input may hold retractions keeps all values, and combines the remaining ones anew. That is
+    it, a step whose input may hold retractions keeps all values, and recombines the remaining ones. That is
     always right; ``subtract_input`` has to be exact. If it is exact for some values only, a method ``subtracts(self,
     element, *args, **kwargs)`` says for which, and the others are kept. Sums and means subtract whole numbers: adding a
     float or a Decimal and subtracting it again may give another number than before.
 
     Attributes:
-        takes_retractions: Whether the input may hold elements that take back earlier ones (penstock's own).
+        takes_retractions: Whether the input may hold elements that retract earlier ones (penstock's own).
 
     >>> class Mean(CombineFn):
     ...     def create_accumulator(self): return 0, 0
@@ -56,58 +56,58 @@ class CombineFn(WithTypeHints, HasDisplayData):
     takes_retractions: bool = True
 
     def default_label(self) -> str:
-        """The name for labels: the class's."""
+        """Returns the name for labels: the class's."""
         return type(self).__name__
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
         """Called once on each worker before anything else."""
 
     def create_accumulator(self, *args: Any, **kwargs: Any) -> Any:
-        """An accumulator of no values."""
+        """Returns an accumulator of no values."""
         raise _undefined(self, "create_accumulator(self)")
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator with one more value; it may be changed in place."""
+        """Returns the accumulator with one more value; it may be changed in place."""
         raise _undefined(self, "add_input(self, accumulator, element)")
 
     def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """The accumulator with more values; it may be changed in place."""
+        """Returns the accumulator with more values; it may be changed in place."""
         for element in elements:
             mutable_accumulator = self.add_input(mutable_accumulator, element, *args, **kwargs)
         return mutable_accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """One accumulator for several; only the first may be changed in place."""
+        """Returns one accumulator for several; only the first may be changed in place."""
         raise _undefined(self, "merge_accumulators(self, accumulators)")
 
     def compact(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """The accumulator in a smaller form, before it travels."""
+        """Returns the accumulator in a smaller form, before it travels."""
         return accumulator
 
     def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
-        """The result."""
+        """Returns the result."""
         raise _undefined(self, "extract_output(self, accumulator)")
 
     def teardown(self, *args: Any, **kwargs: Any) -> None:
         """Called last on each worker, if the worker ends normally."""
 
     def apply(self, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """The result of combining some values at once."""
+        """Returns the result of combining some values at once."""
         accumulator = self.add_inputs(self.create_accumulator(*args, **kwargs), elements, *args, **kwargs)
         return self.extract_output(accumulator, *args, **kwargs)
 
     def for_input_type(self, input_type: Any) -> CombineFn:
-        """A variant for values of one type; itself, unless overridden."""
+        """Returns a variant for values of one type; itself, unless overridden."""
         return self
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> CombineFn:
-        """A CombineFn of a function from an iterable to one value, such as ``sum``."""
+        """Returns a CombineFn of a function from an iterable to one value, such as ``sum``."""
         return CallableWrapperCombineFn(fn)
 
     @staticmethod
     def maybe_from_callable(fn: Any, has_side_inputs: bool = True) -> CombineFn:
-        """`fn` itself if it is a CombineFn, or a CombineFn of the function `fn`.
+        """Returns `fn` itself if it is a CombineFn, or else a CombineFn of the function `fn`.
 
         >>> CombineFn.maybe_from_callable(max).apply([1, 3, 2])
         3
@@ -120,7 +120,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
         return CallableWrapperCombineFn(fn) if has_side_inputs else NoSideInputsCallableWrapperCombineFn(fn)
 
     def get_accumulator_coder(self) -> Any:
-        """The coder of accumulators."""
+        """Returns the coder of accumulators."""
         return registry.get_coder(object)
 
 
@@ -139,7 +139,7 @@ class _Chain:
 
 
 def is_whole(element: Any) -> bool:
-    """Whether a sum is exact again after the number is added and subtracted: true of ints and bools."""
+    """True if a sum is exact again after the number is added and subtracted, as for ints and bools."""
     return type(element) in (int, bool)
 
 
@@ -149,7 +149,7 @@ class CallableWrapperCombineFn(CombineFn):
     The CombineFn of ``sum`` itself has ``subtract_input``, for whole numbers.
 
     Args:
-        fn: From an iterable of values to one value of the same kind; it is also called with results of its own.
+        fn: A function from an iterable of values to one value of the same kind; it may also get its own results.
         buffer_size: How many values are kept before they become one.
     """
 
@@ -169,7 +169,7 @@ class CallableWrapperCombineFn(CombineFn):
         return f"{type(self).__name__}({self.describe()})"
 
     def describe(self) -> str:
-        """The function's name, for people."""
+        """Returns the function's name, for messages."""
         return str(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def default_label(self) -> str:
@@ -213,7 +213,7 @@ class CallableWrapperCombineFn(CombineFn):
         return is_whole(element) and not (args or kwargs)
 
     def default_type_hints(self) -> Any:
-        """The function's type hints; from an iterable of values to a value becomes from value to value."""
+        """Returns the function's type hints; from an iterable of values to a value becomes from value to value."""
         hints = get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
         if hints.input_types is None:
             return hints
@@ -232,7 +232,7 @@ class CallableWrapperCombineFn(CombineFn):
         return hints.with_input_types(trivial_inference.element_type(args[0]), *args[1:], **kwargs)
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The type of the function's result."""
+        """Returns the type of the function's result."""
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
 
 
@@ -256,7 +256,7 @@ class WrappingCombineFn(CombineFn):
         delegate(self, fn, methods)
 
     def describe(self) -> str:
-        """The name of the CombineFn inside, for people."""
+        """Returns the name of the CombineFn inside, for messages."""
         return described(self.fn)
 
     def default_label(self) -> str:
@@ -283,13 +283,13 @@ def _called_with(
 
 
 def described(fn: Any) -> str:
-    """The name of a DoFn or CombineFn for people, which may be a function's name."""
+    """Returns the name of a DoFn or CombineFn for messages, which may be a function's name."""
     describe: Callable[[], str] | None = getattr(fn, "describe", None)
     return describe() if describe is not None else type(fn).__name__
 
 
 def curry_combine_fn(fn: CombineFn, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CombineFn:
-    """A CombineFn that needs no further arguments (Beam's name); `fn` itself if there are none.
+    """Returns a CombineFn that needs no further arguments (Beam's name); `fn` itself if there are none.
 
     >>> curry_combine_fn(CombineFn.from_callable(max), [], {"key": abs}).apply([1, -3])
     -3
@@ -319,12 +319,12 @@ class DefaultingCombineFn(WrappingCombineFn):
     """A CombineFn that skips the marker of an otherwise empty PCollection."""
 
     def __init__(self, fn: CombineFn) -> None:
-        # The marker is never taken back.
+        # The marker is never retracted.
         super().__init__(fn, _PASSED_ON)
 
     @staticmethod
     def is_marker(value: Any) -> bool:
-        """Whether a value is the marker."""
+        """True if a value is the marker."""
         return value is NoValue.MARKER
 
     def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:

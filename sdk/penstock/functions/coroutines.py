@@ -9,7 +9,7 @@ from typing import Any
 
 
 def is_asynchronous(function: Any) -> bool:
-    """Whether a function, a method or a callable object is defined with ``async def``.
+    """True if a function, a method or a callable object is defined with ``async def``.
 
     >>> async def ask(question):
     ...     return [question]
@@ -20,13 +20,13 @@ def is_asynchronous(function: Any) -> bool:
         function = function.func
     if _is_async_def(function):
         return True
-    # How plain functions and classes are called tells nothing, and it takes long to find out.
+    # The ``__call__`` of plain functions and classes says nothing, and looking at it is slow.
     is_plain = isinstance(function, FunctionType | MethodType | type)
     return not is_plain and _is_async_def(getattr(type(function), "__call__", None))  # noqa: B004
 
 
 def gives_asynchronously(function: Any) -> bool:
-    """Whether a function is an asynchronous generator.
+    """True if a function is an asynchronous generator.
 
     >>> async def words(text):
     ...     yield text

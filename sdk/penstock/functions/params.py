@@ -1,4 +1,4 @@
-"""What a DoFn's methods can ask the runner for, by a default argument, and the small classes around that."""
+"""The default arguments by which a DoFn's methods ask the runner for values, and the small classes around them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ProcessContinuation:
 
     @staticmethod
     def resume(resume_delay: float = 0) -> ProcessContinuation:
-        """A continuation; `resume_delay` is in seconds."""
+        """Returns a continuation; `resume_delay` is in seconds."""
         return ProcessContinuation(resume_delay)
 
 
@@ -62,11 +62,11 @@ class RestrictionProvider:
     """
 
     def create_tracker(self, restriction: Any) -> Any:
-        """A ``RestrictionTracker`` for the restriction."""
+        """Returns a ``RestrictionTracker`` for the restriction."""
         raise NotImplementedError
 
     def initial_restriction(self, element: Any) -> Any:
-        """The restriction that stands for all the work on the element."""
+        """Returns the restriction that stands for all the work on the element."""
         raise NotImplementedError
 
     def split(self, element: Any, restriction: Any) -> Iterator[Any]:
@@ -74,20 +74,20 @@ class RestrictionProvider:
         yield restriction
 
     def restriction_coder(self) -> Any:
-        """The coder of restrictions."""
+        """Returns the coder of restrictions."""
         return registry.get_coder(object)
 
     def restriction_size(self, element: Any, restriction: Any) -> float:
-        """How much work the restriction is, from 0 on, in a unit of the provider's own."""
+        """Returns the amount of work in the restriction, from 0 on, in a unit that the provider chooses."""
         raise NotImplementedError
 
     def split_and_size(self, element: Any, restriction: Any) -> Iterator[tuple[Any, float]]:
-        """What `split` gives, with sizes."""
+        """Yields the parts that `split` makes, each with its size."""
         for part in self.split(element, restriction):
             yield part, self.restriction_size(element, part)
 
     def truncate(self, element: Any, restriction: Any) -> Any:
-        """The rest of the restriction when the pipeline drains: all of it if bounded, else None."""
+        """Returns the rest of the restriction when the pipeline drains: all of it if bounded, else None."""
         return restriction if self.create_tracker(restriction).is_bounded() else None
 
 
@@ -95,15 +95,15 @@ class WatermarkEstimatorProvider:
     """Makes the watermark estimator of a splittable DoFn (Beam's ``WatermarkEstimatorProvider``)."""
 
     def initial_estimator_state(self, element: Any, restriction: Any) -> Any:
-        """The state an estimator starts from."""
+        """Returns the state an estimator starts from."""
         raise NotImplementedError
 
     def create_watermark_estimator(self, estimator_state: Any) -> Any:
-        """An estimator that continues from the state."""
+        """Returns an estimator that continues from the state."""
         raise NotImplementedError
 
     def estimator_state_coder(self) -> Any:
-        """The coder of the state."""
+        """Returns the coder of the state."""
         return registry.get_coder(object)
 
 
@@ -184,12 +184,12 @@ class WatermarkEstimatorDoFnParam(DoFnParam):
 
 
 class ContextDoFnParam(DoFnParam):
-    """Asks for what a context manager gives on entry.
+    """Asks for the value that a context manager returns on entry.
 
     Args:
         context_manager_constructor: Called with `args` and `kwargs` on the worker to make the context
             manager.
-        name: Tells two such parameters of one method apart.
+        name: Distinguishes two such parameters of one method.
     """
 
     context_manager_constructor: Callable[..., Any]
@@ -233,7 +233,7 @@ class SetupContextDoFnParam(ContextDoFnParam):
 
 
 def kind_of(default: Any) -> str | None:
-    """What a default argument asks for; None for an ordinary value.
+    """Returns the name of the parameter for which a default argument stands; None for an ordinary value.
 
     >>> kind_of(DoFnParam("WindowParam")), kind_of(3)
     ('WindowParam', None)

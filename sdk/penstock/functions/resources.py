@@ -1,6 +1,6 @@
-"""Resource hints: what a step wants of the machines that run it (Beam's ``transforms.resources``).
+"""Resource hints: a step's requirements of the machines that run it (Beam's ``transforms.resources``).
 
-Spark gives all steps the same machines. A run logs once which hints there are, and which of Spark's settings to use.
+Spark has the same machines for all steps. A run logs once which hints there are, and which Spark settings to use.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ class ResourceHint:
 
     @classmethod
     def parse(cls, value: Any) -> dict[str, bytes]:
-        """The value as it is kept, ValueError if it makes no sense; a subclass may take other values than texts."""
+        """Returns the value as stored; ValueError if it makes no sense. A subclass may accept more than strings."""
         return {str(cls.urn): _text(value).encode("ascii")}
 
     @classmethod
     def get_merged_value(cls, outer_value: bytes, inner_value: bytes) -> bytes:
-        """The value for a step inside of a composite that has a hint of the same kind: here, the inner value."""
+        """Returns the value for a step inside of a composite that has a hint of the same kind: the inner value."""
         return inner_value
 
     @staticmethod
     def get_by_urn(urn: str) -> type[ResourceHint]:
-        """The class of hints with a URN; KeyError if there is none."""
+        """Returns the class of hints with a URN; KeyError if there is none."""
         return ResourceHint._by_urn[urn]
 
     @staticmethod
     def get_by_name(name: str) -> type[ResourceHint]:
-        """The class of hints with a name; KeyError if there is none."""
+        """Returns the class of hints with a name; KeyError if there is none."""
         return ResourceHint._by_name[name]
 
     @staticmethod
     def is_registered(name: str) -> bool:
-        """Whether a name is known."""
+        """True if a name is known."""
         return name in ResourceHint._by_name
 
     @staticmethod
@@ -139,7 +139,7 @@ for _kind, _names in _KINDS.items():
 
 
 def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
-    """Checks hints and gives them the names and values under which they are kept.
+    """Checks hints, and returns them under the names and with the values under which they are kept.
 
     Args:
         hints: Values by Beam's names (``accelerator``, ``min_ram``, ``cpu_count``, ``max_active_bundles_per_worker``,
@@ -165,7 +165,7 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def resource_hints_from_options(options: Any) -> dict[str, bytes]:
-    """The hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
+    """Returns the hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
     given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
     if not isinstance(given, Mapping):
         given = {name: value for name, _, value in (hint.partition("=") for hint in given)}
@@ -175,7 +175,7 @@ def resource_hints_from_options(options: Any) -> dict[str, bytes]:
 def merge_resource_hints(
     outer_hints: Mapping[str, bytes], inner_hints: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """The hints of a step inside of a composite that has hints itself; the class of a hint says which value counts."""
+    """Returns the hints of a step inside of a composite with hints; the class of a hint says which value counts."""
     merged = dict(inner_hints)
     for urn, outer in outer_hints.items():
         if urn in merged:

@@ -1,4 +1,4 @@
-"""What the ``process`` of a DoFn may return."""
+"""The values that the ``process`` of a DoFn may return."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from penstock.error import noun_for, refusal
 
 UNAWAITED = (CoroutineType, AsyncGeneratorType)
-"""What a function gives that is defined with ``async def``, and called without ``await``."""
+"""The types of the results of a function with ``async def`` that is called without ``await``."""
 
 
 def check_result(result: Any) -> None:
@@ -31,7 +31,7 @@ def check_result(result: Any) -> None:
 
 
 def unawaited(values: Iterable[Any]) -> TypeError:
-    """The error about coroutines and asynchronous generators among values; nobody will run them any more."""
+    """Returns the error about coroutines and asynchronous generators among values, and closes coroutines."""
     kind = "an asynchronous generator"
     for value in values:
         if isinstance(value, CoroutineType):

@@ -19,14 +19,14 @@ MOST_RESTRICTIONS: Final = 100_000
 """The number of restrictions into which one element may be split."""
 
 _PATIENCE: Final = 10
-"""How many times its limits a call may use after a claim was refused."""
+"""A call whose claim was refused may use this many times its limits."""
 
 _PATIENCE_WITHOUT_CLAIMS: Final = 1000
 """Likewise, while none was: all outputs may belong to the last position that was claimed, such as a long listing."""
 
 
 class Limits(NamedTuple):
-    """After what an engine makes a checkpoint of a call, so that the rest is processed in a later one.
+    """The limits after which an engine makes a checkpoint of a call, so that the rest is processed in a later one.
 
     Attributes:
         outputs: The number of outputs.
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What a call has left for a later one.
+    """The part of a restriction that a call has left for a later one.
 
     Attributes:
         restriction: The restriction that remains.
@@ -52,7 +52,7 @@ class Rest(NamedTuple):
 
 
 class Splits:
-    """How the work on an element is divided: a DoFn's providers of restrictions and of watermark estimators."""
+    """A DoFn's rules for dividing the work on an element: its providers of restrictions and of watermark estimators."""
 
     def __init__(self, provider: Any, estimators: Any, is_unbounded: bool) -> None:
         self.provider = provider
@@ -67,7 +67,7 @@ class Splits:
         return self.provider.restriction_coder()
 
     def restrictions(self, element: Any) -> Iterator[Any]:
-        """The restrictions into which an element is split first, as they are stored."""
+        """Yields, as stored, the restrictions into which an element is split first."""
         provider = self.provider
         parts = iter(provider.split(element, provider.initial_restriction(element)))
         for part in islice(parts, MOST_RESTRICTIONS):
@@ -79,39 +79,39 @@ class Splits:
             )
 
     def stored(self, restriction: Any) -> Any:
-        """A restriction in the form in which it is kept: encoded if the provider has a coder of its own."""
+        """Returns a restriction in the form in which it is kept: encoded if the provider has a coder of its own."""
         coder = self.coder
         return restriction if coder is None else coder.encode(restriction)
 
     def restored(self, stored: Any) -> Any:
-        """A restriction from the form in which it is kept."""
+        """Returns a restriction from the form in which it is kept."""
         coder = self.coder
         return stored if coder is None else coder.decode(stored)
 
     def truncated(self, element: Any, restriction: Any) -> Any:
-        """What is left of a restriction in a drain; None if nothing is."""
+        """Returns the rest of a restriction in a drain; None if nothing remains."""
         return self.provider.truncate(element, restriction)
 
     def estimator_state(self, element: Any, restriction: Any) -> Any:
-        """The first state of the watermark estimator; None without one."""
+        """Returns the first state of the watermark estimator; None without one."""
         return (
             None if self.estimators is None else self.estimators.initial_estimator_state(element, restriction)
         )
 
     def estimator(self, state: Any) -> Any:
-        """A watermark estimator that continues from a state; None without one."""
+        """Returns a watermark estimator that continues from a state; None without one."""
         return None if self.estimators is None else self.estimators.create_watermark_estimator(state)
 
     def view(self, part: Part) -> Any:
-        """What ``process`` gets as its restriction tracker."""
+        """Returns the restriction tracker that ``process`` receives."""
         return TrackerView(part)
 
     def own(self, output: Any) -> Any:
-        """An output, or a ``ProcessContinuation``, as one of penstock's."""
+        """Converts an output, or a ``ProcessContinuation``, to penstock's type."""
         return output
 
     def kept_callback(self, callback: Callable[[], Any]) -> Callable[[], Any]:
-        """A callback of a bundle finalizer in a form that can be pickled."""
+        """Returns a callback of a bundle finalizer in a form that can be pickled."""
         return callback
 
     def observe(self, estimator: Any, time: Timestamp) -> None:
@@ -120,13 +120,13 @@ class Splits:
 
 
 def _is_own(provider: Any, name: str) -> bool:
-    """Whether a provider's class overrides a method of the base class of providers."""
+    """True if a provider's class overrides a method of the base class of providers."""
     kinds = [kind for kind in type(provider).__mro__ if name in vars(kind)]
     return bool(kinds) and kinds[0].__name__ != "RestrictionProvider"
 
 
 def splits_of(dofn: Any) -> Splits:
-    """How a splittable DoFn divides its work.
+    """Returns the rules by which a splittable DoFn divides its work.
 
     Raises:
         ValueError: If it names no provider, and is none itself.
@@ -150,32 +150,32 @@ def splits_of(dofn: Any) -> Splits:
 
 
 class Pairing(DoFn):
-    """Gives each element once for each restriction that its work is first split into."""
+    """Emits each element once for each restriction that its work is first split into."""
 
     def __init__(self, dofn: Any) -> None:
         super().__init__()
         self.dofn = dofn
 
     def describe(self) -> str:
-        """The DoFn whose restrictions these are, for people."""
+        """Names the DoFn whose restrictions these are, for messages."""
         return f"restrictions of {type(self.dofn).__name__}"
 
     def process(self, element: Any) -> Iterator[tuple[Any, Any]]:
-        """The pairs of an element and a restriction."""
+        """Yields the pairs of an element and a restriction."""
         for restriction in splits_of(self.dofn).restrictions(element):
             yield element, restriction
 
 
 class PairingByWindow(Pairing):
-    """The same for a DoFn that sees the window: each window of an element has restrictions of its own."""
+    """The pairing for a DoFn that sees the window: each window of an element has restrictions of its own."""
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
-        """The pairs of an element and a restriction, for one of its windows."""
+        """Returns the pairs of an element and a restriction, for one of its windows."""
         return super().process(element)
 
 
 class Part:
-    """One call of a splittable ``process`` for a restriction: its tracker, its outputs, and what it leaves.
+    """One call of a splittable ``process`` for a restriction: its tracker, its outputs, and its rest.
 
     Args:
         splits: How the DoFn divides its work.
@@ -211,8 +211,8 @@ class Part:
         self._is_refused = False  # A claim beyond that split.
 
     def outputs(self, results: Iterable[Any] | None) -> Iterator[Any]:
-        """The outputs of the call, from what ``process`` returns; afterwards `rest` says what remains."""
-        # Where nothing looks at each output, none of them costs a call.
+        """Yields the outputs of the call from the results of ``process``; afterwards `rest` is set if work remains."""
+        # If no output is inspected, none of them costs a call.
         is_watched = self._limits is not None or self.estimator is not None
         own = None if type(self.splits).own is Splits.own else self.splits.own
         for output in results or ():
@@ -229,7 +229,7 @@ class Part:
             self._count += 1
             self._check_limits()
         if isinstance(results, Iterator):
-            # A generator that goes on after a continuation ends here.
+            # A generator must not continue after it has yielded a continuation.
             getattr(results, "close", lambda: None)()
         if self.rest is None:
             self.tracker.check_done()
@@ -259,23 +259,23 @@ class Part:
         self.rest = self.rest._replace(delay_seconds=delay_seconds, resume_micros=resume_micros)
 
     def wait_seconds(self) -> float:
-        """How long to wait before the rest is taken up again."""
+        """Returns the seconds to wait before the rest is resumed."""
         assert self.rest is not None, "nothing is left"
         if self.rest.resume_micros is None:
             return max(0.0, self.rest.delay_seconds)
         return max(0.0, self.rest.resume_micros / 1_000_000 - self._seconds())
 
     def watermark_micros(self) -> int | None:
-        """The watermark that the estimator reports now; None if it knows none."""
+        """Returns the watermark that the estimator reports now; None if it knows none."""
         watermark = None if self.estimator is None else self.estimator.current_watermark()
         return None if watermark is None else int(watermark.micros)
 
     def estimator_state(self) -> Any:
-        """The state from which another estimator can continue; ask for the watermark first."""
+        """Returns the state from which another estimator can continue; ask for the watermark first."""
         return None if self.estimator is None else self.estimator.get_estimator_state()
 
     def now(self) -> Timestamp:
-        """The time of the machine."""
+        """Returns the time of the machine."""
         return Timestamp(self._seconds())
 
     def _observe(self, output: Any) -> None:
@@ -310,7 +310,7 @@ class TrackerView:
         self._part = part
 
     def current_restriction(self) -> Any:
-        """The restriction of this call."""
+        """Returns the restriction of this call."""
         return self._part.tracker.current_restriction()
 
     def try_claim(self, position: Any) -> bool:
@@ -321,8 +321,8 @@ class TrackerView:
         """Leaves the rest for later; return after it.
 
         Args:
-            deferred_time: A ``Duration`` or a number of seconds to wait, or the ``Timestamp`` at which to go on; at
-                once without one.
+            deferred_time: A ``Duration`` or a number of seconds to wait, or the ``Timestamp`` at which to resume;
+                at once without one.
         """
         if isinstance(deferred_time, Timestamp):
             self._part.defer(resume_micros=deferred_time.micros)
@@ -330,11 +330,11 @@ class TrackerView:
             self._part.defer(Duration.of(deferred_time or 0).micros / 1_000_000)
 
     def is_bounded(self) -> bool:
-        """Whether the work ends."""
+        """True if the work ends."""
         return bool(self._part.tracker.is_bounded())
 
 
 def asks_for_window(dofn: Any, has_side_inputs: bool) -> bool:
-    """Whether ``process`` sees the window, so that the windows of an element are processed one by one."""
+    """True if ``process`` sees the window, so that the windows of an element are processed one by one."""
     kinds = {kind_of(parameter.default) for parameter in signature_of(dofn).process.parameters}
     return has_side_inputs or not kinds.isdisjoint({"WindowParam", "WindowedValueParam"})

@@ -33,11 +33,11 @@ class SourceBase:
     """The base of sources for ``Read`` (Beam's ``SourceBase``)."""
 
     def default_output_coder(self) -> Any:
-        """The coder of the elements."""
+        """Returns the coder of the elements."""
         raise NotImplementedError
 
     def is_bounded(self) -> bool:
-        """Whether the source ends."""
+        """True if the source ends."""
         raise NotImplementedError
 
 
@@ -69,7 +69,7 @@ class BoundedSource(SourceBase):
     """
 
     def estimate_size(self) -> int | None:
-        """The stored size in bytes, or None."""
+        """Returns the stored size in bytes, or None."""
         raise NotImplementedError
 
     def split(
@@ -79,11 +79,11 @@ class BoundedSource(SourceBase):
         raise NotImplementedError
 
     def get_range_tracker(self, start_position: Any, stop_position: Any) -> RangeTracker:
-        """The tracker of a range of positions (None: the beginning and the end)."""
+        """Returns the tracker of a range of positions (None: the beginning and the end)."""
         raise NotImplementedError
 
     def read(self, range_tracker: RangeTracker) -> Iterator[Any]:
-        """The elements in the tracker's range; claim the position of each element before yielding it."""
+        """Returns the elements in the tracker's range; claim the position of each element before yielding it."""
         raise NotImplementedError
 
     def default_output_coder(self) -> Any:
@@ -99,11 +99,11 @@ class RangeTracker:
     SPLIT_POINTS_UNKNOWN = object()
 
     def start_position(self) -> Any:
-        """The first position of the range."""
+        """Returns the first position of the range."""
         raise NotImplementedError(type(self))
 
     def stop_position(self) -> Any:
-        """The position after the range."""
+        """Returns the position after the range."""
         raise NotImplementedError(type(self))
 
     def try_claim(self, position: Any) -> bool:
@@ -115,7 +115,7 @@ class RangeTracker:
         raise NotImplementedError
 
     def position_at_fraction(self, fraction: float) -> Any:
-        """The position at a fraction of the range."""
+        """Returns the position at a fraction of the range."""
         raise NotImplementedError
 
     def try_split(self, position: Any) -> Any:
@@ -123,11 +123,11 @@ class RangeTracker:
         raise NotImplementedError
 
     def fraction_consumed(self) -> float:
-        """The share of the range behind the reader, between 0 and 1."""
+        """Returns the share of the range behind the reader, between 0 and 1."""
         raise NotImplementedError
 
     def split_points(self) -> tuple[Any, Any]:
-        """The number of positions behind and ahead at which reading can start."""
+        """Returns the number of positions behind and ahead at which reading can start."""
         raise NotImplementedError
 
     def set_split_points_unclaimed_callback(self, callback: Any) -> None:
@@ -136,7 +136,7 @@ class RangeTracker:
 
 
 def read_bundle(bundle: SourceBundle) -> Iterator[Any]:
-    """The elements of one piece of a source."""
+    """Yields the elements of one piece of a source."""
     yield from bundle.source.read(
         bundle.source.get_range_tracker(bundle.start_position, bundle.stop_position)
     )
@@ -176,10 +176,10 @@ class Read(PTransform[Any, Any]):
 
     Args:
         source: The source.
-        unsupported: The arguments of Beam's managed transforms, which are refused.
+        unsupported: Arguments that only Beam's managed transforms have, which are refused.
 
     Raises:
-        UnsupportedByRunner: An argument of Beam's managed transforms is given.
+        UnsupportedByRunner: An argument that only Beam's managed transforms have was passed.
         TypeError: An argument is unknown.
     """
 
@@ -190,7 +190,7 @@ class Read(PTransform[Any, Any]):
 
     @staticmethod
     def get_desired_chunk_size(total_size: int | None) -> int:
-        """The size of a piece in bytes, which grows with the source (Beam's rule).
+        """Returns the size of a piece in bytes, which grows with the source (Beam's rule).
 
         >>> Read.get_desired_chunk_size(1 << 40)
         1048576000

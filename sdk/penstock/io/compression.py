@@ -51,17 +51,17 @@ class CompressionTypes:
 
     @classmethod
     def is_valid_compression_type(cls, compression_type: object) -> bool:
-        """Whether this is one of the names above."""
+        """True if this is one of the names above."""
         return compression_type in {cls.AUTO, cls.UNCOMPRESSED, *_MIME_TYPES}
 
     @classmethod
     def mime_type(cls, compression_type: str, default: str = "application/octet-stream") -> str:
-        """The MIME type of a compression, or `default` if it has none."""
+        """Returns the MIME type of a compression, or `default` if it has none."""
         return _MIME_TYPES.get(compression_type, default)
 
     @classmethod
     def detect_compression_type(cls, file_path: str) -> str:
-        """The compression of a file's last suffix; `UNCOMPRESSED` for any other suffix."""
+        """Returns the compression of a file's last suffix; `UNCOMPRESSED` for any other suffix."""
         name = file_path.lower()
         return next((kind for suffix, kind in _BY_SUFFIX.items() if name.endswith(suffix)), cls.UNCOMPRESSED)
 
@@ -75,7 +75,7 @@ def check_compression(compression_type: object) -> str:
 
 
 def resolve_compression(path: str, compression_type: str) -> str:
-    """The meaning of `compression_type` for this path: `AUTO` follows the name."""
+    """Returns the meaning of `compression_type` for this path: `AUTO` follows the name."""
     check_compression(compression_type)
     if compression_type == CompressionTypes.AUTO:
         return CompressionTypes.detect_compression_type(path)
@@ -85,7 +85,7 @@ def resolve_compression(path: str, compression_type: str) -> str:
 def open_compressed(path: str, mode: str, compression_type: str, stored: BinaryIO | None = None) -> BinaryIO:
     """Opens a file as plain bytes through its compression, with the mode ``"rb"`` or ``"wb"``.
 
-    The file is a local one, unless `stored` gives its bytes for reading. The standard library has no Zstandard, which
+    The file is a local one, unless `stored` holds its bytes for reading. The standard library has no Zstandard, which
     raises a NotImplementedError.
     """
     kind = resolve_compression(path, compression_type)
@@ -180,7 +180,7 @@ def _open_deflate(path: str, mode: str) -> BinaryIO:
 
 
 def inflate(data: bytes) -> bytes:
-    """The content of a deflate file, which may consist of several compressed pieces, as in gzip.
+    """Returns the content of a deflate file, which may consist of several compressed pieces, as in gzip.
 
     >>> inflate(zlib.compress(b"a") + zlib.compress(b"b"))
     b'ab'
@@ -217,7 +217,7 @@ class _DeflateWriter(io.RawIOBase):
 
 
 def compress(data: bytes, compression_type: str) -> bytes | None:
-    """`data` as the whole content of a file with that compression; None for a compression that needs Spark."""
+    """Returns `data` as a whole file with that compression; None for a compression that needs Spark."""
     match compression_type:
         case CompressionTypes.UNCOMPRESSED:
             return data

@@ -49,20 +49,20 @@ class CustomWatermark(WatermarkPolicy, ABC):
         return super().__new__(cls)
 
     def start(self) -> Any:
-        """The state before any elements; by default None."""
+        """Returns the state before any elements; by default None."""
         return None
 
     @abstractmethod
     def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> Any:
-        """A summary of one or more pairs of event time and arrival time; None if they do not matter."""
+        """Returns a summary of one or more pairs of event time and arrival time; None if they do not matter."""
 
     @abstractmethod
     def merge(self, summaries: list[Any]) -> Any:
-        """One summary for several, none of which is None."""
+        """Returns one summary for several, none of which is None."""
 
     @abstractmethod
     def advance(self, state: Any, summary: Any, clock: Timestamp) -> tuple[Any, TimestampTypes | None]:
-        """The next state and the watermark after a step.
+        """Returns the next state and the watermark after a step.
 
         Args:
             state: The present state.

@@ -13,7 +13,7 @@ FileNaming = Callable[[Any, Any, int, int, Any, Any], str]
 
 
 def _name(prefix: str, suffix: Any, window: Any, shard: Any, shards: Any, compression: Any) -> str:
-    """The existing parts, joined with dashes; the ending and the compression each follow their own dot."""
+    """Returns the existing parts, joined with dashes; the ending and the compression each follow their own dot."""
     parts = [prefix]
     if window is not None and window != GlobalWindow():
         parts += [window.start.to_utc_datetime().isoformat(), window.end.to_utc_datetime().isoformat()]
@@ -23,7 +23,7 @@ def _name(prefix: str, suffix: Any, window: Any, shard: Any, shards: Any, compre
 
 
 def default_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
-    """Names such as ``prefix-00000-of-00005.txt``, with the limits of a window (Beam's name).
+    """Returns names such as ``prefix-00000-of-00005.txt``, with the limits of a window (Beam's name).
 
     The names of the global window contain no limits. The suffix includes its dot.
 
@@ -40,7 +40,7 @@ def default_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
 
 
 def prefix_naming(prefix: str) -> FileNaming:
-    """`default_file_naming` without a suffix (Beam's name).
+    """Returns `default_file_naming` without a suffix (Beam's name).
 
     >>> prefix_naming("out")(None, None, 0, 1, "gz", None)
     'out-00000-of-00001.gz'
@@ -49,7 +49,7 @@ def prefix_naming(prefix: str) -> FileNaming:
 
 
 def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bool = False) -> FileNaming:
-    """Like `default_file_naming`, with the destination as the prefix (Beam's name).
+    """Returns a naming like `default_file_naming`, with the destination as the prefix (Beam's name).
 
     Args:
         suffix: The end of the names, with its dot.
@@ -96,7 +96,7 @@ def check_file_name(name: str, where: str | None = None, more: str = "") -> None
 
 
 def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
-    """The prefix and the suffix alone; another shard than the only one raises a ValueError (Beam's name).
+    """Returns a naming by the prefix and the suffix alone; a second shard raises a ValueError (Beam's name).
 
     >>> single_file_naming("all", ".txt")(None, None, 0, 1, "", None)
     'all.txt'

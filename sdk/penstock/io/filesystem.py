@@ -65,7 +65,7 @@ class MatchResult:
 
 
 def translate_pattern(pattern: str) -> str:
-    r"""The regular expression of a path pattern, with Beam's meaning of each wildcard.
+    r"""Returns the regular expression of a path pattern, with Beam's meaning of each wildcard.
 
     ``*`` matches within one folder, ``**`` across folders, ``?`` any one character, ``[ab]`` and ``[!ab]`` a set.
 
@@ -108,21 +108,21 @@ class FileSystem:
 
     @classmethod
     def scheme(cls) -> str | None:
-        """The part of a path before ``://``; None for the local file system."""
+        """Returns the part of a path before ``://``; None for the local file system."""
         raise NotImplementedError
 
     @classmethod
     def get_all_subclasses(cls) -> list[type[FileSystem]]:
-        """Every subclass that is defined, nearest first."""
+        """Returns every subclass that is defined, nearest first."""
         direct = cls.__subclasses__()
         return direct + [deeper for subclass in direct for deeper in subclass.get_all_subclasses()]
 
     def join(self, basepath: str, *paths: str) -> str:
-        """The parts as one path."""
+        """Returns the parts as one path."""
         raise NotImplementedError
 
     def split(self, path: str) -> tuple[str, str]:
-        """The folder, and the last part."""
+        """Returns the folder, and the last part."""
         raise NotImplementedError
 
     def mkdirs(self, path: str) -> None:
@@ -130,7 +130,7 @@ class FileSystem:
         raise NotImplementedError
 
     def has_dirs(self) -> bool:
-        """Whether the file system has folders, and not only names with slashes."""
+        """True if the file system has folders, and not only names with slashes."""
         return True
 
     def _list(self, dir_or_prefix: str) -> Iterable[FileMetadata]:
@@ -138,11 +138,11 @@ class FileSystem:
 
     @staticmethod
     def translate_pattern(pattern: str) -> str:
-        """The regular expression of a path pattern; see the function `translate_pattern`."""
+        """Returns the regular expression of a path pattern; see the function `translate_pattern`."""
         return translate_pattern(pattern)
 
     def match(self, patterns: Sequence[str], limits: Sequence[int | None] | None = None) -> list[MatchResult]:
-        """The files that each pattern matches, in the order of their paths; at most `limits` for each.
+        """Returns the files that each pattern matches, in the order of their paths; at most `limits` for each.
 
         Wildcards are explained at `translate_pattern`; a pattern that ends in a slash means the folder's files. A
         folder that cannot be listed raises a BeamIOError.
@@ -166,7 +166,7 @@ class FileSystem:
         return prefix.rpartition("/")[0] if self.has_dirs() else prefix
 
     def _candidates(self, folder: str, pattern: str) -> Iterable[FileMetadata]:
-        """The files below a folder, or fewer, that include all that a pattern matches."""
+        """Returns the files below a folder, or fewer, that include all that a pattern matches."""
         return self._list(folder)
 
     def create(
@@ -196,23 +196,23 @@ class FileSystem:
         raise NotImplementedError
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder has this path."""
+        """True if a file or folder has this path."""
         raise NotImplementedError
 
     def size(self, path: str) -> int:
-        """The size in bytes."""
+        """Returns the size in bytes."""
         return self.metadata(path).size_in_bytes
 
     def last_updated(self, path: str) -> float:
-        """When the file was last changed, in seconds since 1970."""
+        """Returns the time of the file's last change, in seconds since 1970."""
         return self.metadata(path).last_updated_in_seconds
 
     def checksum(self, path: str) -> str:
-        """A text that changes with the content, as far as the file system knows; by default the size."""
+        """Returns a text that changes with the content, as far as the file system knows; by default the size."""
         return str(self.size(path))
 
     def metadata(self, path: str) -> FileMetadata:
-        """The known facts about a file."""
+        """Returns the known facts about a file."""
         raise NotImplementedError
 
     def delete(self, paths: Sequence[str]) -> None:
@@ -223,7 +223,7 @@ class FileSystem:
 def _unless_gone(error: BaseException | None) -> None:
     """Raises the error of a look at a file or a folder, unless it has been deleted after the listing.
 
-    What cannot be looked at may match a pattern, and must not be missing without a word.
+    A path that cannot be read may match a pattern, and must not be left out silently.
     """
     if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
         what = f"{error.filename} cannot be looked at: {error.strerror}"
@@ -336,7 +336,7 @@ def _copy(source: str, destination: str) -> None:
 def for_each(
     operation: str, act: Callable[[str, str], object], sources: Sequence[str], destinations: Sequence[str]
 ) -> None:
-    """Does something with all pairs of files; then raises a BeamIOError with what has failed, if anything has."""
+    """Does something with all pairs of files; then raises a BeamIOError that names all failures, if any."""
     failures: dict[Any, Exception] = {}
     for source, destination in zip(sources, destinations, strict=True):
         try:

@@ -1,4 +1,4 @@
-"""What sources and sinks are made of (Beam's ``apache_beam.io.iobase``)."""
+"""The base classes of sources and sinks (Beam's ``apache_beam.io.iobase``)."""
 
 from penstock.base.display import DisplayDataItem as DisplayDataItem
 from penstock.base.display import HasDisplayData as HasDisplayData

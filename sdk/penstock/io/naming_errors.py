@@ -1,4 +1,4 @@
-"""Errors of reading a file that name the file, and of texts that a file cannot hold."""
+"""Errors of reading a file that name the file, and of strings that a file cannot hold."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def _named(error: Exception, path: str) -> Exception:
 def undecodable(
     error: UnicodeDecodeError, path: str | None, where: str | None, hint: str
 ) -> UnicodeDecodeError:
-    """The error about bytes that are not text, with the file if it is known, the place and the hint."""
+    """Returns the error about bytes that are not text, with the file if it is known, the place and the hint."""
     what = error.reason if path is None else f"{error.reason} in {path}"
     reason = three_parts(what, where=where, hint=hint)
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
 def encoded(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) -> bytes:
-    r"""The bytes of a text; the error of one that the encoding does not have shows no more of it than a character.
+    r"""Returns the bytes of a text; the error for a character that the encoding lacks shows no other part of the text.
 
     `whose` then says where in the text such a character is, such as ``" in the field team"``.
 
@@ -67,7 +67,7 @@ def encoded(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) 
 
 
 def _unencodable(error: UnicodeEncodeError, whose: str) -> UnicodeEncodeError:
-    """The same error with a hint, and without the text, of which its ``repr`` would show everything."""
+    """Returns the error with a hint, and without the string, which its ``repr`` would show."""
     hint = f"replace such characters first: text.encode({error.encoding!r}, 'replace').decode({error.encoding!r})"
     reason = three_parts(error.reason + whose, hint=hint)
     return UnicodeEncodeError(error.encoding, error.object[error.start], 0, 1, reason)

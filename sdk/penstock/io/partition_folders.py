@@ -1,4 +1,4 @@
-"""The folders that keep rows apart, such as ``country=DE/day=2026-01-02``, as Hive and Spark name them."""
+"""Folders of rows by partition, such as ``country=DE/day=2026-01-02``, as Hive and Spark name them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.io.argument_checks import column_names
 from penstock.io.record_types import column_names_of
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
-"""What stands in the name of a folder for None."""
+"""The value in a folder's name that stands for None."""
 
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -21,7 +21,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def partition_columns(given: Any) -> tuple[str, ...]:
-    """The names of ``partition_by``, each once.
+    """Returns the names of ``partition_by``, each once.
 
     >>> partition_columns("day"), partition_columns(("country", "day")), partition_columns(None)
     (('day',), ('country', 'day'), ())
@@ -34,7 +34,7 @@ def partition_columns(given: Any) -> tuple[str, ...]:
 
 
 def partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
-    """The names of ``partition_by`` of a read; ValueError if a schema does not have their types."""
+    """Returns the names of ``partition_by`` of a read; ValueError if a schema does not have their types."""
     columns = partition_columns(given)
     if schema is not None and not columns:
         what = "schema gives the types of the columns of partition_by, which is not given"
@@ -53,7 +53,7 @@ def partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
 
 
 def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
-    """The pattern of the files of a read; a path that is an option has to wait for its value."""
+    """Returns the pattern of the files of a read; a path that is an option has to wait for its value."""
     if not columns:
         return pattern
     if not isinstance(pattern, str):
@@ -63,7 +63,7 @@ def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
 
 
 def described(columns: Sequence[str]) -> str:
-    """What the description of a source or a sink says of ``partition_by``.
+    """Returns what the description of a source or a sink says about ``partition_by``.
 
     >>> described(("country", "day")), described(())
     (' by country, day', '')
@@ -113,7 +113,7 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
 
 
 def escaped(text: str) -> str:
-    """A text without the characters that have a meaning in names of folders.
+    """Returns a text without the characters that have a meaning in names of folders.
 
     >>> escaped("a/b=c: 100 % é")
     'a%2Fb%3Dc%3A 100 %25 é'
@@ -122,7 +122,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The inverse of `escaped`; a percent sign without two digits stays.
+    """Returns the inverse of `escaped`; a percent sign without two digits stays.
 
     >>> unescaped("a%2Fb%3Dc%3A 100 %25 é"), unescaped("100%")
     ('a/b=c: 100 % é', '100%')
@@ -131,7 +131,7 @@ def unescaped(text: str) -> str:
 
 
 def folder_of_value(column: str, value: Any) -> str:
-    """The name of the folder for a text, a whole number, a truth value, a date or None.
+    """Returns the name of the folder for a text, a whole number, a truth value, a date or None.
 
     >>> folder_of_value("day", datetime.date(2026, 1, 2)), folder_of_value("new", True), folder_of_value("day", None)
     ('day=2026-01-02', 'new=true', 'day=__HIVE_DEFAULT_PARTITION__')
@@ -146,7 +146,7 @@ def folder_of_value(column: str, value: Any) -> str:
 
 
 def is_lost(value: Any) -> bool:
-    """Whether a text would be read back as None.
+    """True if a string would be read back as None.
 
     >>> is_lost(""), is_lost("DE"), is_lost(None)
     (True, False, False)
@@ -155,7 +155,7 @@ def is_lost(value: Any) -> bool:
 
 
 def partition_pattern(pattern: str, columns: Sequence[str]) -> str:
-    """The pattern of the files in the folders of partitions.
+    """Returns the pattern of the files in the folders of partitions.
 
     The last part of a pattern without folders is the pattern of the files' names if it has wildcards; otherwise the
     whole is the folder of the table.
@@ -178,7 +178,7 @@ def partition_pattern(pattern: str, columns: Sequence[str]) -> str:
 
 
 def table_and_names(pattern: str) -> tuple[str, str]:
-    """The folder of a table, and the pattern of the names of its files.
+    """Returns the folder of a table, and the pattern of the names of its files.
 
     >>> table_and_names("/out/visits*"), table_and_names("/out/"), table_and_names("visits*")
     (('/out', 'visits*'), ('/out', '*'), ('', 'visits*'))
@@ -190,7 +190,7 @@ def table_and_names(pattern: str) -> tuple[str, str]:
 
 
 def table_of_pattern(pattern: str, columns: Sequence[str]) -> str:
-    """The folder of the table in a `partition_pattern`.
+    """Returns the folder of the table in a `partition_pattern`.
 
     >>> table_of_pattern("/out/country=*/day=*/visits*", ("country", "day"))
     '/out'
@@ -200,7 +200,7 @@ def table_of_pattern(pattern: str, columns: Sequence[str]) -> str:
 
 
 def texts_of_path(path: str, columns: Sequence[str]) -> list[str | None]:
-    """The texts of the columns in the path of a file that a `partition_pattern` matches; None for no value.
+    """Returns the strings of the columns in the path of a file that a `partition_pattern` matches; None for no value.
 
     >>> texts_of_path("/out/country=a%2Fb/day=__HIVE_DEFAULT_PARTITION__/visits-0", ("country", "day"))
     ['a/b', None]
@@ -211,7 +211,7 @@ def texts_of_path(path: str, columns: Sequence[str]) -> list[str | None]:
 
 
 def in_folders(path: str, folders: str) -> str:
-    """The path of a file, moved to folders below its own.
+    """Returns the path of a file, moved to folders below its own.
 
     >>> in_folders("/out/visits-0", "day=1"), in_folders("visits-0", "day=1"), in_folders("/visits-0", "day=1")
     ('/out/day=1/visits-0', 'day=1/visits-0', '/day=1/visits-0')

@@ -1,4 +1,4 @@
-"""The description of a query that the engine computes whole, over sources that it reads by itself."""
+"""The description of a query that the engine computes whole, over sources that it reads on its own."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class QuerySource(Source):
     has_fields = True
 
     def describe(self) -> str:
-        """One line for `explain`."""
+        """Returns one line for `explain`."""
         return f"sql, computed by Spark: {' '.join(self.query.split())}"

@@ -94,7 +94,7 @@ class OffsetRangeTracker(RangeTracker):
             return self.position_to_fraction(self._last_record, self._start, self._stop)
 
     def position_to_fraction(self, pos: float, start: float, stop: float) -> float:
-        """The place of a position in the range, between 0 and 1."""
+        """Returns the place of a position in the range, between 0 and 1."""
         return max(0.0, min(1.0, (pos - start) / (stop - start) if start != stop else 0.0))
 
     def position_at_fraction(self, fraction: float) -> int:
@@ -162,11 +162,11 @@ class OrderedPositionRangeTracker(RangeTracker):
         return self.position_to_fraction(self._last_claim, self._start_position, self._stop_position)
 
     def fraction_to_position(self, fraction: float, start: Any, end: Any) -> Any:
-        """The position at a fraction between two positions."""
+        """Returns the position at a fraction between two positions."""
         raise NotImplementedError
 
     def position_to_fraction(self, position: Any, start: Any, end: Any) -> float:
-        """The fraction of a position between two others."""
+        """Returns the fraction of a position between two others."""
         raise NotImplementedError
 
 
@@ -236,6 +236,6 @@ def _common_prefix(start: Any, end: Any) -> int:
 
 
 def _number(key: Any, digits: int) -> int:
-    """The key as a number in base 256 with that number of digits."""
+    """Returns the key as a number in base 256 with that number of digits."""
     data = key.encode() if isinstance(key, str) else key
     return int.from_bytes(data[:digits].ljust(digits, b"\0"), "big")

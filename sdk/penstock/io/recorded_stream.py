@@ -18,7 +18,7 @@ class Event:
 
 @dataclass(frozen=True, order=True)
 class ElementEvent(Event):
-    """Elements arrive at an output, None for the main one (Beam's ``ElementEvent``)."""
+    """An event at which elements arrive at an output, None for the main one (Beam's ``ElementEvent``)."""
 
     timestamped_values: tuple[TimestampedValue[Any], ...]
     tag: str | None = None
@@ -56,12 +56,12 @@ class WatermarkEvent(Event):
 
 @dataclass(frozen=True, order=True)
 class ProcessingTimeEvent(Event):
-    """Processing time advances by a Duration or a number of seconds (Beam's ``ProcessingTimeEvent``).
+    """An event at which processing time advances by a Duration or seconds (Beam's ``ProcessingTimeEvent``).
 
     Attributes:
         advance_by: How far.
-        due_first: Whether what is due at the new time fires before the events that follow (penstock's own). If not,
-            these events belong to that instant, and what is due fires after them.
+        due_first: Whether timers that are due at the new time fire before the events that follow (penstock's own). If
+            not, these events belong to that instant, and the timers fire after them.
 
     >>> ProcessingTimeEvent(1.5).advance_by
     Duration(1.5)
@@ -108,7 +108,7 @@ class RecordedStream(graph.Source):
     is_bounded = False
 
     def describe(self) -> str:
-        """The number of events, but never the elements: they may be private."""
+        """Returns the number of events, but never the elements: they may be private."""
         return f"RecordedStream({len(self.events)} event{'s' * (len(self.events) != 1)})"
 
 

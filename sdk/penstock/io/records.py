@@ -53,7 +53,7 @@ def records(
     strip: bool = True,
     skip: int = 0,
 ) -> Iterator[bytes]:
-    r"""The records of one file, whose bytes may be cut anywhere into chunks.
+    r"""Yields the records of one file, whose bytes may be cut anywhere into chunks.
 
     Args:
         chunks: The file's bytes, in order.
@@ -82,7 +82,7 @@ def records(
 
 
 def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks, without a byte order mark at the beginning of the file."""
+    """Yields the chunks, without a byte order mark at the beginning of the file."""
     rest = iter(chunks)
     begun = b""
     for chunk in rest:
@@ -96,7 +96,7 @@ def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _cut(
     chunks: Iterable[bytes], delimiter: bytes, escapechar: bytes | None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Records with the delimiter that ended them; b"" for the last one if the file ends without a delimiter."""
+    """Yields records with the delimiter that ended them; b"" for the last one if the file ends without a delimiter."""
     pending = b""
     more: list[bytes] = []
     size = 0
@@ -125,7 +125,7 @@ def _cut(
 
 
 def _is_escaped(data: bytes, position: int, escapechar: bytes | None, start: int = 0) -> bool:
-    """Whether an odd number of escapes is right before the position."""
+    """True if the position follows an odd number of escapes."""
     if escapechar is None:
         return False
     before = data[start:position]

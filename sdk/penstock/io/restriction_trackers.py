@@ -44,15 +44,15 @@ class OffsetRange:
             start = stop
 
     def split_at(self, split_pos: int) -> tuple[OffsetRange, OffsetRange]:
-        """The ranges before, and from, an offset."""
+        """Returns the ranges before, and from, an offset."""
         return OffsetRange(self.start, split_pos), OffsetRange(split_pos, self.stop)
 
     def new_tracker(self) -> OffsetRangeTracker:
-        """A tracker of this range for a ``BoundedSource``."""
+        """Returns a tracker of this range for a ``BoundedSource``."""
         return OffsetRangeTracker(self.start, self.stop)
 
     def size(self) -> float:
-        """The number of offsets."""
+        """Returns the number of offsets."""
         return self.stop - self.start
 
 
@@ -90,11 +90,11 @@ class OffsetRestrictionTracker(RestrictionTracker):
         return RestrictionProgress(fraction=(self._claimed - self._range.start) / size if size else 1.0)
 
     def start_position(self) -> int:
-        """The first offset."""
+        """Returns the first offset."""
         return self._range.start
 
     def stop_position(self) -> float:
-        """The offset after the last."""
+        """Returns the offset after the last."""
         return self._range.stop
 
     def try_claim(self, position: int) -> bool:

@@ -10,11 +10,11 @@ class RestrictionTracker:
     """Tracks which part of the work on an element has been claimed (Beam's ``RestrictionTracker``)."""
 
     def current_restriction(self) -> Any:
-        """All of the work of the current call, including finished work."""
+        """Returns all of the work of the current call, including finished work."""
         raise NotImplementedError
 
     def current_progress(self) -> RestrictionProgress:
-        """How much of the work is done."""
+        """Returns the amounts of finished and remaining work."""
         raise NotImplementedError
 
     def check_done(self) -> None:
@@ -30,7 +30,7 @@ class RestrictionTracker:
         raise NotImplementedError
 
     def is_bounded(self) -> bool:
-        """Whether the work ends."""
+        """True if the work ends."""
         raise NotImplementedError
 
 
@@ -38,11 +38,11 @@ class WatermarkEstimator:
     """Estimates the watermark of a splittable DoFn's output (Beam's ``WatermarkEstimator``)."""
 
     def get_estimator_state(self) -> Any:
-        """The state from which another instance can continue."""
+        """Returns the state from which another instance can continue."""
         raise NotImplementedError(type(self))
 
     def current_watermark(self) -> Any:
-        """The estimate, a ``Timestamp``; it never goes back."""
+        """Returns the estimate, a ``Timestamp``; it never goes back."""
         raise NotImplementedError(type(self))
 
     def observe_timestamp(self, timestamp: Any) -> None:
@@ -93,7 +93,7 @@ class RestrictionProgress:
 
     @property
     def fraction_completed(self) -> float:
-        """The finished share; 1 if there is no work."""
+        """The finished share; 1 if no work exists."""
         if self.fraction is not None:
             return self.fraction
         return float(self.completed_work / self.total_work) if self.total_work else 1.0
@@ -104,5 +104,5 @@ class RestrictionProgress:
         return 1 - self.fraction_completed
 
     def with_completed(self, completed: float) -> RestrictionProgress:
-        """The same with another amount of finished work."""
+        """Returns a copy with another amount of finished work."""
         return replace(self, completed=completed)

@@ -26,7 +26,7 @@ _MICROS_PER_SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class PartOf:
-    """A function from an element to what a selector finds in it; it can be pickled if the selector can.
+    """A function from an element to its selected part; it can be pickled if the selector can.
 
     `argument` is the name of the user's argument, for errors.
 
@@ -38,7 +38,7 @@ class PartOf:
     selector: Selector
 
     def __call__(self, element: Any) -> Any:
-        """What the selector finds; a ValueError if the element has no such field."""
+        """Returns the selected part; raises a ValueError if the element has no such field."""
         if not isinstance(self.selector, str):
             return self.selector(element)
         try:
@@ -51,7 +51,7 @@ class PartOf:
             raise refusal(ValueError, what, hint=hint) from None
 
     def of_all(self, elements: Sequence[Any]) -> list[Any]:
-        """What the selector finds in each of several elements.
+        """Returns the selected part of each element.
 
         >>> PartOf("partition", "real").of_all([7, 8])
         [7, 8]
@@ -62,7 +62,7 @@ class PartOf:
         if kinds == {dict}:
             with contextlib.suppress(KeyError):
                 return list(map(operator.itemgetter(self.selector), elements))
-        # Python's getter takes names with dots apart.
+        # Python's getter splits names at dots.
         elif "." not in self.selector and not any(issubclass(kind, Mapping) for kind in kinds):
             with contextlib.suppress(AttributeError):
                 return list(map(operator.attrgetter(self.selector), elements))
@@ -83,7 +83,7 @@ class MicrosOf:
     selector: Selector
 
     def __call__(self, element: Any) -> int:
-        """The time; a TypeError or ValueError if the element has none, or not a time between the ends of time."""
+        """Returns the time; raises a TypeError or ValueError if the element has none, or one beyond all time."""
         return self._checked(element, PartOf(self.argument, self.selector)(element))
 
     def _checked(self, element: Any, moment: Any) -> int:
@@ -103,18 +103,18 @@ class MicrosOf:
         return micros
 
     def missing(self, kind: str, moment: Any) -> ValueError:
-        """The error about an element of a kind that has no time but, say, None."""
+        """Returns the error about an element of a kind whose time is missing, such as None."""
         what = f"an element of type {kind} has no {self._noun}: there is {moment}"
         return refusal(ValueError, what, where="", hint=_PUT_ASIDE)
 
     def beyond(self) -> ValueError:
-        """The error about an element whose time is before the first one, or after the last one."""
+        """Returns the error about an element whose time is before the first one, or after the last one."""
         what = f"the {self._noun} of an element is beyond the ends of time"
         hint = f"give numbers as seconds since 1970, not nanoseconds; {_PUT_ASIDE}"
         return refusal(ValueError, what, where="", hint=hint)
 
     def of_all(self, elements: Sequence[Any]) -> list[int]:
-        """The times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.
+        """Returns the times of several elements; fast if all of them are whole seconds, Timestamps, or aware datetimes.
 
         >>> MicrosOf("event_time", len).of_all(["a", "abc"])
         [1000000, 3000000]
@@ -142,7 +142,7 @@ _PUT_ASIDE = "pass rejects=True to as_stream to put such elements aside"
 
 
 def _micros(moment: Any) -> int | None:
-    """The microseconds of a time; None for any other value."""
+    """Returns the microseconds of a time; None for any other value."""
     match moment:
         case Timestamp():
             return moment.micros

@@ -57,7 +57,7 @@ class MonotonicWatermarkEstimator(WatermarkEstimator):
 
     @staticmethod
     def default_provider() -> Any:
-        """The provider for a DoFn's default argument; it starts without a watermark."""
+        """Returns the provider for a DoFn's default argument; it starts without a watermark."""
         return _Provider(MonotonicWatermarkEstimator)
 
 
@@ -68,7 +68,7 @@ class WalltimeWatermarkEstimator(WatermarkEstimator):
         self._timestamp = timestamp or Timestamp.now()
 
     def observe_timestamp(self, timestamp: Any) -> None:
-        """The clock alone counts."""
+        """Ignores the timestamp: the clock alone counts."""
 
     def current_watermark(self) -> Any:
         self._timestamp = max(self._timestamp, Timestamp.now())
@@ -79,7 +79,7 @@ class WalltimeWatermarkEstimator(WatermarkEstimator):
 
     @staticmethod
     def default_provider() -> Any:
-        """The provider for a DoFn's default argument."""
+        """Returns the provider for a DoFn's default argument."""
         return _Provider(WalltimeWatermarkEstimator)
 
 
@@ -98,7 +98,7 @@ class ManualWatermarkEstimator(WatermarkEstimator):
         self._watermark = watermark
 
     def observe_timestamp(self, timestamp: Any) -> None:
-        """Only `set_watermark` counts."""
+        """Ignores the timestamp: only `set_watermark` counts."""
 
     def current_watermark(self) -> Any:
         return self._watermark
@@ -121,5 +121,5 @@ class ManualWatermarkEstimator(WatermarkEstimator):
 
     @staticmethod
     def default_provider() -> Any:
-        """The provider for a DoFn's default argument; it starts without a watermark."""
+        """Returns the provider for a DoFn's default argument; it starts without a watermark."""
         return _Provider(ManualWatermarkEstimator)

@@ -21,7 +21,7 @@ class WatermarkPolicy:
 
     @property
     def delay_micros(self) -> int:
-        """How far the watermark usually is behind the clock, in microseconds; by default 0."""
+        """The usual distance of the watermark behind the clock, in microseconds; by default 0."""
         return 0
 
 

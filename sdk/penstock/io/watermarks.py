@@ -1,4 +1,4 @@
-"""How far event time has come at a source: the policies to choose from.
+"""Policies that say how far event time has come at a source.
 
 A source's watermark says that no element with an earlier event time is expected any more. A policy says how the runner
 finds it from the elements that have arrived, in `penstock_spark.source_watermarks`. With every policy, a watermark
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IngressTime(WatermarkPolicy):
-    """For elements whose event time is their arrival time: the watermark is the clock.
+    """A policy for elements whose event time is their arrival time: the watermark is the clock.
 
     Nothing is ever late.
     """
@@ -40,14 +40,14 @@ class IngressTime(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class OrderedPartitions(WatermarkPolicy):
-    """For partitions with ascending event times: the least of all partitions' last event times.
+    """A policy for partitions with ascending event times: the least of all partitions' last event times.
 
     Nothing is ever late if every partition is known before the watermark has passed its beginning. A partition that has
     ended no longer counts; when all have ended, the watermark stays.
 
     Args:
         at_least: The number of partitions, if the source does not report it, from 1. The watermark waits until it has
-            seen so many.
+            seen all of them.
 
     >>> OrderedPartitions(at_least=12)
     OrderedPartitions(at_least=12)
@@ -62,7 +62,7 @@ class OrderedPartitions(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class BoundedDisorder(WatermarkPolicy):
-    """For elements that arrive at most some time out of order: the largest event time so far, less that time.
+    """A policy for elements that are out of order by at most some time: the largest event time, less that time.
 
     By default the largest of all partitions counts, as in Spark's own watermark: a silent partition delays nothing,
     but a partition that is read more slowly than the others makes late data. With `per_partition` the partition that
@@ -98,7 +98,7 @@ class BoundedDisorder(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class EstimationBand(WatermarkPolicy):
-    """For elements that arrive at most some time out of order, by the clock (the book's estimate for Pub/Sub).
+    """A policy for elements that are out of order by at most some time of the clock (the book's rule for Pub/Sub).
 
     The watermark is the least event time that arrived within the band, the last seconds by the clock, but at most the
     largest event time that arrived before it: no other element can still be overtaken. (The book's rule is the first
@@ -135,7 +135,7 @@ class Wrapping(WatermarkPolicy):
 
 @dataclass(frozen=True, init=False)
 class IdleTimeout(Wrapping):
-    """Another policy, with a limit to its wait for a silent source.
+    """A policy around another one, with a limit to its wait for a silent source.
 
     A source without elements for that time no longer holds the watermark: it counts as if it had reached the clock,
     less the delay or band of the policy. If partitions count separately, so do silent ones. This is for event times
@@ -160,7 +160,7 @@ class IdleTimeout(Wrapping):
 
 @dataclass(frozen=True, init=False)
 class Percentiles(Wrapping):
-    """Another policy, with additional watermarks of percentiles for ``AfterWatermarkPercentile``.
+    """A policy around another one, with watermarks of percentiles for ``AfterWatermarkPercentile``.
 
     An element is in flight from its event time until it arrives. The watermark of a percentile is the clock less the
     time within which that share of the elements arrives, as far as is known: that share of all earlier events has

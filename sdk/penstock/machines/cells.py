@@ -1,4 +1,4 @@
-"""Cells of state over plain data: what a stateful DoFn reads and writes, each encoded by its coder."""
+"""Cells of state over plain data: the values that a stateful DoFn reads and writes, each encoded by its coder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Only a bag may have a `LongList`; an ordered list has pairs.
 
 
 def is_bag(content: Any) -> bool:
-    """Whether the content of a cell, which is not empty, is a bag's.
+    """True if the content of a cell, which is not empty, belongs to a bag.
 
     >>> is_bag([b"value"]), is_bag([(0, b"value")]), is_bag(b"value")
     (True, False, False)
@@ -29,7 +29,7 @@ def is_bag(content: Any) -> bool:
 
 
 def cell_of(spec: userstate.StateSpec, cells: Cells) -> userstate.RuntimeState:
-    r"""A cell as a DoFn sees it: reads decode only what they ask for, and writes change `cells` in place.
+    r"""Returns a cell as a DoFn sees it: reads decode only what they ask for, and writes change `cells` in place.
 
     >>> from penstock.coders import VarIntCoder
     >>> cells = {}
@@ -41,7 +41,7 @@ def cell_of(spec: userstate.StateSpec, cells: Cells) -> userstate.RuntimeState:
 
 
 def kind_of_cell(spec: userstate.StateSpec) -> Callable[[Any, Cells], userstate.RuntimeState]:
-    """The class of the cells that have such a description; see `cell_of`."""
+    """Returns the class of the cells that have such a description; see `cell_of`."""
     kind = _KINDS.get(type(spec))
     if kind is None:
         what = f"{spec!r} has an unknown kind of state"
@@ -106,7 +106,7 @@ class SetCell(_Cell, userstate.SetRuntimeState):
         self._cells.setdefault(self._name, {})[encoded] = None
 
     def contains(self, value: Any) -> bool:
-        """Whether a value is there; decodes nothing (penstock's own)."""
+        """True if a value is present; decodes nothing (penstock's own)."""
         return self._encoded(value) in self._cells.get(self._name, ())
 
     def add_if_absent(self, value: Any) -> bool:
@@ -124,7 +124,7 @@ class MapCell(_Cell, userstate.MapRuntimeState):
     """Values by keys, which are compared as their coder encodes them."""
 
     def is_empty(self) -> bool:
-        """Whether the cell has no keys; decodes nothing (penstock's own)."""
+        """True if the cell is empty; decodes nothing (penstock's own)."""
         return self._name not in self._cells
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -159,7 +159,7 @@ class MapCell(_Cell, userstate.MapRuntimeState):
         return _Decoded(lambda entry: (decode_key(entry[0]), decode(entry[1])), stored)
 
     def read(self) -> Iterable[tuple[Any, Any]]:
-        """The same as `entries`."""
+        """Returns the same as `entries`."""
         return self.entries()
 
     def _encoded_key(self, key: Any) -> bytes:
@@ -232,7 +232,7 @@ def _micros(row: tuple[int, bytes]) -> int:
 
 
 class _Decoded:
-    """The present content of a cell, decoded anew in each iteration."""
+    """The present content of a cell, decoded in each iteration."""
 
     def __init__(self, decode: Callable[[Any], Any], stored: tuple[Any, ...] | LongList) -> None:
         self._decode = decode

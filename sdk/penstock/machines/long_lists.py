@@ -1,4 +1,4 @@
-"""A list whose beginning may be kept elsewhere, in sealed segments that are read only when somebody asks for values.
+"""A list whose beginning may be kept elsewhere, in sealed segments that are read only when values are needed.
 
 Adding to it touches nothing but its end. So a runner that keeps state between two calls writes what is new, however
 long the list is. Until a runner seals some of it, a list is a plain list.
@@ -23,13 +23,13 @@ class Segment(NamedTuple):
 
 
 class Keeper(Protocol):
-    """Where segments are kept."""
+    """A store of segments."""
 
     def read(self, segments: Sequence[Segment]) -> Iterable[list[Any]]:
-        """The values of each segment."""
+        """Returns the values of each segment."""
 
     def lend(self, snapshot: Snapshot) -> None:
-        """Notes that somebody may read a snapshot, even when its segments are not needed any more."""
+        """Notes that a snapshot may be read, even when its segments are not needed any more."""
 
 
 class LongList:
@@ -96,7 +96,7 @@ class LongList:
         self.parts.append([])
 
     def snapshot(self) -> Snapshot:
-        """The present values, whatever happens to the list."""
+        """Returns the present values, which later changes of the list leave alone."""
         snapshot = Snapshot([part if type(part) is Segment else [*part] for part in self.parts], self.keeper)
         if self.keeper is not None:
             self.keeper.lend(snapshot)
@@ -107,7 +107,7 @@ class LongList:
 
 
 class Snapshot(LongList):
-    """What a long list had at a time; pickled, it is a tuple of values."""
+    """The content of a long list at one time; pickled, it is a tuple of values."""
 
     __slots__ = ("__weakref__",)
 
@@ -120,7 +120,7 @@ class Snapshot(LongList):
 
 
 def joined(one: AnyList, other: LongList) -> LongList:
-    """One list of two; reads nothing.
+    """Joins two lists; reads nothing.
 
     >>> joined(["a"], LongList([Segment(-1, 5, 60), ["b"]])).parts
     [['a'], Segment(number=-1, length=5, size_bytes=60), ['b']]

@@ -115,7 +115,7 @@ class Player:
         self._times = self._times._replace(clock_micros=clock_micros)
 
     def _times_due(self, until_micros: int) -> Iterable[int]:
-        """The times at which something is due by the clock, in order, found anew after each."""
+        """Yields, in order, the times at which something is due by the clock; looks for the next after each."""
         while True:
             alarms = [self.machine.alarm_micros(state, "clock") for _, state in self._keys.values()]
             due = [alarm for alarm in alarms if alarm is not None and alarm <= until_micros]

@@ -1,4 +1,4 @@
-"""What a grouping has seen, as workers record it: bounded, and independent of the order of their reports."""
+"""Events of a grouping, as workers record them: bounded, and independent of the order of their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUE_LENGTH_MAX = 40
 class RecordedInput:
     """An element that arrived at a grouping; its key and value are text, see `value_text`.
 
-    The key is empty if there are no keys.
+    The key is empty for elements without keys.
     """
 
     event_micros: int
@@ -34,7 +34,7 @@ class RecordedInput:
 
 @dataclass(frozen=True)
 class RecordedPane:
-    """A pane that a grouping gave; its key and value are text, see `value_text`.
+    """A pane that a grouping emitted; its key and value are text, see `value_text`.
 
     The GlobalWindow extends from ``MIN_MICROS`` to ``MAX_MICROS`` of `penstock.machines.records`.
     """
@@ -51,15 +51,15 @@ class RecordedPane:
 
 
 class At(NamedTuple):
-    """When something happened."""
+    """The time of an event, and its place among the events of that time."""
 
     clock_micros: int
-    step: int = 0  # The step of the input; where processing time stands still, this tells before from after.
+    step: int = 0  # The step of the input: if processing time stands still, it separates before from after.
     number: int = 0  # Its number among all that a worker has seen.
 
 
 Row = tuple[At, Any]
-"""When something happened, and a RecordedInput, a RecordedPane or an event time in microseconds."""
+"""The time of an event, and the event: a RecordedInput, a RecordedPane or an event time in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Happenings:
     is_complete: bool = True  # Whether nothing had to be left out.
 
     def combine(self, other: Happenings | None) -> Happenings:
-        """The union of both; queries for metrics do not show it.
+        """Returns the union of both; queries for metrics do not show it.
 
         >>> one = Happenings(1, watermarks=((At(3), 7),))
         >>> both = one.combine(Happenings(1, watermarks=((At(2), 5),)))
@@ -130,7 +130,7 @@ class Recorder:
         self._put("watermarks", at, lambda: micros)
 
     def happenings(self) -> Happenings:
-        """Everything that was recorded."""
+        """Returns all recorded events."""
         rows = {name: tuple(sorted(found, key=_order)) for name, found in self._rows.items()}
         return Happenings(self._room, **rows, is_complete=self._is_complete)
 
@@ -146,7 +146,7 @@ class Recorder:
 def recorded_input(
     clock_micros: int, key: Any, element: Element | Arrive, is_dropped: bool = False
 ) -> RecordedInput:
-    """An element of a key, as a recording has it."""
+    """Returns an element of a key, as a recording has it."""
     value, is_retraction = value_text(element.value), element.kind.is_retraction
     return RecordedInput(
         element.timestamp_micros, clock_micros, _key_text(key), value, is_retraction, is_dropped
@@ -154,7 +154,7 @@ def recorded_input(
 
 
 def recorded_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
-    """A pane of a key, as a recording has it."""
+    """Returns a pane of a key, as a recording has it."""
     info = pane.info
     return RecordedPane(
         *bounds_of(pane.window),
@@ -173,7 +173,7 @@ def _key_text(key: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as a drawing shows it, in at most `VALUE_LENGTH_MAX` characters.
+    """Returns a value as a drawing shows it, in at most `VALUE_LENGTH_MAX` characters.
 
     >>> value_text("v1"), value_text(1.283333), value_text(["a", 2])
     ('v1', '1.283', '[a, 2]')
@@ -200,7 +200,7 @@ def _text(value: Any) -> str:
 
 
 def bounds_of(window: BoundedWindow) -> tuple[int, int]:
-    """Where a window begins and ends; a user's window without a start begins at the earliest timestamp."""
+    """Returns the bounds of a window; a user's window without a start begins at the earliest timestamp."""
     if isinstance(window, GlobalWindow):
         return MIN_MICROS, MAX_MICROS
     try:

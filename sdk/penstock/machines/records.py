@@ -16,7 +16,7 @@ MAX_MICROS = MAX_TIMESTAMP.micros
 
 
 class Times(NamedTuple):
-    """What a machine is told about time, in microseconds.
+    """The times that a machine knows, in microseconds.
 
     >>> Times(5, 100).percentile(0.9)
     5
@@ -36,7 +36,7 @@ class Times(NamedTuple):
         return self.watermark_micros if self.expiry_micros is None else self.expiry_micros
 
     def percentile(self, percentile: float) -> int:
-        """The watermark of a percentile in (0, 1]."""
+        """Returns the watermark of a percentile in (0, 1]."""
         return max(self.percentile_micros.get(percentile, MIN_MICROS), self.watermark_micros)
 
 
@@ -51,7 +51,7 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """What a window gives when its trigger fires (paper, section 2.3): a list of values, or the CombineFn's result."""
+    """The output of a window whose trigger fires (paper, section 2.3): a list of values, or the CombineFn's result."""
 
     value: Any
     window: BoundedWindow
@@ -60,7 +60,7 @@ class Pane:
 
     @property
     def kind(self) -> ValueKind:
-        """Whether it adds its value or retracts it."""
+        """The kind of the change: the pane adds its value, or retracts it."""
         return self.info.kind
 
 
@@ -68,7 +68,7 @@ class Pane:
 class Arrival:
     """Elements of a key that arrive at one logical time in one window, combined (see `GroupingMachine.arrival`)."""
 
-    window: BoundedWindow  # Sessions that overlap share one window, as long as they are together.
+    window: BoundedWindow  # Sessions that overlap share one window while they are merged.
     # Their values as a list, or the CombineFn's accumulator. The receiver of the arrival may change it.
     held: Any
     count: int
@@ -77,7 +77,7 @@ class Arrival:
 
 
 class DropReason(Enum):
-    """Why a window no longer takes an element."""
+    """The reason why a window no longer takes an element."""
 
     EXPIRED = "the watermark has passed the end of its window and the allowed lateness"
     FINISHED = "the trigger of its window has fired for the last time"
@@ -93,9 +93,9 @@ class Dropped:
 
 
 class Given(NamedTuple):
-    """What a method of a stateful DoFn gave."""
+    """The results of one call of a stateful DoFn's method."""
 
-    # What it returned or yielded: values, or values with their own tags, timestamps or windows.
+    # The values that it returned or yielded, some with their own tags, timestamps or windows.
     results: tuple[Any, ...]
     timestamp_micros: int  # The event time of results without their own.
     window: BoundedWindow  # The window for which it was called.
@@ -156,7 +156,7 @@ Event = Arrive | AdvanceWatermark | AdvanceClock | Signal | EndMicroBatch
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came out while a recorded input was played."""
+    """The output at one event of a recorded input."""
 
     step: int  # The number of the event that caused it; the number of events if the end of the input did.
     clock_micros: int

@@ -1,7 +1,7 @@
 """A state machine for unbounded side inputs: which elements wait for them, and which contents are still needed.
 
-It knows windows, counts and times. Its host keeps the elements and the contents of side inputs in parcels, under the
-numbers that the machine gives out.
+It knows windows, counts and times. Its host stores the elements and the contents of side inputs under the numbers
+that the machine assigns.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Waiting:
 
 @dataclass
 class SideInputState:
-    """What is remembered of a step with side inputs."""
+    """The state of a step with side inputs."""
 
     next_number: int = 1
-    # The parcels with the present contents, by the place of the side input and its window.
+    # The numbers of the present contents, by the place of the side input and its window.
     contents: dict[tuple[int, BoundedWindow], int] = field(default_factory=dict)
     waiting: dict[BoundedWindow, Waiting] = field(default_factory=dict)  # In order of arrival.
 
@@ -63,7 +63,7 @@ class SideInputMachine:
         self._lateness_micros = lateness_micros
 
     def missing(self, state: SideInputState, window: BoundedWindow, times: Times) -> tuple[int, ...]:
-        """The places of the side inputs that are not ready for a window of the main input."""
+        """Returns the places of the side inputs that are not ready for a window of the main input."""
         return tuple(
             place
             for place, mapping in enumerate(self._mappings)
@@ -72,7 +72,7 @@ class SideInputMachine:
         )
 
     def is_gone(self, window: BoundedWindow, times: Times) -> bool:
-        """Whether the contents of a window's side inputs have been dropped."""
+        """True if the contents of a window's side inputs have been dropped."""
         return any(self._is_over(mapping(window), times) for mapping in self._mappings)
 
     def wait(self, state: SideInputState, window: BoundedWindow, count: int, earliest_micros: int) -> None:
@@ -82,7 +82,7 @@ class SideInputMachine:
         known.earliest_micros = min(known.earliest_micros, earliest_micros)
 
     def put_away(self, state: SideInputState, window: BoundedWindow) -> int:
-        """The number of a parcel for elements that wait."""
+        """Returns the number under which to store elements that wait."""
         number = self._number(state)
         state.waiting[window].parcels.append(number)
         return number
@@ -90,7 +90,7 @@ class SideInputMachine:
     def replace(
         self, state: SideInputState, place: int, window: BoundedWindow, times: Times
     ) -> tuple[int | None, int | None]:
-        """A side input has new contents: the parcel for them, None if not needed, and the old parcel, if any."""
+        """Takes new contents of a side input: returns their number, None if not needed, and the old number, if any."""
         old = state.contents.pop((place, window), None)
         if self._is_over(window, times) and (place, window) not in self._asked(state):
             return None, old
@@ -100,22 +100,22 @@ class SideInputMachine:
     def released(
         self, state: SideInputState, times: Times, is_end: bool = False
     ) -> list[tuple[BoundedWindow, Waiting]]:
-        """The elements that need not wait any more, by window and in order; with `is_end`, all of them."""
+        """Returns the elements that need not wait any more, by window and in order; with `is_end`, all of them."""
         windows = [window for window in state.waiting if is_end or not self.missing(state, window, times)]
         return [(window, state.waiting.pop(window)) for window in sorted(windows)]
 
     def forget(self, state: SideInputState, times: Times) -> list[int]:
-        """Removes contents that are no longer needed from the state; gives their parcels."""
+        """Removes contents that are no longer needed from the state, and returns their numbers."""
         over = [key for key in state.contents if self._is_over(key[1], times)]
         asked = self._asked(state) if over else set()
         return [state.contents.pop(key) for key in over if key not in asked]
 
     def hold_micros(self, state: SideInputState) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing waits."""
+        """Returns the event time that the output watermark may not pass; None if nothing waits."""
         return min((waiting.earliest_micros for waiting in state.waiting.values()), default=None)
 
     def waits(self, state: SideInputState, times: Times) -> dict[int, int]:
-        """The number of elements that wait for each side input, by its place."""
+        """Returns the number of elements that wait for each side input, by its place."""
         found: dict[int, int] = {}
         for window, waiting in state.waiting.items():
             for place in self.missing(state, window, times):
@@ -123,7 +123,7 @@ class SideInputMachine:
         return found
 
     def _asked(self, state: SideInputState) -> set[tuple[int, BoundedWindow]]:
-        """The contents that waiting elements will see."""
+        """Returns the contents that waiting elements will see."""
         return {
             (place, mapping(window))
             for window in state.waiting

@@ -1,9 +1,9 @@
 """The machine of a splittable DoFn in a stream, one restriction at a time: when it is processed, and what it holds.
 
-Like the other machines it knows no engine and no clock. What a call of ``process`` gives is only stored. It leaves the
-machine at the next advance of the clock, from the state that the engine has committed meanwhile, and the next call
-is made then. So a step of the input that an engine repeats gives the same outputs, whatever the world outside says the
-second time: a call whose state was not committed has never been seen by anybody.
+Like the other machines it knows no engine and no clock. It only stores the results of a call of ``process``. The
+next advance of the clock emits them, from the state that the engine has committed meanwhile, and makes the next
+call. So a step of the input that an engine repeats emits the same outputs, whatever an outside system answers the
+second time: the results of a call whose state was not committed have never left the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import ValueKind, unknown_pane
 
 DRAIN: Final = "\0drain"
-"""The signal that tells the machine to end: no user's signal has this name."""
+"""The signal at which the machine ends: no user's signal has this name."""
 
 _VERSION: Final = b"\x01"
 _LATEST_HOLD: Final = MAX_MICROS - 1
@@ -30,7 +30,7 @@ _LATEST_HOLD: Final = MAX_MICROS - 1
 
 
 class Code(Protocol):
-    """The user's code, and what the machine may not do itself."""
+    """The user's code, and the operations that the machine may not do itself."""
 
     splits: Splits
 
@@ -39,19 +39,19 @@ class Code(Protocol):
         ...
 
     def finalize(self, callbacks: Sequence[Callable[[], Any]]) -> None:
-        """Calls what a call has registered for when its outputs are committed; errors are only logged."""
+        """Calls the callbacks that a call has registered for the commit of its outputs; errors are only logged."""
         ...
 
     def seconds(self) -> float:
-        """The time of the machine that runs the code, in seconds since 1970."""
+        """Returns the time of the machine that runs the code, in seconds since 1970."""
         ...
 
     def dumps(self, value: Any) -> bytes:
-        """A value as bytes."""
+        """Returns a value as bytes."""
         ...
 
     def loads(self, data: bytes) -> Any:
-        """A value from bytes."""
+        """Returns a value from bytes."""
         ...
 
 
@@ -89,16 +89,16 @@ class SplittableKey:
         self.estimator = b""  # The state of the watermark estimator.
         self.made: bytes | None = None  # Outputs and callbacks that have not left the machine yet.
         self.latest_micros = MIN_MICROS  # The estimator's watermark after the last call.
-        self.reported_micros = MIN_MICROS  # The watermark of what has left the machine.
+        self.reported_micros = MIN_MICROS  # The watermark of the outputs that have left the machine.
         self.next_micros = 0  # When the machine has to look at the restriction again.
         self.resume_micros = 0  # The time before which `process` is not called.
-        self.asked_to_end = False  # Whether it is what a drain has left.
+        self.asked_to_end = False  # Whether it is the rest that a drain has left.
         if plain is not None:
             for name, value in zip(_FIELDS, plain, strict=True):
                 setattr(self, name, value)
 
     def plain(self) -> list[Any]:
-        """Everything but the key."""
+        """Returns all of it except the key."""
         return [getattr(self, name) for name in _FIELDS]
 
 
@@ -112,7 +112,7 @@ class SplittableMachine:
 
     Args:
         code: The user's code.
-        limits: After what a call is stopped at a checkpoint.
+        limits: The limits after which a call is stopped at a checkpoint.
         through_micros: The clock up to which the engine commits everything together: nothing that is made by then
             leaves the machine by then.
         is_draining: Whether the stream ends, so that new restrictions are truncated.
@@ -131,14 +131,14 @@ class SplittableMachine:
         self._is_draining = is_draining
 
     def new_key(self, key: Any = None) -> SplittableKey:
-        """The state of a key without a restriction."""
+        """Returns the state of a key without a restriction."""
         return SplittableKey(key)
 
     def renew_lists(self, state: SplittableKey, renewed: Callable[[AnyList], AnyList]) -> None:
         """Does nothing: a restriction has no list to which values are added."""
 
     def element(self, state: SplittableKey, element: Element, times: Times) -> list[Given]:
-        """An element arrives with a restriction; the first call is made, and its outputs are stored."""
+        """Adds an element with a restriction; makes the first call, and stores its outputs."""
         code = self._code
         if state.windows:
             raise AssertionError("two restrictions have the same key")
@@ -159,11 +159,11 @@ class SplittableMachine:
         return []
 
     def advance_watermark(self, state: SplittableKey, times: Times) -> list[Given]:
-        """Ignores the watermark: work on an element goes on after the end of the input."""
+        """Ignores the watermark: work on an element continues after the end of the input."""
         return []
 
     def advance_clock(self, state: SplittableKey, times: Times) -> list[Given]:
-        """The clock advances to `times`: gives what is stored, and calls ``process`` for what remains."""
+        """Advances the clock to `times`: emits what is stored, and calls ``process`` for what remains."""
         if not state.windows or state.next_micros > times.clock_micros:
             return []
         reactions = self._give(state)
@@ -184,40 +184,40 @@ class SplittableMachine:
         return []
 
     def end_micro_batch(self, state: SplittableKey, times: Times) -> list[Given]:
-        """Ignores rounds: the clock says when to go on."""
+        """Ignores rounds: the clock says when to resume."""
         return []
 
     def hold_micros(self, state: SplittableKey) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing holds it."""
+        """Returns the event time that the output watermark may not pass; None if nothing holds it."""
         return min(state.reported_micros, _LATEST_HOLD) if state.windows else None
 
     def next_timers(self, state: SplittableKey) -> NextTimers:
-        """When the restriction is next due by the clock, and `hold_micros`."""
+        """Returns the time at which the clock next makes the restriction due, and `hold_micros`."""
         if not state.windows:
             return {}, None
         return {CLOCK: state.next_micros}, self.hold_micros(state)
 
     def alarm_micros(self, state: SplittableKey, domain: Domain = WATERMARK) -> int | None:
-        """A time before which nothing is due in a domain; None if nothing will ever be due."""
+        """Returns a time before which nothing is due in a domain; None if nothing will ever be due."""
         return state.next_micros if domain == CLOCK and state.windows else None
 
     def snapshot(self, state: SplittableKey) -> bytes:
-        """The state of a key as bytes."""
+        """Returns the state of a key as bytes."""
         return _VERSION + self._code.dumps((state.key, state.plain()))
 
     def restore(self, data: bytes) -> SplittableKey:
-        """The state of a key from the bytes of `snapshot`."""
+        """Returns the state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a restriction has the format {data[:1]!r}, not {_VERSION!r}"
             raise refusal(ValueError, what, hint="restore it with the version of penstock that wrote it")
         return SplittableKey(*self._code.loads(data[1:]))
 
     def _later(self, times: Times) -> int:
-        """The earliest time at which what happens now has been committed."""
+        """Returns the earliest time at which what happens now has been committed."""
         return max(times.clock_micros, self._through_micros) + 1
 
     def _give(self, state: SplittableKey) -> list[Given]:
-        """Lets out what the last call has made."""
+        """Emits the outputs of the last call."""
         state.reported_micros = max(state.reported_micros, state.latest_micros)
         if state.made is None:
             return []
@@ -232,7 +232,7 @@ class SplittableMachine:
         return [Given(outputs, state.timestamp_micros, first, info, tuple(others))]
 
     def _call(self, state: SplittableKey, times: Times) -> None:
-        """Calls ``process``, and stores what it gives and what it leaves."""
+        """Calls ``process``, and stores its results and its remainder."""
         state.next_micros = self._later(times)
         if state.restriction is None:
             return
@@ -286,7 +286,7 @@ class SplittableMachine:
         state.estimator = self._dumped(part.estimator_state(), "the state of a watermark estimator")
 
     def _truncate(self, state: SplittableKey) -> None:
-        """Leaves of the restriction what a drain still processes."""
+        """Cuts the restriction to the part that a drain still processes."""
         code = self._code
         state.asked_to_end = True
         if state.restriction is None:

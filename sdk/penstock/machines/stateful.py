@@ -33,27 +33,27 @@ class Ring(NamedTuple):
     name: str  # The name of the TimerSpec.
     tag: str  # The dynamic timer tag.
     fire_micros: int  # When it was due.
-    output_micros: int  # The event time of what it gives.
+    output_micros: int  # The event time of its results.
 
 
 class Code(Protocol):
-    """The methods of a stateful DoFn; each returns what the user's method gave, in order."""
+    """The methods of a stateful DoFn; each returns the results of a user's method, in order."""
 
     has_expiration: bool
-    """Whether it has a method for the expiration of windows."""
+    """True if it has a method for the expiration of windows."""
 
     def process(
         self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
-        """An element in one of its windows."""
+        """Processes an element in one of its windows."""
         ...
 
     def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        """A timer fires."""
+        """Fires a timer."""
         ...
 
     def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
-        """The state of a window is about to be dropped."""
+        """Reports that the state of a window is about to be dropped."""
         ...
 
 
@@ -65,18 +65,18 @@ class StatefulMachine:
         self._lateness_micros = lateness_micros
 
     def new_key(self, key: Any = None) -> StatefulKey:
-        """The state of a key without elements."""
+        """Returns the state of a key without elements."""
         return StatefulKey(key)
 
     def renew_lists(self, state: StatefulKey, renewed: Callable[[AnyList], AnyList]) -> None:
-        """Replaces each bag by what a function gives of it."""
+        """Replaces each bag by the result of a function of it."""
         for cells in state.windows.values():
             for name, content in cells.items():
                 if is_bag(content):
                     cells[name] = renewed(content)
 
     def element(self, state: StatefulKey, element: Element, times: Times) -> list[Reaction]:
-        """An element arrives in its windows; gives results, and a `Dropped` for each window that has expired.
+        """Adds an element to its windows; returns the results, and a `Dropped` for each window that has expired.
 
         Timers that the element sets to a time in the past fire at once.
         """
@@ -105,13 +105,13 @@ class StatefulMachine:
         return reactions
 
     def advance_watermark(self, state: StatefulKey, times: Times) -> list[Reaction]:
-        """The watermark advances to `times`: event-time timers that are due fire, and windows end."""
+        """Advances the watermark to `times`: event-time timers that are due fire, and windows end."""
         reactions: list[Reaction] = []
         self._ring(state, True, times.horizon_micros, times, reactions)
         return reactions
 
     def advance_clock(self, state: StatefulKey, times: Times) -> list[Reaction]:
-        """The clock advances to `times`: processing-time timers that are due fire."""
+        """Advances the clock to `times`: processing-time timers that are due fire."""
         reactions: list[Reaction] = []
         self._ring(state, False, times.clock_micros, times, reactions)
         self._ring(state, True, times.horizon_micros, times, reactions)
@@ -126,23 +126,23 @@ class StatefulMachine:
         return []
 
     def hold_micros(self, state: StatefulKey) -> int | None:
-        """The event time that the output watermark may not pass; None if nothing holds it."""
+        """Returns the event time that the output watermark may not pass; None if nothing holds it."""
         return state.timers.hold_micros()
 
     def next_timers(self, state: StatefulKey) -> NextTimers:
-        """The `alarm_micros` of each domain in which something is due, and `hold_micros`."""
+        """Returns the `alarm_micros` of each domain in which something is due, and `hold_micros`."""
         return state.timers.next_timers()
 
     def alarm_micros(self, state: StatefulKey, domain: Domain) -> int | None:
-        """A time before which nothing is due in a domain; None if nothing will ever be due."""
+        """Returns a time before which nothing is due in a domain; None if nothing will ever be due."""
         return state.timers.earliest(domain != CLOCK)
 
     def snapshot(self, state: StatefulKey) -> bytes:
-        """The state of a key as bytes."""
+        """Returns the state of a key as bytes."""
         return _VERSION + dumps((state.key, state.plain()))
 
     def restore(self, data: bytes) -> StatefulKey:
-        """The state of a key from the bytes of `snapshot`."""
+        """Returns the state of a key from the bytes of `snapshot`."""
         if data[:1] != _VERSION:
             what = f"the state of a key has the format {data[:1]!r}, not {_VERSION!r}"
             raise refusal(ValueError, what, hint="restore it with the version of penstock that wrote it")
@@ -170,7 +170,7 @@ class StatefulMachine:
         times: Times,
         reactions: list[Reaction],
     ) -> None:
-        """Fires what is due, earliest first, including due timers that are set meanwhile."""
+        """Fires due timers, earliest first, including those that are set meanwhile."""
         timers = state.timers
         while (due := timers.take(is_event_time, until_micros)) is not None:
             place, setting = due

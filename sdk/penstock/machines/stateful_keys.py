@@ -1,4 +1,4 @@
-"""What a stateful DoFn keeps for one key, as plain data: the cells of its windows, and its timers."""
+"""The state of a stateful DoFn for one key, as plain data: the cells of its windows, and its timers."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class StatefulKey:
         del self.windows[window]
 
     def plain(self) -> PlainKey:
-        """Everything but the key, as plain data: many small states are stored, each beside its key's name."""
+        """Returns all of it except the key, as plain data: many small states are stored, each beside its key's name."""
         return self.windows, self.timers.settings
 
 
 def plain_window(window: BoundedWindow) -> PlainWindow:
-    """A window as plain data.
+    """Returns a window as plain data.
 
     >>> plain_window(IntervalWindow(0, 1)), plain_window(GlobalWindow())
     ((0, 1000000), None)
@@ -58,7 +58,7 @@ def plain_window(window: BoundedWindow) -> PlainWindow:
 
 
 def window_of(plain: PlainWindow) -> BoundedWindow:
-    """A window from plain data.
+    """Returns a window from plain data.
 
     >>> window_of((0, 1_000_000))
     [0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Counts what a grouping fires, for the view of a run: panes by timing, and the windows that fired, without values."""
+"""Counts the output of a grouping for the view of a run: panes by timing, and windows that fired, without values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from penstock.machines.recorder import bounds_of
 from penstock.utils.windowed_value import PaneInfoTiming
 
 ROOM = 100
-"""So many windows are told apart in one micro-batch of one worker; panes of others are only counted."""
+"""The number of windows counted apart in one micro-batch of one worker; panes of others only add to the totals."""
 
 EARLY, ON_TIME, LATE, RETRACTED, DROPPED = "early", "on_time", "late", "retracted", "dropped"
 _TIMINGS = {PaneInfoTiming.EARLY: EARLY, PaneInfoTiming.ON_TIME: ON_TIME, PaneInfoTiming.LATE: LATE}
 
 Fired = tuple[int, int, int, str, int]
-"""When in processing time, the window's start and end, the timing, and how many panes or elements."""
+"""A time in processing time, the window's start and end, the timing, and the number of panes or elements."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was counted.
+    """The counts of a grouping's panes and dropped elements.
 
     Attributes:
         counts: The panes, retractions and dropped elements, by timing.
@@ -33,7 +33,7 @@ class Tally:
     fired: tuple[Fired, ...] = ()
 
     def combine(self, other: Tally | None) -> Tally:
-        """The sum of both.
+        """Returns the sum of both.
 
         >>> Tally({"early": 1}).combine(Tally({"early": 2, "late": 1})).counts
         {'early': 3, 'late': 1}
@@ -84,7 +84,7 @@ class Tallier:
         self._add(clock_micros, window, DROPPED, count)
 
     def tally(self) -> Tally | None:
-        """Everything that was counted; None for nothing."""
+        """Returns the counts so far; None if nothing was counted."""
         if not self._counts:
             return None
         return Tally(self._counts, tuple(sorted((*place, count) for place, count in self._fired.items())))
@@ -102,7 +102,7 @@ class Tallier:
 
 
 def timing_of(info: Any) -> str:
-    """The timing of a pane, or that it takes one back.
+    """Returns the timing of a pane, or says that it retracts one.
 
     >>> from penstock.utils.windowed_value import PaneInfo, ValueKind
     >>> [timing_of(PaneInfo(True, True, PaneInfoTiming.LATE, 0, 0, kind)) for kind in ValueKind]

@@ -1,4 +1,4 @@
-"""The timers of a key: when each is due, what it holds, and which is next."""
+"""The timers of a key: their due times, the watermark that they hold, and the next one to fire."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Setting = tuple[bool, int, int | None]
 the event time of its output, which holds the output watermark, or None if that is when it is due."""
 
 NextTimers = tuple[dict[Domain, int], int | None]
-"""When a key is next due, by domain, and what it holds, if anything; in microseconds."""
+"""The times at which a key is next due, by domain, and its watermark hold, if any; in microseconds."""
 
 Place = tuple[Any, str, str]
 """Identifies a setting, which a new one replaces: its window; the timer's name, which is empty for the end of the
@@ -71,21 +71,21 @@ class Timers:
             self.clear(place)
 
     def has_any(self, window: Any) -> bool:
-        """Whether timers of a window are set besides its end."""
+        """True if a window has timers other than its end."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.counts.get(window, 0) > 0
         return any(name and of_window == window for of_window, name, _ in self.settings)
 
     def are_due(self, window: Any, until_micros: int) -> bool:
-        """Whether event-time timers of a window are due by a time, besides its end."""
+        """True if event-time timers of a window, other than its end, are due by a time."""
         return self.has_any(window) and any(
             of_window == window and name and is_event_time and micros <= until_micros
             for (of_window, name, _), (is_event_time, micros, _) in self.settings.items()
         )
 
     def earliest(self, is_event_time: bool) -> int | None:
-        """When the next timer is due; None if none is set."""
+        """Returns the time at which the next timer is due; None if none is set."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.first(heaps.due[is_event_time])
@@ -96,12 +96,12 @@ class Timers:
         return earliest
 
     def latest(self, is_event_time: bool) -> int | None:
-        """When the last timer is due that is set now; None if none is set."""
+        """Returns the time at which the last timer set now is due; None if none is set."""
         due = (micros for domain, micros, _ in self.settings.values() if domain is is_event_time)
         return max(due, default=None)
 
     def hold_micros(self) -> int | None:
-        """The earliest event time that a timer holds; None if none does."""
+        """Returns the earliest event time that a timer holds; None if none does."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.first(heaps.holds)
@@ -112,7 +112,7 @@ class Timers:
         return None if held == HOLDS_NOTHING else held
 
     def next_timers(self) -> NextTimers:
-        """The `earliest` of each domain in which anything is due, and `hold_micros`.
+        """Returns the `earliest` of each domain in which anything is due, and `hold_micros`.
 
         >>> Timers({(0, "expiry", ""): (True, 20, 10), (0, "flush", ""): (False, 30, HOLDS_NOTHING)}).next_timers()
         ({1.0: 20, 'clock': 30}, 10)
@@ -153,7 +153,7 @@ class Timers:
 
 
 class _Heaps:
-    """Many timers, in order of time. The numbers of timers ascend as they are set."""
+    """Timers in order of time, for keys with many. Their numbers ascend in the order in which they were set."""
 
     __slots__ = ("_next", "_numbers", "counts", "due", "holds", "places")
 
@@ -193,7 +193,7 @@ class _Heaps:
                 del self.counts[window]
 
     def first(self, heap: list[tuple[int, int]]) -> int | None:
-        """The earliest time in a heap; None without current entries."""
+        """Returns the earliest time in a heap; None without current entries."""
         while heap and heap[0][1] not in self.places:
             heappop(heap)
         return heap[0][0] if heap else None

@@ -1,4 +1,4 @@
-"""The trigger as a state machine: what every trigger can be told and asked.
+"""The trigger as a state machine: the events and the questions that every trigger answers.
 
 A trigger's state in one window is a plain value. No method changes it: each returns the next one. So the owner of the
 state can store it, copy it and go back to it.
@@ -26,7 +26,7 @@ Alarm = tuple[Domain, int]
 
 
 class WindowStatus:
-    """What a trigger sees of its window."""
+    """A trigger's view of its window."""
 
     __slots__ = ("due_micros", "fresh", "keeps", "times", "window")
     times: Times
@@ -39,15 +39,15 @@ class WindowStatus:
 
     @property
     def is_past_end(self) -> bool:
-        """Whether the watermark has passed the end of the window."""
+        """True if the watermark has passed the end of the window."""
         return self.times.watermark_micros >= self.window.end_micros
 
     def value(self) -> Any:
-        """What a pane would hold if it fired now."""
+        """Returns the value that a pane would hold if it fired now."""
         raise NotImplementedError
 
     def last_value(self, default: Any) -> Any:
-        """What the window's last pane held; `default` before the first one."""
+        """Returns the value of the window's last pane; `default` before the first one."""
         raise NotImplementedError
 
 
@@ -55,56 +55,56 @@ class TriggerMachine(ABC):
     """One kind of trigger. It has no state itself, but interprets states."""
 
     heeds_elements: bool = False
-    """Whether an element can change its state, or its answer before the end of the window."""
+    """True if an element can change its state, or its answer before the end of the window."""
     fires_on_elements: bool = False
-    """Whether it may fire while the watermark and the clock stand still, as they do in batch."""
+    """True if it may fire while the watermark and the clock stand still, as they do in batch."""
     tells_one_from_many: bool = True
-    """Whether it matters how many elements arrive at one logical time, or which. If not, no element fires it before
+    """True if it matters how many elements arrive at one logical time, or which. If not, no element fires it before
     the end of the window (or before its percentile has passed the end, if it waits for one), and several elements
     lead to the same state as one. After the end an element may fire it at once."""
 
     def start(self) -> Any:
-        """The state before the first element."""
+        """Returns the state before the first element."""
         return None
 
     def element(self, state: Any, element: Element, status: WindowStatus) -> Any:
-        """The state after one more element."""
+        """Returns the state after one more element."""
         return state
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """The state of a window that others merged into, or that has grown; the window of `status` is the new one."""
+        """Returns the state of a window into which others merged, or that has grown: the window of `status`."""
         waiting = [state for state in states if state is not FINISHED]
         return self.merged(waiting) if waiting else FINISHED
 
     def merged(self, states: list[Any]) -> Any:
-        """The state that several unfinished ones merge into; needed for triggers with a state."""
+        """Returns the state that several unfinished ones merge into; needed for triggers with a state."""
         return None
 
     def signal(self, state: Any, name: str) -> Any:
-        """The state after a signal from outside."""
+        """Returns the state after a signal from outside."""
         return state
 
     def wake(self, state: Any, status: WindowStatus) -> Any:
-        """The state after the alarms that are due have fired."""
+        """Returns the state after the alarms that are due have fired."""
         return state
 
     @abstractmethod
     def should_fire(self, state: Any, status: WindowStatus) -> bool:
-        """Whether it fires now."""
+        """True if it fires now."""
 
     def fire(self, state: Any, status: WindowStatus) -> Any:
-        """The state after it has fired: only called if `should_fire`, and finished unless the trigger goes on."""
+        """Returns the state after it has fired, which is finished unless the trigger repeats. Needs `should_fire`."""
         return FINISHED
 
     def is_finished(self, state: Any) -> bool:
-        """Whether it will not fire again."""
+        """True if it will not fire again."""
         return state is FINISHED
 
     def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
-        """When to ask again although nothing happens, besides the end of the window."""
+        """Returns the times, other than the window's end, at which to ask again although nothing happens."""
         return ()
 
 
 def unfinished(states: Iterable[Any]) -> Iterator[Any]:
-    """The states that are not `FINISHED`."""
+    """Returns the states that are not `FINISHED`."""
     return (state for state in states if state is not FINISHED)

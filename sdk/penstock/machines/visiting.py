@@ -1,4 +1,4 @@
-"""A visit of one window: whether it fires, when to visit it again, and what it holds back."""
+"""A visit of one window: whether it fires, when to visit it again, and its watermark hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.utils.windowed_value import PaneInfoTiming
 
 
 def is_expired(program: GroupingProgram, window: BoundedWindow, times: Times) -> bool:
-    """Whether a window takes no more elements: the watermark has passed its end and the allowed lateness."""
+    """True if a window takes no more elements: the watermark has passed its end and the allowed lateness."""
     return times.horizon_micros >= program.expiry_micros(window)
 
 
@@ -57,7 +57,7 @@ def visit(
 def _fired(
     program: GroupingProgram, key: KeyState, state: WindowState, timing: int, is_last: bool
 ) -> list[Pane]:
-    """The panes of one firing, after which the window owes nothing."""
+    """Returns the panes of one firing, after which the window owes nothing."""
     key.owed.pop(state.number, None)
     return fire(program, state, timing, is_last)
 
@@ -77,7 +77,7 @@ def _close(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
 def _has_pane(
     program: GroupingProgram, state: WindowState, fires_at_end: bool, fires: bool, is_last: bool
 ) -> bool:
-    """Whether the window gives a pane when its trigger fires, or when it has expired."""
+    """True if the window emits a pane when its trigger fires, or when it has expired."""
     if not (fires or is_last):
         return False
     if state.fresh or (fires_at_end and program.fires_empty_at_end):
@@ -90,7 +90,7 @@ def end_micro_batch(
 ) -> list[Pane]:
     """Ends a micro-batch in a window that changed: its watermark has passed everything.
 
-    The next round has its own watermark, and so the trigger starts anew.
+    The next round has its own watermark, and so the trigger starts over.
     """
     if state.is_closed:
         return []
@@ -131,14 +131,14 @@ def set_alarms(
 
 
 def _rung_until(status: StoredWindowStatus, domain: Domain) -> int:
-    """The time up to which the alarms of a domain have fired."""
+    """Returns the time up to which the alarms of a domain have fired."""
     if domain == CLOCK:
         return status.due_micros
     return status.times.horizon_micros if domain == WATERMARK else status.times.percentile(float(domain))
 
 
 def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
-    """The event time of the window's next pane, which the output watermark may not pass before; None if it holds
+    """Returns the event time of the window's next pane, before which the output watermark has to stay; None if it holds
     nothing.
 
     A window with only late elements holds nothing once its end has passed: its pane is late anyway.
@@ -151,14 +151,14 @@ def hold_of(program: GroupingProgram, state: WindowState) -> int | None:
 
 
 def note_hold(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Notes what a window holds, if anything."""
+    """Notes a window's watermark hold, if any."""
     hold = hold_of(program, state)
     if hold is not None:
         key.note_hold(state, hold)
 
 
 def note_hold_anew(program: GroupingProgram, key: KeyState, state: WindowState) -> None:
-    """Notes what a window holds after the noted hold has become out of date."""
+    """Notes a window's watermark hold again, after the noted one has become out of date."""
     state.noted_micros = None
     note_hold(program, key, state)
     owed_micros = key.owed.get(state.number)

@@ -18,8 +18,8 @@ from penstock.machines.window_rules import Numbering, SimpleTrigger, WindowRule
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 Cell = tuple[Any, int, int | None, int, int]
-"""What a key holds; the number of elements since its last pane; when it is due by the clock, or None; the number of
-its panes; and how many of them were not early."""
+"""The state of one key: its partial result; the number of elements since its last pane; the time at which the
+clock makes it due, or None; the number of its panes; and how many of them were not early."""
 
 FRESH, DUE = 1, 2
 """The indexes of these two in a cell."""
@@ -53,7 +53,7 @@ class WindowCells:
         self.ended: set[bytes] = set()
 
     def reopen(self) -> None:
-        """The watermark is before the end again: for the keys that the window has now, it has ended."""
+        """Notes that the watermark is before the end again: for the keys that the window has now, it has ended."""
         self.is_past_end = False
         self.ended.update(self.cells)
 
@@ -87,7 +87,7 @@ class WindowMachine:
         return WindowCells(window, times.watermark_micros >= window.end_micros)
 
     def is_expired(self, window: BoundedWindow, times: Times) -> bool:
-        """Whether a window takes no more elements."""
+        """True if a window takes no more elements."""
         return times.watermark_micros >= self.rule.program.expiry_micros(window)
 
     def next_micros(self, column: WindowCells) -> int:
@@ -227,7 +227,7 @@ class WindowMachine:
         return firing
 
     def may_close_quietly(self, fresh: int) -> bool:
-        """Whether keys of a window after its end, `fresh` of them with something new, give no panes at its expiry."""
+        """True if keys of a window after its end, `fresh` of them with something new, emit no panes at its expiry."""
         return not (fresh or self.rule.program.fires_empty_when_closing)
 
     def pass_clock(self, column: WindowCells, due_micros: int) -> Firing | None:

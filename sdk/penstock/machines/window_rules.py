@@ -43,7 +43,7 @@ class WindowRule:
     late: SimpleTrigger  # The same for elements after the end.
     # Whether a key has a pane at the end of a window in which nothing is new for it.
     fires_empty_at_end: bool
-    # Whether late elements fire because the watermark is past the end. If it has gone back, they wait for it.
+    # True if late elements fire because the watermark is past the end. If it has gone back, they wait for it.
     late_waits_for_end: bool
 
 
@@ -63,7 +63,7 @@ def window_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Win
     >>> window_rule(Windowing(Sessions(60)), None, False) is None
     True
     """
-    # What is quick to see comes first: a grouping that needs a machine for each key prepares it with that.
+    # The quick checks come first: a grouping that needs a machine for each key pays for them as well.
     if windowing.windowfn.is_merging() or input_retracts:
         return None
     program = program_of(windowing, combine, input_retracts)
@@ -73,7 +73,7 @@ def window_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> Win
         return None
     found = _early_and_late(program.trigger)
     if found is None and not program.lateness_micros:
-        # At its end a window gives its last pane, whatever its trigger says, and is over.
+        # At its end a window emits its last pane, whatever its trigger says, and is over.
         repeated = _simple(program.trigger)
         found = None if repeated is None else (repeated, None)
     if found is None:

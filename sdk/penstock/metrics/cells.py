@@ -37,7 +37,7 @@ class DistributionData:
     max: int
 
     def combine(self, other: DistributionData | None) -> DistributionData:
-        """The two combined."""
+        """Returns the two combined."""
         if other is None or not other.count:
             return self
         if not self.count:
@@ -100,7 +100,7 @@ class GaugeData:
     timestamp: float = 0.0
 
     def combine(self, other: GaugeData | None) -> GaugeData:
-        """The later of both; the greater number of two that were set at the same time."""
+        """Returns the later of both; the greater number of two that were set at the same time."""
         if other is None:
             return self
         return max(self, other, key=lambda data: (data.timestamp, data.value))
@@ -139,7 +139,7 @@ class StringSetData:
 
     @classmethod
     def of(cls, strings: Iterable[str], first_dropped: str | None = None) -> StringSetData:
-        """The strings, cut to the limit."""
+        """Returns the strings, cut to the limit."""
         given = frozenset(strings)
         if first_dropped is None and sum(map(len, given)) <= STRING_SET_CHARACTERS:
             return cls(given)
@@ -156,14 +156,14 @@ class StringSetData:
         return cls(frozenset(kept), first_dropped)
 
     def combine(self, other: StringSetData | None) -> StringSetData:
-        """The two combined."""
+        """Returns the two combined."""
         if other is None:
             return self
         bounds = [bound for bound in (self.first_dropped, other.first_dropped) if bound is not None]
         return StringSetData.of(self.string_set | other.string_set, min(bounds, default=None))
 
     def get_result(self) -> set[str]:
-        """The result of a query."""
+        """Returns the result of a query."""
         return set(self.string_set)
 
 
@@ -187,7 +187,7 @@ class BoundedTrieData:
 
     @classmethod
     def of(cls, paths: Iterable[Iterable[str]]) -> BoundedTrieData:
-        """Some paths, cut if there are too many."""
+        """Returns paths, cut if there are too many."""
         return cls(frozenset(tuple(path) for path in paths))._bounded()
 
     def _bounded(self) -> BoundedTrieData:
@@ -204,7 +204,7 @@ class BoundedTrieData:
         )
 
     def combine(self, other: BoundedTrieData | None) -> BoundedTrieData:
-        """The two combined."""
+        """Returns the two combined."""
         if other is None:
             return self
         both = BoundedTrieData(self.paths | other.paths, self.cut | other.cut)
@@ -212,22 +212,22 @@ class BoundedTrieData:
         return (both._at_depth(min(depths)) if depths else both)._bounded()
 
     def size(self) -> int:
-        """The number of paths that `flattened` gives."""
+        """Returns the number of paths that `flattened` yields."""
         return len(list(self.flattened()))
 
     def contains(self, value: Iterable[str]) -> bool:
-        """Whether the path was seen, or a cut path that it begins with."""
+        """True if the path was seen, or if it begins with a cut path."""
         path = tuple(value)
         seen = any(known[: len(path)] == path for known in self.paths)
         return seen or any(path[: len(known)] == known for known in self.cut)
 
     def flattened(self) -> Iterator[tuple[str | bool, ...]]:
-        """The paths in order, each followed by whether it was cut; beginnings of other paths are left out."""
+        """Yields the paths in order, each followed by whether it was cut; beginnings of other paths are left out."""
         beginnings = {path[:length] for path in self.paths for length in range(len(path))}
         for path in sorted(self.paths):
             if path in self.cut or path not in beginnings:
                 yield (*path, path in self.cut)
 
     def get_result(self) -> set[tuple[str | bool, ...]]:
-        """The result of `flattened` as a set."""
+        """Returns the result of `flattened` as a set."""
         return set(self.flattened())

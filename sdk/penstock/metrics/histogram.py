@@ -12,25 +12,25 @@ from penstock.error import refusal
 
 @runtime_checkable
 class BucketType(Protocol):
-    """How numbers fall into buckets (Beam's ``apache_beam.utils.histogram.BucketType``)."""
+    """A division of numbers into buckets (Beam's ``apache_beam.utils.histogram.BucketType``)."""
 
     def range_from(self) -> float:
-        """The lower bound of the first bucket."""
+        """Returns the lower bound of the first bucket."""
 
     def range_to(self) -> float:
-        """The upper bound of the last bucket."""
+        """Returns the upper bound of the last bucket."""
 
     def num_buckets(self) -> int:
-        """The number of buckets."""
+        """Returns the number of buckets."""
 
     def bucket_index(self, value: float) -> int:
-        """The number of the bucket that a value falls into, from 0."""
+        """Returns the number of the bucket that a value falls into, from 0."""
 
     def bucket_size(self, index: int) -> float:
-        """The width of a bucket."""
+        """Returns the width of a bucket."""
 
     def accumulated_bucket_size(self, end_index: int) -> float:
-        """The widths of the first `end_index` buckets together."""
+        """Returns the widths of the first `end_index` buckets together."""
 
 
 @dataclass(frozen=True, init=False)
@@ -83,7 +83,7 @@ class HistogramData:
     above: int = 0
 
     def record(self, value: float) -> HistogramData:
-        """These counts and one more number."""
+        """Returns these counts and one more number."""
         if value >= self.bucket_type.range_to():
             return HistogramData(self.bucket_type, self.counts, self.below, self.above + 1)
         if value < self.bucket_type.range_from():
@@ -93,7 +93,7 @@ class HistogramData:
         return HistogramData(self.bucket_type, counts, self.below, self.above)
 
     def combine(self, other: HistogramData | None) -> HistogramData:
-        """The two counts combined; ValueError if the buckets differ."""
+        """Returns the two counts combined; ValueError if the buckets differ."""
         if other is None:
             return self
         if self.bucket_type != other.bucket_type:
@@ -104,11 +104,11 @@ class HistogramData:
         return HistogramData(self.bucket_type, counts, self.below + other.below, self.above + other.above)
 
     def total_count(self) -> int:
-        """The number of numbers."""
+        """Returns the number of numbers."""
         return sum(self.counts.values()) + self.below + self.above
 
     def percentile(self, fraction: float) -> float:
-        """The number below which a fraction of the numbers lies, as if each bucket were evenly filled.
+        """Returns the number below which a fraction of the numbers lies, as if each bucket were evenly filled.
 
         Args:
             fraction: From 0 to 1.

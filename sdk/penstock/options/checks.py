@@ -24,16 +24,16 @@ from penstock.where import here
 
 _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
-"""The beginnings of the names of penstock's own options, in the form of `_plain`."""
+"""The beginnings of the names of penstock options, in the form of `_plain`."""
 
 NOT_FLAGS = frozenset({"spark"})
 """The arguments of a pipeline that no command line can give."""
 
 
 def check_given(options: PipelineOptions) -> None:
-    """Refuses mistyped options of penstock's, and warns of all others that have no effect.
+    """Refuses mistyped penstock options, and warns of all others that have no effect.
 
-    An option is mistyped if it begins like one of penstock's own, or equals a known option except for dashes and
+    An option is mistyped if it begins like a penstock option, or equals a known option except for dashes and
     capitals. Programs may have flags that no class of options knows; one warning in a process names them. So it does
     for Beam's options that are known and have no effect.
 
@@ -57,7 +57,7 @@ def check_given(options: PipelineOptions) -> None:
 
 
 def _names_of(rest: Sequence[str]) -> Iterator[str]:
-    """The flags among unknown arguments, without their values; an argument without a flag stands for itself."""
+    """Yields the flags among unknown arguments, without their values; an argument without a flag stands for itself."""
     follows_flag = False
     for argument in rest:
         is_flag = argument.startswith("-") and len(argument) > 1
@@ -91,7 +91,7 @@ def _meant(flag: str, parser: OptionsParser) -> str:
 
 
 def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The flags that are given and have no effect, each with what has the effect."""
+    """Yields the flags that are given without effect, each with the option to use instead."""
     defaults, _ = parser.values_of([])
     for option in parser.records():
         value = values[option.name]
@@ -133,7 +133,7 @@ def _warn_of_no_effect(given: tuple[tuple[str, str], ...]) -> None:
 
 
 def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The flags of penstock's own options among arguments, each with the name of its option."""
+    """Yields the flags of penstock options among arguments, each with the name of its option."""
     if not arguments:
         return
     parser = shared_parser(cls for cls in all_classes() if cls.__module__.startswith("penstock."))
@@ -157,7 +157,7 @@ def _warn_of_unread(flags: tuple[str, ...]) -> None:
 
 
 def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
-    """A copy of options, or options made of command line arguments; ValueError if their type is wrong.
+    """Returns a copy of options, or options made of command line arguments; ValueError if their type is wrong.
 
     Without either, the pipeline does not read the program's command line. A warning then names the flags of
     penstock's that stand there, except those whose options are among the pipeline's keyword arguments.
@@ -179,7 +179,7 @@ def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> Pipeli
 
 
 def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
-    """The keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
+    """Returns the keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
 
     >>> checked_arguments({"shufle_partitions": 4})
     Traceback (most recent call last):

@@ -25,11 +25,11 @@ class ValueProvider:
     """A value that may come later (Beam's ``ValueProvider``); the base of the three below."""
 
     def is_accessible(self) -> bool:
-        """Whether `get` works now."""
+        """True if `get` works now."""
         raise NotImplementedError(f"{type(self).__name__} does not define is_accessible")
 
     def get(self) -> Any:
-        """The value."""
+        """Returns the value."""
         raise NotImplementedError(f"{type(self).__name__} does not define get")
 
 
@@ -88,11 +88,11 @@ class RuntimeValueProvider(ValueProvider):
         self.default_value = default_value
 
     def is_accessible(self) -> bool:
-        """Whether the pipeline runs: a runner has set the options of this process, or sent the provider to it."""
+        """True if the pipeline runs: a runner has set the options of this process, or sent the provider to it."""
         return self._options() is not None
 
     def _options(self) -> Mapping[str, Any] | None:
-        """The known options; a copy that a run has sent to a worker has its own."""
+        """Returns the known options; a copy that a run has sent to a worker has its own."""
         given: Mapping[str, Any] | None = self.__dict__.get("_sent")
         return given if RuntimeValueProvider.runtime_options is None else RuntimeValueProvider.runtime_options
 
@@ -103,7 +103,7 @@ class RuntimeValueProvider(ValueProvider):
 
     @classmethod
     def get_value(cls, option_name: str, value_type: Callable[[Any], Any], default_value: Any) -> Any:
-        """An option of the running pipeline, converted; the default if it is unset, empty or unknown."""
+        """Returns an option of the running pipeline, converted; the default if it is unset, empty or unknown."""
         return cls._converted(RuntimeValueProvider.runtime_options, option_name, value_type, default_value)
 
     @staticmethod
@@ -117,7 +117,7 @@ class RuntimeValueProvider(ValueProvider):
         return value_type(value) if value else default_value
 
     def get(self) -> Any:
-        """The option's value; RuntimeValueProviderError outside of a running pipeline."""
+        """Returns the option's value; RuntimeValueProviderError outside of a running pipeline."""
         options = self._options()
         if options is None:
             what = f"{self}.get() is called before the pipeline runs"
@@ -137,7 +137,7 @@ class RuntimeValueProvider(ValueProvider):
 
     @classmethod
     def set_runtime_options(cls, pipeline_options: Mapping[str, Any] | None) -> None:
-        """Called by a runner in each process: the options by name, or None to forget them."""
+        """Sets the options by name, or forgets them for None; a runner calls it in each process."""
         RuntimeValueProvider.runtime_options = pipeline_options
         RuntimeValueProvider.experiments = cls.get_value("experiments", set, set())
 
@@ -150,7 +150,7 @@ class RuntimeValueProvider(ValueProvider):
 
 
 class NestedValueProvider(ValueProvider):
-    """Another provider's value, translated once, when it is first asked for (Beam's ``NestedValueProvider``).
+    """A provider of another provider's value, translated on first use (Beam's ``NestedValueProvider``).
 
     >>> NestedValueProvider(StaticValueProvider(str, "a"), str.upper).get()
     'A'
@@ -164,7 +164,7 @@ class NestedValueProvider(ValueProvider):
         return self.value.is_accessible()
 
     def get(self) -> Any:
-        """The translated value; RuntimeValueProviderError if the inner provider is not accessible."""
+        """Returns the translated value; RuntimeValueProviderError if the inner provider is not accessible."""
         if not hasattr(self, "cached_value"):
             self.cached_value = self.translator(self.value.get())
         return self.cached_value
@@ -175,7 +175,7 @@ class NestedValueProvider(ValueProvider):
 
 
 def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of methods that need the value providers in some attributes (Beam's ``check_accessible``).
+    """Returns a decorator of methods that need the value providers in some attributes (Beam's ``check_accessible``).
 
     The decorated method raises `RuntimeValueProviderError` while one is not accessible.
     """

@@ -16,7 +16,7 @@ from penstock.utils.windowed_value import ValueKind, WindowedValue
 class Changelog(PTransform[Any, Any]):
     """Turns each element into the pair of its kind of change and its value, a pair that only adds to the collection.
 
-    A grouping that accumulates and retracts gives elements that take earlier ones back. Sinks do not take those; they
+    A grouping that accumulates and retracts emits elements that retract earlier ones. Sinks refuse those; they
     take pairs of a `ValueKind` and an element. (Penstock's own.)
     """
 

@@ -36,22 +36,22 @@ class Upsert(NamedTuple):
     value: Any
     """The new value of the row, which replaces any other; None if the row is deleted."""
     is_deleted: bool = False
-    """Whether the key no longer has a row. (A value may be None, too.)"""
+    """True if the key no longer has a row. (The value of a row may also be None.)"""
 
 
 def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
-    """The last upsert of each key: several changes as one, for tables that take a key once per write."""
+    """Returns the last upsert of each key: several changes as one, for tables that take a key once per write."""
     return list({encode_key(upsert.key): upsert for upsert in upserts}.values())
 
 
 class Upserts(PTransform[Any, Any]):
     """Turns KVs into the changes of a table with one row for each key: an `Upsert` each. (Penstock's own.)
 
-    A key gives one upsert at the end of each logical time in which its row has changed: in a stream of the present once
+    A key emits one upsert at the end of each logical time in which its row has changed: in a live stream once
     in a micro-batch, in a recorded one whenever its clock moves on, in a batch once. The upserts of a key come in
     order.
 
-    If elements may take earlier ones back, the row is the remaining value. Otherwise each value replaces the one before
+    If elements may retract earlier ones, the row is the remaining value. Otherwise each value replaces the one before
     it: by event time, and of one event time by the number of the pane; with `by_window`, the other way round.
 
     Args:
@@ -59,7 +59,7 @@ class Upserts(PTransform[Any, Any]):
 
     Raises:
         ValueError: When it is applied to windows other than the global one without `by_window`; or to windows that
-            merge, such as sessions, if nothing takes back the results of windows that have gone.
+            merge, such as sessions, if nothing retracts the results of windows that have gone.
         TypeCheckError: When it is applied to elements that are not pairs.
 
     Example: ``totals_by_team | Upserts() | ForEachBatch(write_to_table)``.
@@ -157,7 +157,7 @@ def balance(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
 
 
 class UpsertFn(DoFn):
-    """Gathers the changes of a key's row, and gives the resulting change when the timestamp is over.
+    """Gathers the changes of a key's row, and emits the resulting change at the end of the logical time.
 
     Between logical times it keeps only an order, or a number, of a key, and not its value. `lateness_micros` says how
     long after the end of the window in its key a row may change; None if a key has no window.

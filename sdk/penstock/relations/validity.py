@@ -33,7 +33,7 @@ class Valid(NamedTuple):
     start: Timestamp
     """The event time of its row."""
     end: Timestamp
-    """When its time is over: the event time of the next row of its key, or ``MAX_TIMESTAMP`` if there is none."""
+    """The end of its time: the event time of the next row of its key, or ``MAX_TIMESTAMP`` if there is none."""
 
 
 Timed = tuple[Timestamp, Any]
@@ -41,7 +41,7 @@ Timed = tuple[Timestamp, Any]
 
 
 def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
-    """Each value with the time in which it is valid, the last until `end`; of values of one time, the last.
+    """Returns each value with the time in which it is valid, the last until `end`; of values of one time, the last.
 
     >>> [(one.value, float(one.end)) for one in validities([(Timestamp(1), "a"), (Timestamp(3), "b")], Timestamp(9))]
     [('a', 3.0), ('b', 9.0)]
@@ -57,11 +57,11 @@ class ValidFrom(PTransform[Any, Any]):
     """Each value of a key with the time in which it is valid (Streaming Systems, chapter 9).
 
     A value is valid from its event time until the event time of the next value of its key. When a value comes, the time
-    of the previous value shrinks: it is taken back, and given anew. The results are KVs of the key and a `Valid`, at
+    of the previous value shrinks: it is retracted, and emitted again. The results are KVs of the key and a `Valid`, at
     the start of its time; a window has a timeline of its own. (Penstock's own.)
 
     Args:
-        form: From a value to what it has in common with the values that it is a copy of, as in `JoinRows`.
+        form: A function from a value to the part that it shares with its copies, as in `JoinRows`.
 
     Example: ``rates_by_currency | ValidFrom()``.
     """
@@ -80,18 +80,18 @@ class ValidityJoin(JoinOfKind):
     """Joins each row with the value that is valid at its event time (Streaming Systems, chapter 9).
 
     It is applied to a pair ``(rows, values)`` of KVs. Rows and values may come in any order: a result that no longer
-    holds is taken back. It gives KVs of the key and a pair of the row and the value. (Penstock's own.)
+    holds is retracted. It emits KVs of the key and a pair of the row and the value. (Penstock's own.)
 
     Args:
-        kind: ``"inner"``; or ``"left"`` to give rows without a valid value, too, with None as the value; or
-            ``"full"`` to give also values during whose time there is no row, with None as the row.
-        with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is given anew
+        kind: ``"inner"``; or ``"left"`` to also emit rows without a valid value, with None as the value; or
+            ``"full"`` to also emit values in whose time no row exists, with None as the row.
+        with_validity: Whether the second of a pair is a `Valid`, and not the bare value. Then the pair is emitted again
             whenever the time of the value shrinks.
-        final: Whether a row is given once, when the watermark has passed its event time, so that all values that matter
-            are known. Nothing is taken back then, and no element of the input may be.
+        final: Whether a row is emitted once, when the watermark has passed its event time, so that all values that
+            matter are known. Nothing is retracted then, and no element of the input may be.
 
     Raises:
-        ValueError: There is no such kind; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
+        ValueError: The kind is unknown; the kind ``"full"`` cannot be final; or, when it is applied, the two inputs
             have different windows, or may hold retractions and the join is final.
         TypeError: When it is applied to something else than two PCollections.
 
@@ -137,7 +137,7 @@ class ValidityJoin(JoinOfKind):
 
 
 def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
-    """The stretch of time that a value at an instant may change: from the value before it to the value after it."""
+    """Returns the time that a value at an instant may change: from the value before it to the value after it."""
     first, limit = MIN_TIMESTAMP, MAX_TIMESTAMP
     for time, _ in values.read():
         if time < at:
@@ -165,7 +165,7 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | 
 
 
 class ValidFromFn(DoFn):
-    """From values to values with their times."""
+    """Pairs each value with its time."""
 
     takes_retractions = True
     gives_retractions = True
@@ -242,7 +242,7 @@ def _check_none(kind: str, side: int, row: Any) -> None:
 
 
 def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[tuple[Any, int]]:
-    """The pairs of a join of rows and values, both in the order of their times, with their event times.
+    """Returns the pairs of a join of rows and values, both in the order of their times, with their event times.
 
     >>> a = Valid("a", Timestamp(2), Timestamp(9))
     >>> [pair for pair, _ in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
@@ -287,7 +287,7 @@ class ValidAtWatermarkFn(DoFn):
         _check_none(self._kind, side, row)
         (rows, values)[side].add((at, row))
         if side == ROWS:
-            # When the watermark is at the row's own time, values of that time may still come.
+            # While the watermark is at the row's own time, values of that time may still come.
             passed.set(at + _INSTANT, dynamic_timer_tag=str(at.micros), output_timestamp=at)
 
     @on_timer(PASSED)
@@ -298,7 +298,7 @@ class ValidAtWatermarkFn(DoFn):
         rows: Any = DoFn.StateParam(ROWS),
         values: Any = DoFn.StateParam(VALUES),
     ) -> Iterator[Any]:
-        """The rows of one event time, with the value that is valid then."""
+        """Yields the rows of one event time, with the value that is valid then."""
         at = Timestamp(micros=int(micros))
         until = at + _INSTANT
         first, limit = _around(values, until)

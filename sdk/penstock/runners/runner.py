@@ -49,7 +49,7 @@ class PipelineState:
 
     @classmethod
     def is_terminal(cls, state: str | None) -> bool:
-        """Whether this state is final."""
+        """True if this state is final."""
         return state in (cls.DONE, cls.FAILED, cls.CANCELLED, cls.UPDATED, cls.DRAINED)
 
 
@@ -69,7 +69,7 @@ class PipelineResult:
         return self._state
 
     def wait_until_finish(self, duration: int | None = None) -> str | None:
-        """Waits until the run ends, at most `duration` milliseconds; None waits for ever.
+        """Waits until the run ends, at most `duration` milliseconds; None waits forever.
 
         Returns:
             The final state; None if the run has not ended in this time.
@@ -85,7 +85,7 @@ class PipelineResult:
         raise self._cannot("cancel a run")
 
     def metrics(self) -> MetricResults:
-        """The metrics of the run, for queries."""
+        """Returns the metrics of the run, for queries."""
         raise self._cannot("give metrics")
 
     def aggregated_values(self, aggregator_or_name: Any) -> dict[str, Any]:
@@ -94,11 +94,11 @@ class PipelineResult:
         return {}
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the state, and each metric so far by its step."""
+        """Returns the HTML that a notebook shows: the state, and each metric so far by its step."""
         return facts_table("Run", {"state": self.state} | self._metric_texts())
 
     def _metric_texts(self) -> dict[str, str]:
-        """Each metric so far, by its step and name."""
+        """Returns each metric so far, by its step and name."""
         texts = {}
         with suppress(NotImplementedError):
             for kind in self.metrics().query().values():
@@ -115,18 +115,18 @@ class PipelineRunner:
     """The base of runners (Beam's ``PipelineRunner``)."""
 
     local_only: bool = False
-    """Whether the runner must stay on this machine, because the program named one of Beam's local runners."""
+    """True if the runner must stay on this machine, because the program named one of the local runners in Beam."""
 
     def run_pipeline(self, pipeline: Pipeline, options: PipelineOptions) -> PipelineResult:
         """Starts a pipeline."""
         raise NotImplementedError(f"{type(self).__name__} does not define run_pipeline")
 
     def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
-        """What the runner would do, as text, without running anything."""
+        """Describes, as text, what the runner would do, without running anything."""
         raise NotImplementedError(f"{type(self).__name__} does not define explain")
 
     def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
-        """The type of a source's elements while the pipeline is built; None if it is not known so early.
+        """Returns the type of a source's elements while the pipeline is built; None if it is not known so early.
 
         The source is a description from `penstock.io` of elements with named fields; `where` names the step in errors.
         """
@@ -136,7 +136,7 @@ class PipelineRunner:
         """Starts what computes, so that `element_type_of` may ask it; by default nothing is there to start."""
 
     def elements_of(self, pcoll: PCollection[Any], first: int | None) -> list[Any]:
-        """The elements of a bounded PCollection, or the `first` ones found; runs the steps that lead to it."""
+        """Returns the elements of a bounded PCollection, or the `first` ones found; runs the steps that lead to it."""
         raise NotImplementedError(f"{type(self).__name__} does not define elements_of")
 
     def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
@@ -146,7 +146,7 @@ class PipelineRunner:
         return result
 
     def run_async(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
-        """Like `run`, without waiting."""
+        """Runs a pipeline as `run` does, without waiting."""
         pipeline = Pipeline(runner=self, options=options)
         if isinstance(transform, PTransform):
             _ = pipeline | transform

@@ -1,4 +1,4 @@
-"""How values of one SQL type become values of another."""
+"""Casts: conversions of values from one SQL type to another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DECIMALS = decimal.Context(
     Emax=37,
     traps=[decimal.Overflow, decimal.InvalidOperation, decimal.DivisionByZero],
 )
-"""How decimals are computed: with 38 digits, rounded half up."""
+"""The arithmetic of decimals: 38 digits, rounded half up."""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -42,7 +42,7 @@ def overflow() -> NoReturn:
 
 
 def whole(value: int) -> int:
-    """A number of at most 64 bits; any other is refused.
+    """Returns a number of at most 64 bits; any other is refused.
 
     >>> whole(-(1 << 63)) == -(1 << 63)
     True
@@ -63,7 +63,7 @@ def divide_by_zero() -> NoReturn:
 
 
 def with_digits(value: Decimal, target: SqlType) -> Decimal:
-    """A decimal with the digits that its type has behind the point, rounded half up; it is refused if it has too many.
+    """Returns a decimal rounded half up to the digits behind the point of its type; refuses one with too many digits.
 
     >>> with_digits(Decimal("1.005"), SqlType("DECIMAL", precision=4, scale=2))
     Decimal('1.01')
@@ -104,7 +104,7 @@ def whole_micros(time: datetime.date) -> int:
 
 
 def moment_of_micros(micros: int, zone: datetime.tzinfo | None = datetime.UTC) -> datetime.datetime:
-    """The instant so many microseconds after 1970; a local time if there is no zone."""
+    """Returns the instant `micros` microseconds after 1970; a local time if `zone` is None."""
     try:
         moment = _EPOCH + datetime.timedelta(microseconds=micros)
     except OverflowError:
@@ -113,7 +113,7 @@ def moment_of_micros(micros: int, zone: datetime.tzinfo | None = datetime.UTC) -
 
 
 def date_of_days(ordinal: int) -> datetime.date:
-    """The date of a number of days, as ``date.toordinal`` counts them."""
+    """Returns the date of a number of days, as ``date.toordinal`` counts them."""
     if not 1 <= ordinal <= datetime.date.max.toordinal():
         _refuse_year()
     return datetime.date.fromordinal(ordinal)
@@ -146,7 +146,7 @@ _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{1,2})(?::?([0-9]{2}))?)?")
 
 
 def text_of(value: Any) -> str:
-    """A value as ``CAST(value AS STRING)`` writes it.
+    """Returns a value as ``CAST(value AS STRING)`` writes it.
 
     >>> text_of(1e10), text_of(0.5), text_of(datetime.timedelta(hours=-25)), text_of(True)
     ('1.0E10', '0.5', "INTERVAL '-1 01:00:00' DAY TO SECOND", 'true')
@@ -187,7 +187,7 @@ def _fraction(micros: int) -> str:
 
 
 def _text_of_float(value: float) -> str:
-    """A float as Java writes it: with the digits that Python uses, and other exponents."""
+    """Returns a float as Java writes it: with the digits that Python uses, and other exponents."""
     if value != value:
         return "NaN"
     if math.isinf(value):
@@ -262,7 +262,7 @@ def _exact_decimal_of_float(value: float) -> Decimal | None:
 
 
 def _decimal(value: Any) -> Decimal:
-    """The decimal of a number, with at most 38 digits."""
+    """Returns the decimal of a number, with at most 38 digits."""
     try:
         return DECIMALS.create_decimal(value)
     except (decimal.Overflow, decimal.InvalidOperation):
@@ -396,7 +396,7 @@ _CASTS: dict[tuple[str, str], Compute] = {
         )
     },
 }
-"""How values change; a pair of types that is not here has no cast."""
+"""The casts; a pair of types that is not here has no cast."""
 
 _CLASSES: dict[str, type | tuple[type, ...]] = {
     "BOOLEAN": bool,
@@ -475,7 +475,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def type_of_value(value: Any) -> SqlType:
-    """The type of a Python value; ANY if SQL has no type for it.
+    """Returns the type of a Python value; ANY if SQL has no type for it.
 
     >>> print(type_of_value(datetime.datetime(2020, 1, 1)))
     TIMESTAMP_NTZ NOT NULL

@@ -1,4 +1,4 @@
-"""Decimals as Spark computes them: how many digits a result has, and how a value gets them."""
+"""Decimals as Spark computes them: the number of digits of a result, and the rounding to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUOTIENT_SCALE = 6
 
 
 def result_type(name: str, left: SqlType, right: SqlType) -> SqlType:
-    """The type of an operator's result; one without digits if an operand has none.
+    """Returns the type of an operator's result; one without digits if an operand has none.
 
     >>> price = decimal_type(10, 2)
     >>> print(result_type("*", price, price), result_type("/", price, decimal_type(1, 0)))
@@ -42,7 +42,7 @@ def result_type(name: str, left: SqlType, right: SqlType) -> SqlType:
 
 
 def rounded_type(argument: SqlType, places: int = 0) -> SqlType:
-    """The type of ROUND, FLOOR and CEIL: one digit more before the point, and no more behind it than asked.
+    """Returns the type of ROUND, FLOOR and CEIL: one digit more before the point, and no more behind it than asked.
 
     >>> print(rounded_type(decimal_type(10, 2)), rounded_type(decimal_type(10, 2), -11))
     DECIMAL(9, 0) DECIMAL(12, 0)
@@ -55,12 +55,12 @@ def rounded_type(argument: SqlType, places: int = 0) -> SqlType:
 
 
 def sum_type(argument: SqlType) -> SqlType:
-    """The type of a SUM: ten digits more than its values have."""
+    """Returns the type of a SUM: ten digits more than its values have."""
     return _more(argument, 10, 0)
 
 
 def mean_type(argument: SqlType) -> SqlType:
-    """The type of an AVG: four digits more behind the point than its values have."""
+    """Returns the type of an AVG: four digits more behind the point than its values have."""
     return _more(argument, 4, 4)
 
 
@@ -86,14 +86,14 @@ def _positive_remainder(left: Decimal, right: Decimal) -> Decimal:
 
 
 def _decimal(value: Fraction, scale: int) -> Decimal:
-    """A fraction as a decimal, rounded half up."""
+    """Returns a fraction as a decimal, rounded half up."""
     unit = abs(value) * 10**scale
     rounded = (2 * unit.numerator + unit.denominator) // (2 * unit.denominator)
     return Decimal(-rounded if value < 0 else rounded).scaleb(-scale, _EXACT)
 
 
 def quotient(left: Decimal, right: Any, scale: int) -> Decimal:
-    """A quotient, rounded half up to some digits behind the point.
+    """Returns a quotient, rounded half up to some digits behind the point.
 
     >>> quotient(Decimal("1.5"), 4, 2)
     Decimal('0.38')
@@ -126,10 +126,10 @@ def arithmetic(name: str, result: SqlType) -> Compute:
 
 
 def added(left: Decimal, right: Decimal) -> Decimal:
-    """The sum, with all its digits."""
+    """Returns the sum, with all its digits."""
     return _EXACT.add(left, right)
 
 
 def subtracted(left: Decimal, right: Decimal) -> Decimal:
-    """The difference, with all its digits."""
+    """Returns the difference, with all its digits."""
     return _EXACT.subtract(left, right)

@@ -1,4 +1,4 @@
-"""What transforms over named fields do to one element, as values that an engine can read."""
+"""The functions of transforms over named fields, as values that an engine can read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RowOf:
     fields: tuple[NamedFunction, ...]
 
     def __call__(self, element: Any) -> Row:
-        """The Row."""
+        """Returns the Row."""
         return Row(**{name: each(element) for name, each in self.fields})
 
 
@@ -40,7 +40,7 @@ class KeyOf:
     fields: tuple[NamedFunction, ...]
 
     def __call__(self, element: Any) -> Any:
-        """The key."""
+        """Returns the key."""
         return named_tuple("Key", self._names)._make([each(element) for each in self._functions])
 
     @functools.cached_property
@@ -59,7 +59,7 @@ class KeyedBy:
     key: Callable[[Any], Any]
 
     def __call__(self, element: Any) -> tuple[Any, Any]:
-        """The pair."""
+        """Returns the pair."""
         return self.key(element), element
 
 
@@ -71,7 +71,7 @@ class KeyAndValues:
     values: tuple[Callable[[Any], Any], ...]
 
     def __call__(self, element: Any) -> tuple[Any, list[Any]]:
-        """The pair."""
+        """Returns the pair."""
         return self.key(element), [each(element) for each in self.values]
 
 
@@ -83,20 +83,20 @@ class ResultOf:
     """The names of the key's fields, then the names of the results."""
 
     def __call__(self, pair: tuple[Any, Any]) -> Any:
-        """The named tuple."""
+        """Returns the named tuple."""
         return named_tuple("Result", self.names)(*pair[0], *pair[1])
 
 
 @dataclass(frozen=True, eq=False)
 class StampedBy(Stamping):
-    """Gives an element a new timestamp (what ``WithTimestamps`` does)."""
+    """Assigns a new timestamp to an element (what ``WithTimestamps`` does)."""
 
     moment: Callable[[Any], Any]
-    """From the element to seconds, a Timestamp, or an aware datetime in UTC."""
+    """A function from the element to seconds, a Timestamp, or an aware datetime in UTC."""
 
     @property
     def function(self) -> Callable[[Any], int]:
-        """From an element to its time in microseconds."""
+        """Returns a function from an element to its time in microseconds."""
         return self._micros
 
     def _micros(self, element: Any) -> int:
@@ -110,7 +110,7 @@ class StampedBy(Stamping):
 
 @functools.cache
 def named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
-    """A named tuple class, whose instances can be pickled: another process makes the class again."""
+    """Returns a named tuple class, whose instances can be pickled: another process makes the class again."""
 
     def reduce(self: Any) -> tuple[Any, ...]:
         return _make_named_tuple, (type_name, field_names, tuple(self))
@@ -127,7 +127,7 @@ _MOST_WINDOWS = 1_000
 
 
 def window_start() -> Expression:
-    """The start of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
+    """Returns the start of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
 
     >>> from penstock.transforms.fields import Select
     >>> Select("team", start=window_start()).label
@@ -156,7 +156,7 @@ class RowInWindow:
         self._made: dict[Any, RowOf] = {}
 
     def __call__(self, element: Any, window: Any = DoFn.WindowParam) -> Row:
-        """The Row."""
+        """Returns the Row."""
         make = self._made.get(window)
         if make is None:
             if len(self._made) >= _MOST_WINDOWS:

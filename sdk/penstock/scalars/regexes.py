@@ -26,7 +26,7 @@ def _refuse(what: str, hint: str) -> NoReturn:
 
 @functools.lru_cache(256)
 def like(pattern: str, escape: str) -> re.Pattern[str]:
-    r"""The regular expression of a pattern of LIKE, for the whole text.
+    r"""Returns the regular expression of a pattern of LIKE, for the whole text.
 
     Args:
         pattern: The pattern: % stands for any text, and _ for one character.
@@ -55,7 +55,7 @@ def like(pattern: str, escape: str) -> re.Pattern[str]:
 
 @functools.lru_cache(256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    r"""The regular expression that Java's reading of a pattern means.
+    r"""Returns the regular expression that Java's reading of a pattern means.
 
     Raises:
         ArithmeticError: Python cannot read it.
@@ -78,7 +78,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 @functools.lru_cache(256)
 def translated(pattern: str) -> tuple[str, bool]:
-    r"""A regular expression of Java for Python, and whether it surely means the same.
+    r"""Returns a regular expression of Java for Python, and whether it surely means the same.
 
     >>> translated("a.c"), translated(r"\bx")
     (('a[^\\n\\r\\x85\\u2028\\u2029]c', True), ('\\bx', False))
@@ -133,7 +133,7 @@ def translated(pattern: str) -> tuple[str, bool]:
 
 
 def split(text: str, pattern: str, limit: int = -1) -> list[str]:
-    """The parts of a text between matches of a regular expression.
+    """Returns the parts of a text between matches of a regular expression.
 
     Args:
         text: The text.
@@ -163,7 +163,7 @@ def split(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 @functools.lru_cache(256)
 def replacement(template: str, groups: int) -> str | Callable[[re.Match[str]], str]:
-    r"""What takes the place of a match: $1 is the first group, and \ makes the next character stand for itself.
+    r"""Returns the replacement of a match: $1 is the first group, and \ makes the next character stand for itself.
 
     Args:
         template: The replacement as Java reads it.
@@ -182,7 +182,7 @@ def replacement(template: str, groups: int) -> str | Callable[[re.Match[str]], s
 
 
 def _replacement_parts(template: str, groups: int) -> list[str | int]:
-    """The strings and the numbers of groups that a replacement consists of."""
+    """Returns the strings and the numbers of groups that a replacement consists of."""
     parts: list[str | int] = []
     place = 0
     while place < len(template):

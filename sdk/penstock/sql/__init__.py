@@ -1,4 +1,4 @@
-"""SQL over PCollections, with the meaning that Spark gives it."""
+"""SQL over PCollections, with the meaning that Spark SQL defines."""
 
 from importlib.util import find_spec
 

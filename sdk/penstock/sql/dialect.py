@@ -1,7 +1,7 @@
 """Spark's SQL with the clauses of time-varying relations: the one module that knows how sqlglot parses.
 
-What SQL lacks is recognised among the tokens, where a few words in a row are unmistakable, and handed to the parser as
-one token each: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM TIME``.
+Clauses that sqlglot lacks are recognised among the tokens, by a few words that are unmistakable together, and
+become one token each for the parser: the rendering after ``SELECT``, ``EMIT …``, and ``AS OF SYSTEM TIME``.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _KEYS_BEFORE = re.compile(r"\bGROUP\s+BY\b(?:(?!\bSELECT\b).)*$", re.IGNORECASE 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _SPANNED = ("DAY", "HOUR", "MINUTE", "SECOND")
 _SPANNED_MAX = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
-# Tokens that no clause of Spark's SQL begins with.
+# Tokens with which no clause of Spark SQL begins.
 _EMIT, _AS_OF = TokenType.PRAGMA, TokenType.KILL
 _RENDERING_MARK = " RENDERING"
 _EMIT_FOLLOWS = frozenset(["STREAM", "CHANGES", "FINAL", "ON", "WHEN", "AFTER", "PERIODIC"])
-# What the parser would give classes, though an ordinary call says it all.
+# Functions for which the parser has classes, although an ordinary call says the same.
 _PLAIN_FUNCTIONS = frozenset(
     [
         *("APPROX_PERCENTILE", "ARGMAX", "ARGMIN", "ARG_MAX", "ARG_MIN", "CHAR", "CHR", "DECODE", "INITCAP"),
@@ -51,7 +51,7 @@ _PLAIN_FUNCTIONS = frozenset(
     ]
 )
 SPARK_FUNCTIONS = frozenset(SparkParser.FUNCTIONS) | _PLAIN_FUNCTIONS
-"""Names that nobody writes by mistake, whether penstock has them or not."""
+"""Names that are never typing errors, whether penstock has them or not."""
 _COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
 _OF_SUFFIXES = frozenset([TokenType.TINYINT, TokenType.SMALLINT, TokenType.BIGINT])
 _NO_OPERAND = frozenset(
@@ -61,7 +61,7 @@ _NO_OPERAND = frozenset(
 
 @dataclass(frozen=True)
 class Delay:
-    """How long after the first change since the last emission the next one comes.
+    """The time from the first change since the last emission to the next emission.
 
     Attributes:
         micros: The delay; 0 emits each change.
@@ -74,7 +74,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Emit:
-    """An ``EMIT`` clause as it is written.
+    """An ``EMIT`` clause as written.
 
     Attributes:
         watermark: Whether rows are emitted when the watermark passes.
@@ -111,7 +111,7 @@ def _trim(position: str) -> Callable[[list[Any]], exp.Expression]:
 
 
 def _typed_literal(parser: Any, this: Any, kind: Any) -> Any:
-    """A literal such as ``DATE '2026-01-01'``, which is one value: a cast behind it is a cast of the date."""
+    """Returns a literal such as ``DATE '2026-01-01'``, which is one value: a cast behind it is a cast of the date."""
     text = this
     while not isinstance(text, exp.Literal):
         text = text.this
@@ -123,7 +123,7 @@ def _typed_literal(parser: Any, this: Any, kind: Any) -> Any:
 
 
 class _Parser(SparkParser):
-    # A function keeps the name and the arguments that the query gives it, instead of becoming a class of its own.
+    # A function keeps the name and the arguments of the query, instead of becoming a class of its own.
     FUNCTIONS: ClassVar[dict[str, Any]] = {
         "LTRIM": _trim("LEADING"),
         "RTRIM": _trim("TRAILING"),
@@ -136,7 +136,7 @@ class _Parser(SparkParser):
         TokenType.PLUS: lambda self: exp.Anonymous(this="POSITIVE", expressions=[self._parse_unary()]),
     }
     TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
-    # So does one that only other dialects write with words of its own; a catalog may have a STRING_AGG, too.
+    # So does one with a special syntax in other dialects only; a catalog may also have a STRING_AGG.
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name not in _PLAIN_FUNCTIONS
     }
@@ -164,7 +164,7 @@ class _Parser(SparkParser):
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
 
     def _parse_equality(self, parse_is: bool = True) -> Any:
-        """Comparisons, which have one precedence in Spark, and a predicate such as BETWEEN of all that is before it."""
+        """Parses comparisons, which have one precedence in Spark, and predicates such as BETWEEN on all before them."""
         this = self._parse_bitwise()
         while this is not None and self._match_set(_COMPARISONS):
             this = self._build_predicate(_COMPARISONS[self._prev.token_type], this, self._parse_bitwise())
@@ -188,7 +188,7 @@ class _Parser(SparkParser):
         return EmitClause(clause=Emit(**found))
 
     def _parse_emission(self, found: dict[str, Any]) -> bool:
-        """One of the times at which rows are emitted; whether there is one."""
+        """Parses one of the times at which rows are emitted; returns whether there is one."""
         if self._match_text_seq("THEN"):
             self._match_text_seq("AFTER")
             self._match_text_seq("DELAY")
@@ -215,7 +215,7 @@ class _Parser(SparkParser):
         return True
 
     def _parse_micros(self) -> int:
-        """An interval, with or without the word INTERVAL."""
+        """Parses an interval, with or without the word INTERVAL."""
         self._match_text_seq("INTERVAL")
         token = self._curr
         if token is None or token.token_type not in (TokenType.NUMBER, TokenType.STRING):
@@ -242,7 +242,7 @@ class PenstockDialect(Spark):
 
 
 def micros_of(words: list[str]) -> int | None:
-    """The microseconds of numbers and units; None if they are none.
+    """Returns the microseconds of numbers and units; None if they are none.
 
     >>> micros_of(["10", "minutes"]), micros_of(["1", "day", "2.5", "SECONDS"]), micros_of(["1", "month"])
     (600000000, 86402500000, None)
@@ -257,7 +257,7 @@ def micros_of(words: list[str]) -> int | None:
 
 
 def micros_of_span(text: str, first: str, last: str) -> int | None:
-    """The microseconds of a text such as ``1 02:03:04.5``, from one unit to another; None if it is none.
+    """Returns the microseconds of a text such as ``1 02:03:04.5``, from one unit to another; None if it is none.
 
     >>> micros_of_span("1 02:03:04.5", "DAY", "SECOND"), micros_of_span("-2:30", "HOUR", "MINUTE")
     (93784500000, -9000000000)
@@ -289,7 +289,7 @@ def micros_of_span(text: str, first: str, last: str) -> int | None:
 
 
 def parsed(query: str) -> Any:
-    """The tree of one query.
+    """Returns the tree of one query.
 
     Raises:
         SqlError: It is not one query, or breaks the grammar; the message shows where.
@@ -311,7 +311,7 @@ def _only(trees: list[Any], query: str) -> Any:
 
 
 def statements(query: str) -> list[Any]:
-    """The trees of statements that semicolons separate.
+    """Returns the trees of statements that semicolons separate.
 
     Raises:
         SqlError: One breaks the grammar.
@@ -341,7 +341,7 @@ def statements(query: str) -> list[Any]:
 
 
 def statement_texts(text: str) -> list[str]:
-    """The texts of the statements that semicolons separate.
+    """Splits a text at the semicolons between statements.
 
     Raises:
         SqlError: A quoted text or a comment does not end.
@@ -367,14 +367,14 @@ def _found(match: re.Match[str]) -> str:
 
 
 def _hint_at(query: str, at: int) -> str:
-    """The hint for an error of the grammar at a place of a query."""
+    """Returns the hint for an error of the grammar at a place of a query."""
     if _KEYS_BEFORE.search(query[:at]) and re.match(r"AS\b", query[at:], re.IGNORECASE):
         return "name a key in SELECT: SELECT TUMBLE(t, INTERVAL '1' MINUTE) AS w … GROUP BY w"
     return "correct the query at this place"
 
 
 def _plain(what: str) -> str:
-    """A message of the parser as a clause."""
+    """Returns a message of the parser as a clause."""
     what = what.splitlines()[0].rstrip(". ")
     if what.startswith("Required keyword"):
         return "an expression is missing"
@@ -386,7 +386,7 @@ def _plain(what: str) -> str:
 
 
 def _offset(query: str, error: dict[str, Any]) -> int | None:
-    """Where a parser's error is; it counts lines and columns from 1, and its column is the end of the token."""
+    """Returns the offset of a parser's error, which has a line, and the column of its token's end, from 1."""
     if not error.get("line"):
         return None
     lines = query.splitlines(keepends=True)[: error["line"] - 1]
@@ -394,7 +394,7 @@ def _offset(query: str, error: dict[str, Any]) -> int | None:
 
 
 def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
-    """The tokens, where a quote that is written twice inside a text stands for itself, as in standard SQL."""
+    """Returns the tokens, where a quote that is written twice inside a text stands for itself, as in standard SQL."""
     found: list[Token] = []
     for token in tokens:
         before = found[-1] if found else None
@@ -415,7 +415,7 @@ def _with_quotes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
-    """The tokens, where a whole number keeps the suffix that names its type, instead of becoming a cast.
+    """Returns the tokens, where a whole number keeps the suffix that names its type, instead of becoming a cast.
 
     The tokenizer makes three tokens of ``5S``: ``5``, ``::`` and ``S``, all at one place.
     """
@@ -434,7 +434,7 @@ def _with_suffixes(tokens: list[Token], query: str) -> list[Token]:
 
 
 def _refuse_clauses(tokens: list[Token], query: str) -> None:
-    """Refuses by name what the parser would take for a name, or pass on as a command, with a line in the log."""
+    """Refuses by name clauses that the parser would take for a name, or pass on as a command with a line in the log."""
     if tokens and tokens[0].token_type is TokenType.COMMAND:
         what = f"this is {tokens[0].text.upper()}, not a query"
         raise sql_error(what, query, tokens[0].start, "write SELECT")
@@ -452,7 +452,7 @@ def _refuse_clauses(tokens: list[Token], query: str) -> None:
 
 
 def _marked(tokens: list[Token]) -> Iterator[Token]:
-    """The tokens, with one for each word that opens one of our clauses."""
+    """Yields the tokens, with one for each word that opens one of our clauses."""
     at = 0
     while at < len(tokens):
         token, following = tokens[at], tokens[at + 1 : at + 4]
@@ -489,7 +489,7 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _table_end(tokens: list[Token], at: int) -> int:
-    """The place after a name, or after a query in parentheses."""
+    """Returns the place after a name, or after a query in parentheses."""
     depth = 0
     for end in range(at, len(tokens)):
         depth += tokens[end].token_type is TokenType.L_PAREN
@@ -500,7 +500,7 @@ def _table_end(tokens: list[Token], at: int) -> int:
 
 
 def _partitions(tokens: list[Token], at: int) -> Iterator[Token]:
-    """The columns after ``PARTITION BY``, as an argument with a name."""
+    """Yields the columns after ``PARTITION BY``, as an argument with a name."""
     start = tokens[at - 1]
     for token_type, text in (
         (TokenType.COMMA, ","),
@@ -523,7 +523,7 @@ def _ends_partitions(tokens: list[Token], at: int) -> bool:
 
 
 def _is_rendering(tokens: list[Token], at: int) -> bool:
-    """Whether the word after SELECT is a rendering, and not a column of that name."""
+    """True if the word after SELECT is a rendering, and not a column of that name."""
     if at + 1 >= len(tokens):
         return False
     following = tokens[at + 1]
@@ -546,14 +546,14 @@ def _is_rendering(tokens: list[Token], at: int) -> bool:
 
 
 def outermost_select(tree: Any) -> Any:
-    """The SELECT whose words stand for the whole query: the first one."""
+    """Returns the SELECT whose words stand for the whole query: the first one."""
     while isinstance(tree, (exp.Subquery, exp.SetOperation)):
         tree = tree.this
     return tree
 
 
 def rendering_of(select: Any) -> str | None:
-    """The rendering after the word SELECT; None if there is none.
+    """Returns the rendering after the word SELECT; None if there is none.
 
     >>> rendering_of(parsed("SELECT STREAM a FROM t"))
     'STREAM'
@@ -567,7 +567,7 @@ def _as(token: Token, token_type: TokenType, text: str) -> Token:
 
 
 def position_of(node: Any) -> int | None:
-    """Where in its query a part of a tree is; None if no token of it says so."""
+    """Returns the offset of a part of a tree in its query; None if none of its tokens knows."""
     for each in node.walk() if isinstance(node, exp.Expression) else ():
         if "start" in each.meta:
             return int(each.meta["start"])

@@ -12,7 +12,7 @@ class SqlError(ValueError):
 
 
 def sql_error(what: str, query: str = "", position: int | None = None, hint: str = "") -> SqlError:
-    r"""The error that shows where in the query something is wrong.
+    r"""Returns the error that shows where in the query something is wrong.
 
     Args:
         what: What is wrong, as a short clause.
@@ -32,7 +32,7 @@ def sql_error(what: str, query: str = "", position: int | None = None, hint: str
 
 
 def place(query: str, position: int) -> str:
-    """The line and column of an offset, then the line itself with a caret below, for the second part of an error.
+    """Returns the line and column of an offset, then the line with a caret below, for the second part of an error.
 
     Args:
         query: The whole text of the query.
@@ -54,7 +54,7 @@ def place(query: str, position: int) -> str:
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:
-    """The part of a long line around a column, and the place of the column in it."""
+    """Returns the part of a long line around a column, and the place of the column in it."""
     if len(line) <= _SHOWN_COLUMNS:
         return line, column
     first = max(0, min(column - _SHOWN_COLUMNS // 2, len(line) - _SHOWN_COLUMNS))

@@ -37,7 +37,7 @@ _BOUNDS = (_start, _end)
 
 
 class Origin(NamedTuple):
-    """What a column of a relation was made as.
+    """The role for which a column of a relation was made.
 
     Attributes:
         kind: ``window start``, ``window end``, ``window`` or ``key``.
@@ -52,22 +52,22 @@ class Origin(NamedTuple):
 
 
 def emission_keys(relation: Relation) -> tuple[int, ...]:
-    """The columns by which delays of emissions are counted: windows, else keys of groupings; none means all columns."""
+    """Returns the columns by which emissions are delayed: windows, else keys of groupings; none means all columns."""
     kinds = [_kind_of(relation, at) for at in range(len(relation.columns))]
     for wanted in ("window", "key"):
         if found := tuple(at for at, kind in enumerate(kinds) if kind.startswith(wanted)):
             if wanted == "window":
-                # The other keys of the grouping belong to the key of a row.
+                # All keys of the grouping belong to the key of a row.
                 found = tuple(at for at, kind in enumerate(kinds) if kind)
             return found
     return ()
 
 
 def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
-    """A relation with columns at its end for the keys that all rows of one change share; and these keys.
+    """Returns a relation with columns at its end for the keys that all rows of one change share; and these keys.
 
-    They are the keys of the grouping or the join that gives the changes, without windows, since windows merge. There
-    are none where nothing tells them.
+    They are the keys of the grouping or the join that makes the changes, without windows, since windows merge. There
+    are none if no key is known.
     """
     match relation:
         case Project():
@@ -90,7 +90,7 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
 
 
 def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
-    """What is equal on both sides, of a row of which one side may be missing."""
+    """Returns the columns that are equal on both sides, for a row of which one side may be missing."""
     columns = columns_as_scalars(relation.columns)
     if relation.kind in ("semi", "left_anti"):
         return relation.left_keys
@@ -104,7 +104,7 @@ def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
 
 
 def window_ends(relation: Relation) -> list[int]:
-    """The columns that are the ends of windows; of columns that are the same by a projection, the first."""
+    """Returns the columns that are the ends of windows; of columns that are the same by a projection, the first."""
     ends = [at for at in range(len(relation.columns)) if _kind_of(relation, at) == "window end"]
     if not isinstance(relation, Project):
         return ends
@@ -115,8 +115,7 @@ def window_ends(relation: Relation) -> list[int]:
 def window_bounds(relation: Relation) -> tuple[int | None, int | None]:
     """Returns the columns that are the start and the end of the window that the rows of a relation are in.
 
-    Rows that are in windows may have the bounds of other windows as well, in which the rows were of which a query below
-    made them. Those are not asked for, unless there are no other windows.
+    A row may also have the bounds of windows in which a query below made it. Those count only if there are no others.
     """
     origins = [origin_of(relation, at) for at in range(len(relation.columns))]
     bounds = [(at, each) for at, each in enumerate(origins) if each is not None and each.windows is not None]
@@ -136,7 +135,7 @@ def _kind_of(relation: Relation, at: int) -> str:
 
 
 def origin_of(relation: Relation, at: int) -> Origin | None:
-    """Returns what a column was made as; None if it is neither of a window, nor a key of a grouping."""
+    """Returns the role of a column; None if it is neither of a window, nor a key of a grouping."""
     match relation:
         case Project():
             scalar = relation.scalars[at]
@@ -167,7 +166,7 @@ def _below(origin: Origin | None) -> Origin | None:
 
 
 def period(start: Scalar, end: Scalar) -> Scalar:
-    """A window as one value."""
+    """Returns a window as one value."""
     return UserCall("WINDOW", _period, (start, end), SqlType("WINDOW", start.type.nullable))
 
 
@@ -181,7 +180,7 @@ def _period(start: Any, end: Any) -> Period | None:
 
 
 def bound_of(window: Scalar, place: int) -> Scalar:
-    """The start (0) or the end (1) of a window that is one value."""
+    """Returns the start (0) or the end (1) of a window that is one value."""
     if isinstance(window, UserCall) and is_window(window):
         return window.arguments[place]
     name = ("WINDOW_START", "WINDOW_END")[place]
@@ -189,7 +188,7 @@ def bound_of(window: Scalar, place: int) -> Scalar:
 
 
 def simplified(scalar: Scalar) -> Scalar:
-    """A bound of a window that is made at the same place, as the bound itself."""
+    """Returns a bound of a window that is made at the same place, as the bound itself."""
     if isinstance(scalar, UserCall) and scalar.fn in _BOUNDS:
         return bound_of(scalar.arguments[0], _BOUNDS.index(scalar.fn))
     return scalar

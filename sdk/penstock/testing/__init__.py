@@ -1,1 +1,1 @@
-"""What pipeline authors test pipelines with."""
+"""Tools with which authors test pipelines."""

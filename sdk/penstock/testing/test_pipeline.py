@@ -22,7 +22,7 @@ __all__ = ["TestPipeline"]
 class TestPipeline(Pipeline):
     """A pipeline whose `run` waits and checks that the run succeeded (Beam's ``TestPipeline``).
 
-    The command-line argument ``--test-pipeline-options="--runner=... --mode=..."`` gives options to all tests.
+    The command-line argument ``--test-pipeline-options="--runner=... --mode=..."`` sets options for all tests.
 
     Args:
         runner: See `Pipeline`, also for the arguments without an explanation here.
@@ -75,12 +75,12 @@ class TestPipeline(Pipeline):
         return result
 
     def get_pipeline_options(self) -> PipelineOptions:
-        """The pipeline's options."""
+        """Returns the pipeline's options."""
         return self.options
 
     @classmethod
     def get_options_list(cls, argv: Sequence[str] | None = None) -> list[str]:
-        """The flags in ``--test-pipeline-options``, by default of the program's arguments; a list.
+        """Returns the flags in ``--test-pipeline-options``, by default of the program's arguments; a list.
 
         >>> TestPipeline.get_options_list(["--test-pipeline-options=--mode=batch --streaming"])
         ['--mode=batch', '--streaming']
@@ -91,7 +91,7 @@ class TestPipeline(Pipeline):
         return shlex.split(known.test_pipeline_options or cls.pytest_test_pipeline_options or "")
 
     def get_full_options_as_args(self, **extra_opts: Any) -> list[str]:
-        """The test's flags, with more options as flags.
+        """Returns the test's flags, with more options as flags.
 
         Empty and false options are left out; an option whose name contains ``matcher`` is pickled.
         """
@@ -106,7 +106,7 @@ class TestPipeline(Pipeline):
         return flags
 
     def get_option(self, opt_name: str, bool_option: bool = False) -> Any:
-        """The text of one option of the test's flags, or None; with `bool_option`, whether the flag is set."""
+        """Returns the text of one option of the test's flags, or None; with `bool_option`, whether the flag is set."""
         parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
         action = "store_true" if bool_option else "store"
         parser.add_argument(f"--{opt_name.removeprefix('--')}", dest="wanted", action=action)

@@ -41,7 +41,7 @@ __all__ = [
 class TestStream(PTransform[Any, Any]):
     """An unbounded PCollection for which a test says what happens when (Beam's ``TestStream``).
 
-    Each method adds an event and returns the stream itself. Applied, it gives a PCollection, or a dictionary of
+    Each method adds an event and returns the stream itself. Applied, it returns a PCollection, or a dictionary of
     several by tag. All streams of a pipeline have one clock, which starts at 0; events of one time happen in the
     order in which their streams were applied.
 
@@ -49,7 +49,7 @@ class TestStream(PTransform[Any, Any]):
         coder: Beam's; elements are not encoded.
         events: The first events.
         output_tags: The outputs; tags of events and of the methods below are added.
-        endpoint: Beam's address of a service that gives events, which is not supported.
+        endpoint: Beam's address of a service that sends events, which is not supported.
 
     >>> stream = TestStream().add_elements(["a"]).advance_watermark_to(10).advance_watermark_to_infinity()
     >>> stream.to_primitive().source.describe()

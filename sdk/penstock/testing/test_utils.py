@@ -42,18 +42,18 @@ class TempDir:
         shutil.rmtree(self._path, ignore_errors=True)
 
     def get_path(self) -> str:
-        """The folder's path."""
+        """Returns the folder's path."""
         return self._path
 
     def create_temp_file(self, suffix: str = "", lines: Iterable[bytes] | None = None) -> str:
-        """Makes a file in the folder with lines, including their ends, and gives its path."""
+        """Makes a file in the folder with lines, including their ends, and returns its path."""
         with tempfile.NamedTemporaryFile(delete=False, dir=self._path, suffix=suffix) as file:
             file.writelines(lines or ())
         return file.name
 
 
 def compute_hash(content: Iterable[Any], hashing_alg: str = DEFAULT_HASHING_ALG) -> str:
-    """A hash of the texts, or bytes, of some objects in any order, by a name for `hashlib.new` (Beam's name).
+    """Returns a hash of objects in any order, each as a string or bytes, by a name for `hashlib.new` (Beam's name).
 
     >>> compute_hash([2, "a"]) == compute_hash(["a", b"2"])
     True
@@ -101,7 +101,7 @@ class _NoClock:
 
 
 def read_files_from_pattern(file_pattern: str) -> str:
-    """The texts of all files that match a pattern, without white space around them (Beam's name)."""
+    """Returns the text of all files that match a pattern, each without white space around it (Beam's name)."""
     texts = []
     for metadata in FileSystems.match([file_pattern])[0].metadata_list:
         with FileSystems.open(metadata.path) as file:
@@ -139,22 +139,22 @@ class LCGenerator:
         self._seed = (seed ^ self._a) & self._mask
 
     def next_int(self) -> int:
-        """The next number, from -2**31 on."""
+        """Returns the next number, from -2**31 on."""
         number = self.next_uint()
         return number - (1 << 32) if number >> 31 else number
 
     def next_uint(self) -> int:
-        """The next number, from 0 on."""
+        """Returns the next number, from 0 on."""
         self.seed(self._seed)
         return (self._seed >> (self._bits - 32)) & 0xFFFFFFFF
 
     def randbytes(self, length: int) -> bytes:
-        """Several bytes."""
+        """Returns random bytes."""
         count = (length + 3) // 4
         return struct.pack(f"<{count}I", *(self.next_uint() for _ in range(count)))[:length]
 
     def random_sample(self) -> float:
-        """The next number from 0 to 1, of 24 bits."""
+        """Returns the next number from 0 to 1, of 24 bits."""
         return float(self.next_uint() >> 8) / (1 << 24)
 
 

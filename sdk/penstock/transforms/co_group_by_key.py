@@ -20,14 +20,14 @@ from penstock.typehints.trivial_inference import instance_to_type, key_value_typ
 class CoGroupByKey(PTransform[Any, Any]):
     """Groups several PCollections of KVs by their common keys (Beam's name).
 
-    It is applied to a dict of PCollections, and gives, for each key, a dict of the same tags with an iterable
-    of the values that the key has in each; or to a tuple or list of PCollections, and gives tuples of
+    It is applied to a dict of PCollections, and emits, for each key, a dict of the same tags with an iterable
+    of the values that the key has in each; or to a tuple or list of PCollections, and emits tuples of
     iterables. A key that is missing in one PCollection has an empty iterable there.
 
     Args:
-        pipeline: The pipeline; needed only if there may be no PCollections at all, which gives an empty result.
+        pipeline: The pipeline; needed only if there may be no PCollections at all, for which the result is empty.
 
-    Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` gives
+    Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` emits
     ``("amy", {"mail": ["amy@example.com"], "phone": []})``.
     """
 
@@ -60,7 +60,7 @@ class CoGroupByKey(PTransform[Any, Any]):
 
 
 def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
-    """The union of PCollections of KVs, as KVs of the key and a pair of the PCollection's number and the value."""
+    """Merges PCollections of KVs into KVs of the key and a pair of the PCollection's number and a value."""
     # One type for all, so that the type of their union is a KV.
     key_types, value_types = zip(*types, strict=True)
     common = KV[Union[key_types], Tuple[int, Union[value_types]]]
@@ -88,7 +88,7 @@ def _numbered(number: int) -> Any:
 
 
 def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
-    """The step that deals the values of a key out to their inputs, with its output type."""
+    """Returns the step that distributes the values of a key over their inputs, with its output type."""
     count = len(types)
 
     def deal_out(key: Any, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:

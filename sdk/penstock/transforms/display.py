@@ -1,4 +1,4 @@
-"""Facts about transforms for people, under Beam's path (`apache_beam.transforms.display`)."""
+"""Display data: facts about transforms, under Beam's path (`apache_beam.transforms.display`)."""
 
 from penstock.base.display import DisplayData, DisplayDataItem, HasDisplayData
 

@@ -64,7 +64,7 @@ class IsolatedCalls:
     def process(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], timeout_seconds: float | None
     ) -> list[Any]:
-        """All outputs of ``process`` for an element, after `begin`.
+        """Returns all outputs of ``process`` for an element, after `begin`.
 
         Raises:
             BrokenProcessPool: If the child ends.
@@ -82,7 +82,7 @@ class IsolatedCalls:
         return outputs
 
     def finish_bundle(self) -> None:
-        """Calls ``finish_bundle`` if the child has processed an element of it; RuntimeError if it gives outputs."""
+        """Calls ``finish_bundle`` if the child has processed an element of it; RuntimeError if it emits outputs."""
         if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
             what = f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess"
             hint = "give them in process: a crash would lose what waits for the end of the bundle"
@@ -136,7 +136,7 @@ class _Server:
         self._known = known
 
     def answer(self, request: bytes) -> bytes:
-        """The pickled result, error, traceback and counts of a call."""
+        """Returns the pickled result, error, traceback and counts of a call."""
         counted: MetricsContainer | None = None
         try:
             method, given, step = pickle.loads(request)
@@ -176,7 +176,7 @@ def _dumps(value: Any) -> bytes:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """The error, if it can be pickled and loaded; otherwise a RuntimeError with its text."""
+    """Returns the error, if it can be pickled and loaded; otherwise a RuntimeError with its text."""
     try:
         pickle.loads(_dumps(error))
     except Exception:

@@ -22,7 +22,7 @@ from penstock.typehints.trivial_inference import infer_return_type, instance_to_
 def Keys(pcoll: Any, label: str = "Keys") -> Any:
     """The first part of each pair (Beam's name).
 
-    Example: ``ages | Keys()`` over ``("amy", 30)`` gives ``"amy"``.
+    Example: ``ages | Keys()`` over ``("amy", 30)`` emits ``"amy"``.
     """
     return pcoll | label >> MapTuple(_first)
 
@@ -33,7 +33,7 @@ def Keys(pcoll: Any, label: str = "Keys") -> Any:
 def Values(pcoll: Any, label: str = "Values") -> Any:
     """The second part of each pair (Beam's name).
 
-    Example: ``ages | Values()`` over ``("amy", 30)`` gives ``30``.
+    Example: ``ages | Values()`` over ``("amy", 30)`` emits ``30``.
     """
     return pcoll | label >> MapTuple(_second)
 
@@ -44,7 +44,7 @@ def Values(pcoll: Any, label: str = "Values") -> Any:
 def KvSwap(pcoll: Any, label: str = "KvSwap") -> Any:
     """Each pair the other way round (Beam's name).
 
-    Example: ``ages | KvSwap()`` over ``("amy", 30)`` gives ``(30, "amy")``.
+    Example: ``ages | KvSwap()`` over ``("amy", 30)`` emits ``(30, "amy")``.
     """
     key_type, value_type = key_value_types(pcoll.element_type)
     return pcoll | label >> MapTuple(_swapped).with_output_types(KV[value_type, key_type])
@@ -89,7 +89,7 @@ def WithKeys(pcoll: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
         *args: Further arguments of the callable: plain values or side inputs.
         **kwargs: Further keyword arguments of the callable, likewise.
 
-    Example: ``words | WithKeys(len)`` over ``"amy"`` gives ``(3, "amy")``.
+    Example: ``words | WithKeys(len)`` over ``"amy"`` emits ``(3, "amy")``.
     """
     element_type = pcoll.element_type
     if not callable(k):
@@ -102,7 +102,7 @@ def WithKeys(pcoll: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def fn_takes_side_inputs(fn: Callable[..., Any]) -> bool:
-    """Whether a callable takes more than one argument (Beam's name); True if Python cannot tell.
+    """True if a callable takes more than one argument (Beam's name), or if Python cannot tell.
 
     >>> fn_takes_side_inputs(lambda x: x), fn_takes_side_inputs(lambda x, *rest: x)
     (False, True)

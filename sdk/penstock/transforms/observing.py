@@ -56,7 +56,7 @@ class LogElements(PTransform[Any, Any]):
 
 @dataclass(eq=False)
 class LoggingDoFn(DoFn):
-    """What `LogElements` runs; the arguments are the same."""
+    """The DoFn of `LogElements`, with the same arguments."""
 
     prefix: str = ""
     with_timestamp: bool = False

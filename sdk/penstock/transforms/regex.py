@@ -18,7 +18,7 @@ _ALL = "__regex_all_groups"
 
 
 def _first_of(find: Callable[[str], re.Match[str] | None], *groups: Group) -> Callable[[str], Iterator[Any]]:
-    """From an element to the group of its first match, or to a tuple of several groups."""
+    """Returns a function from an element to the group of its first match, or to a tuple of several groups."""
 
     def found(element: str) -> Iterator[Any]:
         if hit := find(element):
@@ -85,7 +85,7 @@ class Regex:
 
     Each takes the pattern as text or compiled. A group is a number or a name; 0 is the whole match.
 
-    Example: ``lines | Regex.find(r"\d+")`` gives the first number of each line that has one.
+    Example: ``lines | Regex.find(r"\d+")`` emits the first number of each line that has one.
     """
 
     ALL = _ALL

@@ -17,9 +17,9 @@ from penstock.utils.timestamp import Timestamp
 
 
 class Reify:
-    """Makes explicit what is implicit in an element (Beam's ``Reify``).
+    """Makes the implicit parts of an element explicit (Beam's ``Reify``).
 
-    ``Reify.Timestamp()`` gives each element as a `TimestampedValue`. Example: ``events | Reify.Window()`` gives
+    ``Reify.Timestamp()`` wraps each element in a `TimestampedValue`. Example: ``events | Reify.Window()`` emits
     ``(event, timestamp, window)``.
     """
 
@@ -28,7 +28,7 @@ class Reify:
 
         @staticmethod
         def add_timestamp_info(element: Any, timestamp: Any = DoFn.TimestampParam) -> TimestampedValue[Any]:
-            """The element at its timestamp."""
+            """Returns the element at its timestamp."""
             return TimestampedValue(element, timestamp)
 
         def expand(self, pcoll: Any) -> Any:
@@ -41,7 +41,7 @@ class Reify:
         def add_window_info(
             element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
         ) -> TimestampedValue[Any]:
-            """The triple, at the element's timestamp."""
+            """Returns the triple, at the element's timestamp."""
             return TimestampedValue((element, timestamp, window), timestamp)
 
         def expand(self, pcoll: Any) -> Any:
@@ -54,7 +54,7 @@ class Reify:
 
         @staticmethod
         def add_timestamp_info(element: Any, timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
-            """The key, and the value at the element's timestamp."""
+            """Returns the key, and the value at the element's timestamp."""
             key, value = element
             return key, TimestampedValue(value, timestamp)
 
@@ -70,7 +70,7 @@ class Reify:
         def add_window_info(
             element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
         ) -> TimestampedValue[Any]:
-            """The key and the triple, at the element's timestamp."""
+            """Returns the key and the triple, at the element's timestamp."""
             key, value = element
             return TimestampedValue((key, (value, timestamp, window)), timestamp)
 
@@ -83,12 +83,12 @@ class Reify:
 class ToString:
     """Elements as text (Beam's ``ToString``).
 
-    Example: ``pairs | ToString.Kvs()`` over ``("amy", 30)`` gives ``"amy,30"``.
+    Example: ``pairs | ToString.Kvs()`` over ``("amy", 30)`` emits ``"amy,30"``.
     """
 
     @staticmethod
     def Element() -> Any:
-        """Each element as `str` gives it."""
+        """Converts each element with `str`."""
         return "ElementToString" >> Map(str).with_output_types(str)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Approximate statistics in little memory: quantiles, and how many distinct elements there are."""
+"""Approximate statistics in little memory: quantiles, and the number of distinct elements."""
 
 # These CombineFns take no further arguments, so their methods are narrower than those they override.
 # mypy: disable-error-code="override"
@@ -44,10 +44,10 @@ class SketchSettings:
     budget: int
     """The number of entries above which levels are thinned."""
     key: Callable[[Any], Any] | None = None
-    """From a value to what is compared; None compares the values."""
+    """A function from a value to its sort key; None compares the values."""
     reverse: bool = False
     weighted: bool = False
-    """Whether entries are ``(value, weight)`` pairs rather than values."""
+    """True if entries are ``(value, weight)`` pairs rather than values."""
 
     def sort(self, entries: list[Any]) -> None:
         """Sorts entries in place by value."""
@@ -58,11 +58,11 @@ class SketchSettings:
         entries.sort(key=by_value, reverse=self.reverse)
 
     def values(self, entries: Iterable[Any]) -> Iterable[Any]:
-        """The values of entries."""
+        """Returns the values of entries."""
         return (value for value, _ in entries) if self.weighted else entries
 
     def bounds(self, values: Iterable[Any]) -> tuple[Any, Any]:
-        """The first and the last value in the sketch's order; there must be a value."""
+        """Returns the first and the last value in the sketch's order; there must be a value."""
         held = list(values)
         ends = min(held, key=self.key), max(held, key=self.key)
         return ends[::-1] if self.reverse else ends
@@ -85,7 +85,7 @@ class Sketch:
 
     levels: list[list[Any]] = field(default_factory=lambda: [[]])
     thinned: list[int] = field(default_factory=lambda: [0])
-    """How often each level was thinned; it decides which half is kept, so that errors cancel."""
+    """The number of times each level was thinned; it decides which half is kept, so that errors cancel."""
     bounds: tuple[Any, ...] = ()
     """The first and last value ever seen; () before the first."""
 
@@ -103,7 +103,7 @@ class Sketch:
             self._thin(settings)
 
     def absorb(self, other: Sketch, settings: SketchSettings) -> None:
-        """Adds the entries of another sketch, which stays as it is."""
+        """Adds the entries of another sketch, which stays unchanged."""
         if not other.bounds:
             return
         self.bounds = settings.bounds([*self.bounds, *other.bounds])
@@ -116,7 +116,7 @@ class Sketch:
         self._thin(settings)
 
     def entries(self, settings: SketchSettings) -> Iterator[tuple[Any, Any]]:
-        """Every value that is held, with the weight it stands for, in no order."""
+        """Yields every value that is held, with the weight it stands for, in no order."""
         for level, entries in enumerate(self.levels):
             if settings.weighted:
                 yield from entries
@@ -149,12 +149,12 @@ class Sketch:
 
 
 def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[Any, Any]]:
-    """Sorted pairs of value and weight, neighbours joined so that at most `capacity` remain.
+    """Yields sorted pairs of value and weight, with neighbours joined so that at most `capacity` remain.
 
     >>> list(joined([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
     [('a', 2), ('c', 8), ('d', 2)]
     """
-    # Two groups in a row weigh more than the limit together, so there are at most capacity groups.
+    # Two neighbouring groups weigh more than the limit together, so there are at most capacity groups.
     limit = 2 * sum(weight for _, weight in pairs) / (capacity - 1)
     start = 0
     group_weight = pairs[0][1]
@@ -183,14 +183,14 @@ Key = Callable[[Any], Any] | None
 class ApproximateQuantilesCombineFn(CombineFn):
     """A list of quantiles: the least input, evenly spaced ones in between, and the greatest (Beam's name).
 
-    An input of up to ``buffer_size * num_buffers`` elements gives exact quantiles. An empty input gives an
+    The quantiles of an input of up to ``buffer_size * num_buffers`` elements are exact. An empty input has an
     empty list. Use `create` to get the two sizes from the error that you allow.
 
     Args:
         num_quantiles: The length of the output, at least 2.
         buffer_size: Half the number of entries that a level of the sketch must have to be thinned.
         num_buffers: The sketch is thinned when it has more than `num_buffers` times `buffer_size` entries.
-        key: From an element to what is compared, as in `sorted`.
+        key: A function from an element to its sort key, as in `sorted`.
         reverse: Whether the output descends.
         weighted: Whether inputs are pairs of an element and its weight.
         input_batched: Whether inputs are lists of elements, or, if weighted, pairs of a list of elements and
@@ -235,13 +235,13 @@ class ApproximateQuantilesCombineFn(CombineFn):
         weighted: bool = False,
         input_batched: bool = False,
     ) -> ApproximateQuantilesCombineFn:
-        """The CombineFn whose error is at most `epsilon`.
+        """Returns the CombineFn whose error is at most `epsilon`.
 
         Args:
-            num_quantiles: This argument and all that are not described here are as in the constructor.
+            num_quantiles: See the constructor for this argument and all others without a description here.
             epsilon: The greatest distance, as a share of all inputs (or weight), of the rank of an output from the
                 wanted rank; by default ``1 / num_quantiles``, and at most 0.01 if weighted.
-            max_num_elements: Up to how many inputs the error must hold; by default 10**9.
+            max_num_elements: The number of inputs up to which the error must hold; by default 10**9.
         """
         most = max_num_elements or cls._MAX_NUM_ELEMENTS
         wished = epsilon or (min(1e-2, 1 / num_quantiles) if weighted else 1 / num_quantiles)
@@ -350,7 +350,7 @@ class ApproximateQuantiles:
 
     Args:
         num_quantiles: The length of the output, at least 2: quartiles are 5.
-        key: From an element to what is compared, as in `sorted`.
+        key: A function from an element to its sort key, as in `sorted`.
         reverse: Whether the output descends.
         weighted: Whether elements are pairs of a value and its weight.
         input_batched: Whether elements are lists of values, or, if weighted, pairs of a list of values and a
@@ -359,11 +359,11 @@ class ApproximateQuantiles:
     The rank of each output is within ``1 / num_quantiles`` of the wanted one (within 0.01, if that is less,
     when weighted), as a share of all elements, for up to 10**9 of them.
 
-    Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 gives ``[0, 25, 50, 75, 100]``.
+    Example: ``latencies | ApproximateQuantiles.Globally(5)`` over 0 to 100 emits ``[0, 25, 50, 75, 100]``.
     """
 
     class Globally(_Quantiles):
-        """One list of quantiles of all elements; an empty input gives an empty list."""
+        """One list of quantiles of all elements; an empty list for an empty input."""
 
         def expand(self, pcoll: Any) -> Any:
             output_type = List[self.value_type(pcoll.element_type)]
@@ -447,7 +447,7 @@ class ApproximateUniqueCombineFn(CombineFn):
         return set(heapq.nsmallest(self.sample_size, accumulator))
 
     def extract_output(self, accumulator: set[int]) -> int:
-        """The estimate.
+        """Returns the estimate.
 
         With s hashes in the lowest p of the hash space, p / space of all hashes are in the sample. The
         logarithms allow for distinct elements that share a hash.
@@ -470,12 +470,12 @@ class _Unique(PTransform[Any, Any]):
 class ApproximateUnique:
     """Estimates of the number of distinct elements (Beam's ``ApproximateUnique``).
 
-    Example: ``users | ApproximateUnique.Globally(error=0.02)`` gives one int.
+    Example: ``users | ApproximateUnique.Globally(error=0.02)`` emits one int.
     """
 
     @staticmethod
     def parse_input_params(size: int | None = None, error: float | None = None) -> int:
-        """The sample's size, from exactly one of the size itself and the wanted error.
+        """Returns the sample's size, from exactly one of the size itself and the wanted error.
 
         Args:
             size: How many hashes to keep, at least 16.

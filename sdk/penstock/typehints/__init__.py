@@ -1,4 +1,4 @@
-"""Type hints: what a pipeline's elements are, checked before anything runs (Beam's ``typehints``)."""
+"""Type hints: the types of a pipeline's elements, checked before anything runs (Beam's ``typehints``)."""
 
 from penstock.typehints.decorators import TypeCheckError as TypeCheckError
 from penstock.typehints.decorators import WithTypeHints as WithTypeHints

@@ -1,7 +1,7 @@
 """The annotations of functions and classes, also where one names what exists for type checkers only.
 
 Since Python 3.14 annotations are evaluated when they are read. A program that runs without their names then meets a
-NameError where somebody else reads them.
+NameError when another module reads them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FORMAT: dict[str, typing.Any] = (
 
 
 def annotations_of(annotated: typing.Any) -> dict[str, typing.Any]:
-    """The annotations of a function, or of a class and its bases; if a name is missing, as they are written.
+    """Returns the annotations of a function, or of a class and its bases; as strings if a name is missing.
 
     >>> def count(text: str) -> int: ...
     >>> annotations_of(count)
@@ -37,7 +37,7 @@ def annotations_of(annotated: typing.Any) -> dict[str, typing.Any]:
 
 
 def texts_of(annotated: typing.Any) -> dict[str, str]:
-    """The annotations of a function, or of a class without its bases, as texts.
+    """Returns the annotations of a function, or of a class without its bases, as strings.
 
     >>> def sell(price: Money, pieces: int): ...
     >>> texts_of(sell)
@@ -47,5 +47,5 @@ def texts_of(annotated: typing.Any) -> dict[str, str]:
 
 
 def signature_as_written(function: Callable[..., typing.Any]) -> inspect.Signature:
-    """The signature of a function whose annotations cannot all be evaluated."""
+    """Returns the signature of a function whose annotations cannot all be evaluated."""
     return inspect.signature(function, **_FORMAT)

@@ -105,7 +105,7 @@ class State:
         return value is not UNBOUND
 
     def absorb(self, other: State, impatient: bool) -> bool:
-        """Adds the knowledge from another way to the same place, and tells whether anything changes.
+        """Adds the knowledge from another way to the same place, and returns whether anything changes.
 
         If `impatient`, values that change become Any.
         """
@@ -361,7 +361,7 @@ STEPS: dict[str, Callable[[State, typing.Any], object]] = {
 
 Call = Callable[[Value, Sequence[Value], Mapping[str, Value]], Value]
 
-# After so many turns, values that still change at one place become Any, so that every attempt ends.
+# After this many turns, values that still change at one place become Any, so that every attempt ends.
 _PATIENCE = 6
 _NO_EFFECT = frozenset(
     {
@@ -375,7 +375,7 @@ _HAS_KEYWORDS = sys.version_info >= (3, 14)
 
 
 class Budget:
-    """How many operations may still be looked at, in all functions together."""
+    """The number of operations that may still be looked at, in all functions together."""
 
     def __init__(self, operations: int) -> None:
         self.left = operations
@@ -388,7 +388,7 @@ class Budget:
 
 
 class Frame(typing.NamedTuple):
-    """The names that a function finds, besides its local names."""
+    """The names that a function finds, other than its local names."""
 
     code: types.CodeType
     namespace: Mapping[str, object]
@@ -397,7 +397,7 @@ class Frame(typing.NamedTuple):
 
 
 def frame_of(function: types.FunctionType) -> Frame:
-    """The frame of a function that exists."""
+    """Returns the frame of a function that exists."""
     names = function.__code__.co_freevars
     changed = stored_names(function.__code__, "STORE_DEREF") if names else ()
     outer: dict[str, Value] = {}
@@ -411,7 +411,7 @@ def frame_of(function: types.FunctionType) -> Frame:
 
 
 def infer_code(frame: Frame, local: Mapping[str, Value], call: Call, budget: Budget) -> Value:
-    """The type of the result of a function, which is not a coroutine; for a generator, an Iterable of what it yields.
+    """Returns the type of the result of a function, which is not a coroutine; for a generator, an Iterable.
 
     Args:
         frame: The function.
@@ -443,7 +443,7 @@ def _stored_inside(code: types.CodeType) -> frozenset[str]:
 
 
 def _first_cells(code: types.CodeType, local: Mapping[str, Value]) -> dict[str, Value]:
-    """The first knowledge of the names that inner functions share."""
+    """Returns the first knowledge of the names that inner functions share."""
     if not code.co_cellvars:
         return {}
     stored = _stored_inside(code)
@@ -463,7 +463,7 @@ class _Run:
         self._first_local = dict(local)
 
     def result(self) -> Value:
-        # A cell may be read before the code that gives it another value, so this repeats until nothing changes.
+        # A cell may be read before the code that assigns another value to it, so this repeats until nothing changes.
         for turn in range(_PATIENCE):
             cells = dict(self.own_cells)
             self.returned, self.yielded = None, NOTHING
@@ -531,7 +531,7 @@ class _Run:
                 return
 
     def _jump(self, state: State, instruction: dis.Instruction) -> bool:
-        """Whether the path also goes on behind the jump."""
+        """True if the path also continues behind the jump."""
         name, target = instruction.opname, self.reading.position_of[instruction.argval]
         if name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"):
             self._arrive(target, state)
@@ -550,7 +550,7 @@ class _Run:
         return True
 
     def _step(self, state: State, instruction: dis.Instruction) -> bool:
-        """Whether the path goes on."""
+        """True if the path continues."""
         name, argument = instruction.opname, instruction.argval
         if name in STEPS:
             return STEPS[name](state, argument) is not False
@@ -602,7 +602,7 @@ class _Run:
         if instruction.opname == "LOAD_SUPER_ATTR":
             state.pop_many(2)
         receiver = state.pop()
-        # Since Python 3.12 the lowest bit tells a method that is about to be called from another attribute.
+        # Since Python 3.12 the lowest bit distinguishes a method that is about to be called from another attribute.
         if instruction.opname == "LOAD_METHOD" or (flag and "NULL" in instruction.argrepr):
             state.push(NULL)
         state.push(Any if instruction.opname == "LOAD_SUPER_ATTR" else attribute(_plain(receiver), name))

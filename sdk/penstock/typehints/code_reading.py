@@ -21,7 +21,7 @@ _CHANGING_OPERATIONS = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 
 
 class Handler(typing.NamedTuple):
-    """Where an exception goes: a position, how much of the stack is left, whether the place of the error is on it."""
+    """The target of an exception: a position, how much of the stack is left, whether it has the error's place on it."""
 
     position: int
     depth: int
@@ -37,14 +37,14 @@ class Reading(typing.NamedTuple):
     arrivals: frozenset[int]
     """The positions that something jumps to."""
     handlers: list[Handler | None]
-    """Where an exception at each position goes."""
+    """The handler of an exception at each position."""
     changes_containers: bool
-    """Whether it, or a function in it, may change a list, set or dictionary."""
+    """True if it, or a function in it, may change a list, set or dictionary."""
 
 
 @functools.lru_cache(maxsize=1024)
 def read(code: types.CodeType) -> Reading:
-    """The operations of a function, without those that only reserve space.
+    """Returns the operations of a function, without those that only reserve space.
 
     Operations that differ only in how they count references have one name.
 
@@ -79,7 +79,7 @@ def _jumps(operation: dis.Instruction) -> bool:
 
 
 def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
-    """Whether a handler raises every error again, as the handler around a whole generator does."""
+    """True if a handler raises every error again, as the handler around a whole generator does."""
     quiet = ("SWAP", "POP_TOP", "STORE_FAST", "CALL_INTRINSIC_1", "COPY", "POP_EXCEPT")
     while operations[position].opname in quiet:
         position += 1
@@ -88,7 +88,7 @@ def _only_raises(operations: list[dis.Instruction], position: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
-    """The attributes that a function reads of its first argument before anything else may happen to the argument.
+    """Returns the attributes of its first argument that a function reads before anything may happen to the argument.
 
     The reading ends where something decides which way the function takes, where an attribute is set, and where the
     argument is used in another way: a function that gets it, or another name for it, may set attributes.
@@ -124,7 +124,7 @@ def attributes_surely_read(code: types.CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def stored_names(code: types.CodeType, operation: str) -> frozenset[str]:
-    """The names that a function, or one inside of it, stores or deletes with an operation such as ``STORE_ATTR``.
+    """Returns the names that a function, or one inside of it, stores or deletes with operations such as ``STORE_ATTR``.
 
     >>> def change(self):
     ...     self.total = 1
@@ -140,7 +140,7 @@ def stored_names(code: types.CodeType, operation: str) -> frozenset[str]:
 
 
 def is_rebound(namespace: Mapping[str, object], name: str) -> bool:
-    """Whether a function of a module gives a global name another value."""
+    """True if a function of a module assigns another value to a global name."""
     functions = [value for value in list(namespace.values()) if isinstance(value, types.FunctionType)]
     return any(
         name in function.__code__.co_names and name in stored_names(function.__code__, "STORE_GLOBAL")

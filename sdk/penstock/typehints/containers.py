@@ -37,7 +37,7 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return self.parameters[0]
 
     def _accepted(self) -> tuple[type[ParameterizedConstraint], ...]:
-        """The constraint classes whose elements decide whether they are consistent with this one."""
+        """Returns the constraint classes whose elements decide whether they are consistent with this one."""
         return (type(self),)
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
@@ -64,7 +64,7 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
         return None
 
     def match_type_variables(self, concrete_type: Hint) -> dict[typing.Any, Hint]:
-        """The variables of the element type, from the elements of any other container."""
+        """Returns the variables of the element type, from the elements of any other container."""
         types_inside = element_types(concrete_type)
         return match_type_variables(self.inner_type, types_inside[0]) if len(set(types_inside)) == 1 else {}
 
@@ -77,9 +77,9 @@ class ListConstraint(SequenceTypeConstraint):
 
 
 class InferredListConstraint(ListConstraint):
-    """A list that is known by inference only, such as what ``str.split`` gives (penstock's own).
+    """A list that is known by inference only, such as the result of ``str.split`` (penstock's own).
 
-    Beam infers ``Any`` there, so that programs use such lists as pairs. Here, too, it may be a pair; otherwise it is
+    Beam infers ``Any`` there, so that programs use such lists as pairs. Here it may also be a pair; otherwise it is
     ``List[X]``.
 
     >>> pair = TupleConstraint((str, str))
@@ -336,12 +336,12 @@ def _of_element(constraint: ParameterizedConstraint, index: int) -> str:
 
 
 def _is_container_class(hint: Hint) -> bool:
-    """Whether a hint is a class of containers other than texts and mappings."""
+    """True if a hint is a class of containers other than strings and mappings."""
     return isinstance(hint, type) and not issubclass(hint, (str, bytes, abc.Mapping))
 
 
 def element_types(hint: Hint) -> tuple[Hint, ...]:
-    """The types of the elements that iteration over a hint gives; () if they are unknown.
+    """Returns the types of the elements that iteration over a hint yields; () if they are unknown.
 
     >>> element_types(TupleConstraint((str, int))), element_types(int)
     ((<class 'str'>, <class 'int'>), ())

@@ -1,6 +1,6 @@
 """The type of an expression from the types of its parts: arithmetic, comparison, index, slice and attribute.
 
-Each function gives ``Any`` whenever values of the parts' types could give something else.
+Each function returns ``Any`` whenever values of the parts' types could have another result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INDEXED = (ListConstraint, TupleSequenceConstraint, ABCSequenceTypeConstraint)
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Hint:
-    """The type of ``left operator right``.
+    """Returns the type of ``left operator right``.
 
     >>> arithmetic("+", int, Const(1.5)), arithmetic("%", Const("%s"), object), arithmetic("+", object, int)
     (<class 'float'>, <class 'str'>, Any)
@@ -87,7 +87,7 @@ def _concatenation(first: Hint, second: Hint) -> Hint:
 
 
 def negative(operand: Value) -> Hint:
-    """The type of ``-operand`` and ``+operand``.
+    """Returns the type of ``-operand`` and ``+operand``.
 
     >>> negative(bool), negative(str)
     (<class 'int'>, Any)
@@ -97,7 +97,7 @@ def negative(operand: Value) -> Hint:
 
 
 def comparison(left: Value, right: Value) -> Hint:
-    """The type of comparisons such as ``left < right``; objects of other classes may not return a bool.
+    """Returns the type of comparisons such as ``left < right``; objects of other classes may not return a bool.
 
     >>> comparison(int, Const(1)), comparison(object, int)
     (<class 'bool'>, Any)
@@ -112,7 +112,7 @@ def _is_plain(hint: Hint) -> bool:
 
 
 def item(container: Value, index: Value) -> Hint:
-    """The type of ``container[index]``.
+    """Returns the type of ``container[index]``.
 
     >>> item(TupleConstraint((str, int)), Const(-1)), item(DictConstraint(str, int), Any), item(Any, int)
     (<class 'int'>, <class 'int'>, Any)
@@ -142,9 +142,9 @@ def item(container: Value, index: Value) -> Hint:
 
 
 def one_of(members: Hint) -> Hint:
-    """The type of a member of a container; Any if there are several types, since only the program knows which.
+    """Returns the type of a member of a container; Any if there are several types, since only the program knows which.
 
-    A row as a dictionary has numbers and texts, and ``row["price"]`` is always a number. A union would be refused.
+    A row as a dictionary has numbers and strings, and ``row["price"]`` is always a number. A union would be refused.
 
     >>> one_of(int), one_of(union_of((int, str)))
     (<class 'int'>, Any)
@@ -153,7 +153,7 @@ def one_of(members: Hint) -> Hint:
 
 
 def part(container: Value, bounds: slice | None = None) -> Hint:
-    """The type of a slice, whose `bounds` may be known.
+    """Returns the type of a slice, whose `bounds` may be known.
 
     >>> part(str), part(TupleConstraint((str, int))), part(TupleConstraint((str, int)), slice(1, None))
     (<class 'str'>, Tuple[Union[<class 'int'>, <class 'str'>], ...], Tuple[<class 'int'>])
@@ -169,7 +169,7 @@ def part(container: Value, bounds: slice | None = None) -> Hint:
 
 
 def attribute(receiver: Value, name: str) -> Value:
-    """The knowledge of ``receiver.name``, found without running any of the user's code.
+    """Returns the knowledge of ``receiver.name``, found without running any of the user's code.
 
     >>> attribute(str, "lower"), attribute(RowTypeConstraint.from_fields([("x", int)]), "x")
     (Method(receiver=<class 'str'>, name='lower'), <class 'int'>)
@@ -206,7 +206,7 @@ def _of_class(cls: type, receiver: Value, name: str) -> Value:
 
 
 def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
-    """Whether an instance surely has no attribute of its own instead of a method."""
+    """True if an instance surely has no attribute of its own instead of a method."""
     if not isinstance(inspect.getattr_static(cls, "__getattribute__"), types.WrapperDescriptorType):
         return False
     if isinstance(receiver, Const) and name in getattr(receiver.value, "__dict__", ()):
@@ -226,7 +226,7 @@ def _as_class(hint: Hint) -> Hint:
 
 
 def unpacked(hint: Value, count: int) -> list[Hint]:
-    """The types of the names in ``a, b = value``.
+    """Returns the types of the names in ``a, b = value``.
 
     >>> unpacked(TupleConstraint((str, int)), 2), unpacked(ListConstraint(int), 2), unpacked(Any, 1)
     ([<class 'str'>, <class 'int'>], [<class 'int'>, <class 'int'>], [Any])

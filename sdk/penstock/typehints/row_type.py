@@ -64,7 +64,7 @@ class RowTypeConstraint(TypeConstraint):
         schema_options: Sequence[Option] | None = None,
         field_options: Mapping[str, Sequence[Option]] | None = None,
     ) -> RowTypeConstraint | None:
-        """The row hint of a NamedTuple or dataclass; None for any other class (Beam's name).
+        """Returns the row hint of a NamedTuple or dataclass; None for any other class (Beam's name).
 
         >>> RowTypeConstraint.from_user_type(typing.NamedTuple("Point", [("x", int), ("y", list[int])]))
         Row(x=<class 'int'>, y=List[<class 'int'>])
@@ -80,7 +80,7 @@ class RowTypeConstraint(TypeConstraint):
         schema_registry: typing.Any = None,
         field_descriptions: Mapping[str, str] | None = None,
     ) -> RowTypeConstraint:
-        """The row hint with these fields and no class of the user's (Beam's name).
+        """Returns the row hint with these fields and without a user's class (Beam's name).
 
         Args:
             fields: Pairs of name and type, in order.
@@ -95,7 +95,7 @@ class RowTypeConstraint(TypeConstraint):
         )
 
     def __call__(self, *args: object, **kwargs: object) -> typing.Any:
-        """An instance of the user's class, so that native hints such as ``Optional`` take this for a type."""
+        """Returns an instance of the user's class, so that native hints such as ``Optional`` take this for a type."""
         return self.user_type(*args, **kwargs)
 
     @property
@@ -125,11 +125,11 @@ class RowTypeConstraint(TypeConstraint):
         return self._schema_options
 
     def field_options(self, field_name: str) -> Sequence[Option]:
-        """Pairs kept with a field; empty if there are none."""
+        """Returns pairs kept with a field; empty if there are none."""
         return self._field_options.get(field_name, [])
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of a field; ``Any`` if there is no such field."""
+        """Returns the type of a field; ``Any`` for an unknown field."""
         return dict(self._fields).get(name, Any)
 
     def _inner_types(self) -> list[Hint]:
@@ -186,7 +186,7 @@ class RowTypeConstraint(TypeConstraint):
 
 
 class GeneratedClassRowTypeConstraint(RowTypeConstraint):
-    """A row hint without a class of the user's; a NamedTuple is made on demand (Beam's name)."""
+    """A row hint without a user's class; a NamedTuple is made on demand (Beam's name)."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class GeneratedClassRowTypeConstraint(RowTypeConstraint):
             schema_registry.add(self.user_type, self)
 
     def one_for(self, members: Sequence[Hint]) -> Hint | None:
-        """The row of all, if they have the same names."""
+        """Returns the row of all, if they have the same names."""
         return merge_rows(members)
 
     @property
@@ -217,7 +217,7 @@ class GeneratedClassRowTypeConstraint(RowTypeConstraint):
 
 
 def _field_hint(hint: Hint, seen: frozenset[type]) -> Hint:
-    """The hint of a field; a row class becomes a row hint unless it contains itself."""
+    """Returns the hint of a field; a row class becomes a row hint unless it contains itself."""
     return _row_of(hint, seen) or normalize(convert_to_beam_type(hint), none_as_type=True)
 
 
@@ -246,7 +246,7 @@ def _row_of(
 
 
 def merge_rows(members: Sequence[Hint]) -> Hint | None:
-    """One row hint for several without a class of the user's, if they have the same names; otherwise None.
+    """Returns one row hint for several without a user's class, if they have the same names; otherwise None.
 
     >>> merge_rows([RowTypeConstraint.from_fields([("x", item)]) for item in (int, str)])
     Row(x=Union[<class 'int'>, <class 'str'>])
@@ -261,7 +261,7 @@ def merge_rows(members: Sequence[Hint]) -> Hint | None:
 
 
 def named_tuple_for_fields(fields: Iterable[tuple[str, Hint]]) -> typing.Any:
-    """A NamedTuple, the same for the same fields; ValueError if a name cannot be an attribute.
+    """Returns a NamedTuple, the same for the same fields; ValueError if a name cannot be an attribute.
 
     Its instances are pickled by their fields, since the class is in no module.
 

@@ -20,7 +20,7 @@ Fields = Iterable[tuple[str, Hint]]
 
 
 def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
-    """The schema of a row hint, a NamedTuple or a dataclass; TypeError if the type has no fields (Beam's name).
+    """Returns the schema of a row hint, a NamedTuple or a dataclass; TypeError if the type has no fields (Beam's name).
 
     >>> schema_from_element_type(typing.NamedTuple("Point", [("x", int)]))
     Row(x=<class 'int'>)
@@ -35,17 +35,17 @@ def schema_from_element_type(element_type: Hint) -> RowTypeConstraint:
 
 
 def named_fields_from_element_type(element_type: Hint) -> list[tuple[str, Hint]]:
-    """The fields of a type, in order, as pairs of name and type; TypeError if it has none (Beam's name)."""
+    """Returns the fields of a type, in order, as pairs of name and type; TypeError if it has none (Beam's name)."""
     return list(schema_from_element_type(element_type).fields)
 
 
 def named_fields_from_schema(schema: RowTypeConstraint) -> list[tuple[str, Hint]]:
-    """The fields of a schema, in order, as pairs of name and type (Beam's name)."""
+    """Returns the fields of a schema, in order, as pairs of name and type (Beam's name)."""
     return list(schema.fields)
 
 
 def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowTypeConstraint:
-    """The schema with these fields (Beam's name)."""
+    """Returns the schema with these fields (Beam's name)."""
     pairs = names_and_types.items() if isinstance(names_and_types, dict) else names_and_types
     return RowTypeConstraint.from_fields(pairs)
 
@@ -53,7 +53,7 @@ def named_fields_to_schema(names_and_types: dict[str, Hint] | Fields) -> RowType
 def named_tuple_to_schema(
     named_tuple: type, schema_registry: SchemaTypeRegistry = SCHEMA_REGISTRY
 ) -> RowTypeConstraint:
-    """The schema of a NamedTuple or a dataclass, entered into the registry (Beam's name)."""
+    """Returns the schema of a NamedTuple or a dataclass, entered into the registry (Beam's name)."""
     row = schema_from_element_type(named_tuple)
     if row.schema_id is None:
         row.set_schema_id(schema_registry.register(named_tuple, row))
@@ -63,7 +63,7 @@ def named_tuple_to_schema(
 def named_tuple_from_schema(
     schema: RowTypeConstraint, schema_registry: SchemaTypeRegistry = SCHEMA_REGISTRY
 ) -> typing.Any:
-    """The class for the rows of a schema: the registered one, or the user's, or one made up (Beam's name).
+    """Returns the class for the rows of a schema: the registered one, or the user's, or one made up (Beam's name).
 
     >>> named_tuple_from_schema(named_fields_to_schema({"x": int}))(x=1).x
     1
@@ -75,7 +75,7 @@ register_row = named_tuple_to_schema
 
 
 def union_schema_type(element_types: Iterable[Hint]) -> RowTypeConstraint:
-    """The schema each of whose fields is the union of the fields of that name (Beam's name).
+    """Returns the schema each of whose fields is the union of the fields of that name (Beam's name).
 
     Raises:
         TypeError: If the types do not all have the same field names in the same order.

@@ -1,6 +1,6 @@
 """The type that a callable returns, as far as it can be known without running it (Beam's ``trivial_inference``).
 
-The answer comes from decorators and annotations, from tables of Python's built-ins, and, for plain
+The answer comes from decorators and annotations, from tables of built-ins, and, for plain
 functions without annotations, from their byte code. Whatever is not certain is ``Any``.
 """
 
@@ -55,11 +55,11 @@ from penstock.typehints.unions import union_of
 Arguments = Sequence[Value]
 Keywords = Mapping[str, Value]
 
-# The runner takes these apart, so the elements are of another type.
+# The runner unwraps these, so the elements are of another type.
 _WRAPPERS = frozenset({"TaggedOutput", "TimestampedValue", "WindowedValue"})
 
 
-# How many operations of byte code are looked at for one answer: some hundredths of a second.
+# The number of operations of byte code that one answer may look at: some hundredths of a second.
 _MOST_OPERATIONS = 10_000
 # The flag of classes that a class statement has made.
 _MADE_BY_PYTHON = 1 << 9
@@ -67,20 +67,20 @@ _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>
 
 
 class Limits(typing.NamedTuple):
-    """How far inference looks."""
+    """The limits of inference."""
 
     depth: int
     budget: Budget
     is_whole: bool
-    """Whether all arguments of the call are given, so that other parameters have their defaults."""
+    """True if all arguments of the call are given, so that other parameters have their defaults."""
 
     def inside(self) -> Limits:
-        """The limits for the functions that a function calls."""
+        """Returns the limits for the functions that a function calls."""
         return Limits(self.depth - 1, self.budget, True)
 
 
 def result_of_call(callee: Value, arguments: Arguments, keywords: Keywords, depth: int) -> Hint:
-    """The type of ``callee(*arguments, **keywords)``.
+    """Returns the type of ``callee(*arguments, **keywords)``.
 
     The callee is a `Const`, a `Method` or a hint. There may be more positional arguments than are given here. `depth`
     is how many functions deep to look.
@@ -106,7 +106,7 @@ def _result(callee: Value, arguments: Arguments, keywords: Keywords, limits: Lim
 
 
 def _simple(value: Value) -> Value:
-    """A constant or a hint, as the rules for built-in functions need it."""
+    """Returns a constant or a hint, as the rules for built-in functions need it."""
     return value if isinstance(value, Const) else hint_of(value)
 
 
@@ -210,7 +210,7 @@ def _look_inside(
 def _bound(
     code: types.CodeType, arguments: Arguments, keywords: Keywords, defaults: Keywords
 ) -> dict[str, Value]:
-    """The knowledge of each parameter; one without an argument has its default, if that is known."""
+    """Returns the knowledge of each parameter; one without an argument has its default, if that is known."""
     count = code.co_argcount
     parameters = code.co_varnames[: count + code.co_kwonlyargcount]
     before = list(itertools.takewhile(lambda each: not isinstance(each, Spread), arguments))
@@ -232,7 +232,7 @@ def _bound(
 
 
 def _collecting(code: types.CodeType) -> tuple[str, ...]:
-    """The parameters that take any number of arguments."""
+    """Returns the parameters that take any number of arguments."""
     count = code.co_argcount + code.co_kwonlyargcount
     kinds = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     return code.co_varnames[count : count + kinds]
@@ -294,7 +294,7 @@ def _instance(cls: type, arguments: Arguments, keywords: Keywords) -> Value:
     if any(base.__name__ in _WRAPPERS and base.__module__.startswith("penstock.") for base in cls.__mro__):
         return Any
     named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    # A metaclass or a __new__ of the user's may return something other than an instance.
+    # A user's metaclass or __new__ may return something other than an instance.
     if type(cls).__call__ is not type.__call__ or (
         isinstance(cls.__new__, types.FunctionType) and not named_tuple
     ):
@@ -362,13 +362,13 @@ _RULES: dict[typing.Any, Callable[[Arguments], Hint]] = {
 
 
 class TypeInferenceError(ValueError):
-    """Type inference failed (Beam's name); `infer_return_type` answers ``Any`` instead of raising it."""
+    """An error of type inference (Beam's name); `infer_return_type` returns ``Any`` instead of raising it."""
 
 
 def infer_return_type(
     c: Callable[..., typing.Any], input_types: Iterable[typing.Any], debug: bool = False, depth: int = 5
 ) -> Hint:
-    """The type that a callable returns (Beam's name); ``Any`` if it is not certain. It never raises.
+    """Returns the type that a callable returns (Beam's name); ``Any`` if it is not certain. It never raises.
 
     Args:
         c: Any callable.

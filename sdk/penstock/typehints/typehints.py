@@ -133,7 +133,7 @@ class CompositeTypeHint:
     """The base of the hints that take parameters in square brackets (Beam's name)."""
 
     def __getitem__(self, parameters: Hint) -> typing.Any:
-        """The constraint for these parameters; TypeError if one is not a type, or their number is wrong."""
+        """Returns the constraint for these parameters; TypeError if one is not a type, or their number is wrong."""
         raise NotImplementedError
 
 
@@ -321,7 +321,7 @@ WindowedValue = WindowedTypeConstraint
 
 
 def get_yielded_type(type_hint: Hint) -> Hint:
-    """The type of the elements that a ``for`` loop gets; ValueError if no loop is possible (Beam's name).
+    """Returns the type of the elements that a ``for`` loop gets; ValueError if no loop is possible (Beam's name).
 
     Strings and dictionaries do not count as iterables here.
 
@@ -349,7 +349,7 @@ def _is_iterable_class(hint: Hint) -> bool:
 
 
 def key_value_types(kv: Hint) -> tuple[Hint, ...]:
-    """The types of the key and of the value of a ``KV`` hint; twice ``Any`` for another hint (Beam's name).
+    """Returns the types of the key and of the value of a ``KV`` hint; twice ``Any`` for another hint (Beam's name).
 
     >>> key_value_types(TupleConstraint((str, int))), key_value_types(int)
     ((<class 'str'>, <class 'int'>), (Any, Any))
@@ -360,7 +360,7 @@ def key_value_types(kv: Hint) -> tuple[Hint, ...]:
 def coerce_to_kv_type(
     element_type: Hint, label: str | None = None, side_input_producer: str | None = None
 ) -> TupleConstraint:
-    """The ``KV`` hint for the elements of a step that needs keys; ValueError if they cannot be pairs (Beam's name).
+    """Returns the ``KV`` hint for elements of a step that needs keys; ValueError if they cannot be pairs (Beam's name).
 
     ``Any`` and None become ``KV[Any, Any]``. Lists that may be pairs count as pairs. The other arguments name the step,
     or the producer of its side input, in the error.

@@ -19,11 +19,11 @@ class Clock:
         return time.time()
 
     def micros(self) -> int:
-        """Whole microseconds since 1970 in UTC."""
+        """Returns whole microseconds since 1970 in UTC."""
         return time.time_ns() // 1_000
 
     def monotonic_seconds(self) -> float:
-        """Seconds since some instant, on a clock that nobody sets."""
+        """Returns seconds since an arbitrary instant, on a clock that is never set back."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -59,12 +59,12 @@ def seconds() -> float:
 
 
 def micros() -> int:
-    """Whole microseconds since 1970 in UTC."""
+    """Returns whole microseconds since 1970 in UTC."""
     return _clock.micros()
 
 
 def monotonic_seconds() -> float:
-    """Seconds since some instant, on a clock that nobody sets."""
+    """Returns seconds since an arbitrary instant, on a clock that is never set back."""
     return _clock.monotonic_seconds()
 
 
@@ -74,5 +74,5 @@ def sleep(seconds: float) -> None:
 
 
 def utc_text() -> str:
-    """The time for people, to the second."""
+    """Returns the time as text, to the second."""
     return datetime.fromtimestamp(seconds(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -26,10 +26,10 @@ def replaced_by(make: Callable[[], uuid.UUID]) -> Iterator[None]:
 
 
 def identifier() -> str:
-    """32 hexadecimal digits that are unique."""
+    """Returns 32 hexadecimal digits that are unique."""
     return _make().hex
 
 
 def uuid_text() -> str:
-    """An identifier in the form of a UUID, with hyphens."""
+    """Returns an identifier in the form of a UUID, with hyphens."""
     return str(_make())

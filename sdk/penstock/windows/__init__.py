@@ -1,1 +1,1 @@
-"""Where in event time and when: windows, triggers, and the value that holds the answers."""
+"""Windows, triggers, and the value that holds an element's window, timestamp and pane."""

@@ -24,15 +24,15 @@ class CalendarCycle(ABC):
 
     @abstractmethod
     def number_at(self, day: datetime.date) -> int:
-        """The number of the cycle that contains a day."""
+        """Returns the number of the cycle that contains a day."""
 
     @abstractmethod
     def number_from(self, day: datetime.date) -> int:
-        """The number of the first cycle that starts on a day or after it."""
+        """Returns the number of the first cycle that starts on a day or after it."""
 
     @abstractmethod
     def first_day(self, number: int) -> datetime.date:
-        """The first day of a cycle; a ValueError or OverflowError outside the years 1 to 9999."""
+        """Returns the first day of a cycle; a ValueError or OverflowError outside the years 1 to 9999."""
 
     @abstractmethod
     def times(self, count: int, starting: datetime.date) -> Self:
@@ -109,7 +109,7 @@ _YEARS_MAX = 1000
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class CalendarWindows(ByTimestamp, NonMergingWindowFn):
-    """Windows of calendar time (a name of Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
+    """Windows of calendar time (a name from Beam's Java SDK), made by `days`, `weeks`, `months` and `years`.
 
     A window begins with its first day in a time zone of the IANA database, and ends where the next one begins: a day
     on which clocks are set forward has 23 hours. If a zone skips midnight, the day begins with its first instant; if
@@ -140,7 +140,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
     def days(
         cls, number: int = 1, *, starting: datetime.date = _EPOCH, time_zone: str = "UTC"
     ) -> CalendarWindows:
-        """Windows of several days.
+        """Returns windows of several days.
 
         Args:
             number: The number of days.
@@ -162,7 +162,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         starting: datetime.date = _EPOCH,
         time_zone: str = "UTC",
     ) -> CalendarWindows:
-        """Windows of several weeks.
+        """Returns windows of several weeks.
 
         Args:
             number: The number of weeks.
@@ -186,7 +186,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         starting: datetime.date = _EPOCH,
         time_zone: str = "UTC",
     ) -> CalendarWindows:
-        """Windows of several months.
+        """Returns windows of several months.
 
         Args:
             number: The number of months.
@@ -212,7 +212,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
         starting: datetime.date = _EPOCH,
         time_zone: str = "UTC",
     ) -> CalendarWindows:
-        """Windows of several years.
+        """Returns windows of several years.
 
         Args:
             number: The number of years.
@@ -259,7 +259,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
 
 @lru_cache(maxsize=40_000)
 def _windows_on(cycle: CalendarCycle, time_zone: str, utc_day: int) -> tuple[tuple[IntervalWindow], ...]:
-    """The windows that contain times of a day of UTC, numbered from the epoch; in order, each as a tuple.
+    """Returns the windows that contain times of a day of UTC, numbered from the epoch; in order, each as a tuple.
 
     The cache makes assigning fast: most elements are on a day that another element was on.
     """

@@ -38,7 +38,7 @@ def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any
 
 
 def get_sideinput_index(tag: str) -> int:
-    """The number in the name of a side input; another name raises a RuntimeError.
+    """Returns the number in the name of a side input; another name raises a RuntimeError.
 
     >>> get_sideinput_index("python_side_input2-total")
     2

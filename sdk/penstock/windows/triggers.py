@@ -1,4 +1,4 @@
-"""Triggers: when a grouping gives results.
+"""Triggers: rules for when a grouping emits results.
 
 These are descriptions, which the runner interprets. `docs/triggers.md` shows all triggers at work.
 """
@@ -17,7 +17,7 @@ from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, Timesta
 
 
 class AccumulationMode(IntEnum):
-    """How a later pane of a window relates to the earlier ones (Beam's names; the paper's section 2.3).
+    """The relation of a later pane of a window to the earlier ones (Beam's names; the paper's section 2.3).
 
     `DISCARDING` panes hold what is new, `ACCUMULATING` panes hold everything so far, and `ACCUMULATING_AND_RETRACTING`
     panes also retract the pane before (in the paper, but not in Beam).
@@ -32,14 +32,14 @@ class AccumulationMode(IntEnum):
 
 
 class OnTimeBehavior(Enum):
-    """Whether a window without new elements gives a pane when the watermark passes its end (Beam's names)."""
+    """The rule for a window without new elements when the watermark passes its end: a pane or none (Beam's names)."""
 
     FIRE_ALWAYS = 1
     FIRE_IF_NON_EMPTY = 2
 
 
 class ClosingBehavior(Enum):
-    """Whether a window without new elements gives a last pane when it closes (Beam's names).
+    """The rule for a window without new elements when it closes: a last pane or none (Beam's names).
 
     It closes when the watermark passes its end and the allowed lateness.
     """
@@ -49,7 +49,7 @@ class ClosingBehavior(Enum):
 
 
 class DataLossReason(Flag):
-    """Why a trigger may lose data (Beam's names).
+    """The reason why a trigger may lose data (Beam's names).
 
     `MAY_FINISH`: the trigger may fire for the last time while data can still arrive. No trigger has the reason
     `CONDITION_NOT_GUARANTEED` any more.
@@ -74,14 +74,14 @@ class HasLateness(Protocol):
 
     @property
     def allowed_lateness(self) -> Duration:
-        """How long after its end."""
+        """The time after the window's end for which late elements are accepted."""
 
 
 class TriggerFn(ABC):
     """A trigger (Beam's ``TriggerFn``): an immutable description, which equals another with the same parts."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """Whether this trigger, in `windowing`, may stop firing while data can still arrive; by default it may not.
+        """Says whether this trigger, in `windowing`, may stop firing while data still arrives; by default it does not.
 
         >>> from penstock.transforms.trigger import AfterCount, Repeatedly
         >>> AfterCount(1).may_lose_data(None), Repeatedly(AfterCount(1)).may_lose_data(None)
@@ -90,12 +90,12 @@ class TriggerFn(ABC):
         return DataLossReason.NO_POTENTIAL_LOSS
 
     def has_ontime_pane(self) -> bool:
-        """Whether every window, even without elements, gives a pane at its end; by default it does not."""
+        """True if every window, even without elements, emits a pane at its end; by default it does not."""
         return False
 
     @abstractmethod
     def get_continuation_trigger(self) -> TriggerFn:
-        """The trigger of the output of a grouping whose input has this trigger.
+        """Returns the trigger of the output of a grouping whose input has this trigger.
 
         >>> from penstock.transforms.trigger import AfterCount, AfterWatermark
         >>> AfterWatermark(early=AfterCount(100)).get_continuation_trigger()
@@ -129,7 +129,7 @@ def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
 
 
 def _arguments(trigger: TriggerFn) -> Iterator[str]:
-    """The arguments of the constructor call, except for defaults."""
+    """Yields the arguments of the constructor call, except for defaults."""
     if not is_dataclass(trigger):
         yield from (f"{name}={shown(value)}" for name, value in vars(trigger).items())
         return
@@ -145,7 +145,7 @@ def _arguments(trigger: TriggerFn) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """An argument as descriptions show it: functions by their names.
+    """Returns an argument as descriptions show it: functions by their names.
 
     >>> shown(len), shown("a")
     ('len', "'a'")
@@ -155,7 +155,7 @@ def shown(value: Any) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Repeatedly(TriggerFn):
-    """Another trigger again and again, without end (Beam's ``Repeatedly``)."""
+    """A trigger that repeats another one without end (Beam's ``Repeatedly``)."""
 
     underlying: TriggerFn
 
@@ -200,7 +200,7 @@ class _Composite(TriggerFn):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterAny(_Composite):
-    """When any of its parts fires; finishes when any does (Beam's ``AfterAny``).
+    """A trigger that fires when any of its parts fires, and finishes when any does (Beam's ``AfterAny``).
 
     >>> from penstock.transforms.trigger import AfterCount, AfterProcessingTime
     >>> AfterAny(AfterCount(5), AfterProcessingTime(60))
@@ -213,7 +213,7 @@ class AfterAny(_Composite):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterAll(_Composite):
-    """When all of its parts have fired; finishes when all have (Beam's ``AfterAll``)."""
+    """A trigger that fires when all of its parts have fired, and finishes when all have (Beam's ``AfterAll``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
         return _finishes(all(self._may_finish(windowing)))
@@ -221,13 +221,13 @@ class AfterAll(_Composite):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterEach(_Composite):
-    """Each of its parts in turn, as soon as the part before has finished (Beam's ``AfterEach``)."""
+    """A trigger that runs its parts in turn, each after the part before has finished (Beam's ``AfterEach``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
         return _finishes(all(self._may_finish(windowing)))
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """Any continuation of its parts, repeatedly: later steps do not know which part fired."""
+        """Returns any continuation of its parts, repeatedly: later steps do not know which part fired."""
         return Repeatedly(AfterAny(*self._continuations()))
 
 
@@ -253,7 +253,7 @@ def _finishes(may_finish: bool) -> DataLossReason:
 
 @dataclass(frozen=True, repr=False)
 class DefaultTrigger(ContinuesItself):
-    """At the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
+    """Fires at the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
 
     def has_ontime_pane(self) -> bool:
         return True
@@ -261,12 +261,12 @@ class DefaultTrigger(ContinuesItself):
 
 @dataclass(frozen=True, repr=False)
 class Always(ContinuesItself):
-    """At every element, without end (Beam's ``Always``)."""
+    """Fires at every element, without end (Beam's ``Always``)."""
 
 
 @dataclass(frozen=True, repr=False)
 class _Never(ContinuesItself):
-    """Only when the window closes (Beam's ``_Never``)."""
+    """Fires only when the window closes (Beam's ``_Never``)."""
 
 
 Never = _Never
@@ -274,7 +274,7 @@ Never = _Never
 
 @dataclass(frozen=True, repr=False)
 class AfterWatermark(TriggerFn):
-    """When the watermark passes the end of the window (Beam's ``AfterWatermark``).
+    """A trigger that fires when the watermark passes the end of the window (Beam's ``AfterWatermark``).
 
     Args:
         early: Repeated until then; None for no early panes.
@@ -296,7 +296,7 @@ class AfterWatermark(TriggerFn):
                 object.__setattr__(self, name, Repeatedly(trigger))
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
-        """It finishes if late data is allowed and it has no `late` trigger."""
+        """Says that it finishes if late data is allowed and it has no `late` trigger."""
         if windowing.allowed_lateness == 0:
             return DataLossReason.NO_POTENTIAL_LOSS
         return DataLossReason.MAY_FINISH if self.late is None else self.late.may_lose_data(windowing)
@@ -321,7 +321,7 @@ class AfterWatermark(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class AfterProcessingTime(FiresOnce):
-    """Once, a `delay` in seconds after a pane's first element by the machine's clock (Beam's ``AfterProcessingTime``).
+    """Fires once, `delay` seconds of the machine's clock after a pane's first element (Beam's ``AfterProcessingTime``).
 
     >>> AfterProcessingTime(1.5).delay_micros
     1500000
@@ -339,7 +339,7 @@ class AfterProcessingTime(FiresOnce):
 
     @staticmethod
     def aligned_to(period: DurationTypes, offset: TimestampDurationTypes = 0) -> AfterAlignedProcessingTime:
-        """The same as `AfterAlignedProcessingTime` (a name of Beam's Java SDK).
+        """Returns an `AfterAlignedProcessingTime` (a name from Beam's Java SDK).
 
         >>> AfterProcessingTime.aligned_to(3600)
         AfterAlignedProcessingTime(3600)
@@ -357,7 +357,7 @@ class AfterProcessingTime(FiresOnce):
 
 @dataclass(frozen=True, repr=False)
 class AfterAlignedProcessingTime(FiresOnce):
-    """Once, at the next full period of the machine's clock, such as the next full hour (the paper's ``AtPeriod``).
+    """Fires once, at the next full period of the clock, such as the next full hour (the paper's ``AtPeriod``).
 
     An element that arrives at exactly that time is still in the pane.
 
@@ -400,7 +400,7 @@ class AfterAlignedProcessingTime(FiresOnce):
 
 @dataclass(frozen=True, repr=False)
 class _AfterSynchronizedProcessingTime(ContinuesItself):
-    """When the steps before have fired by processing time: their continuation (Beam's name)."""
+    """A trigger that fires when the steps before have fired by processing time: their continuation (Beam's name)."""
 
 
 AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
@@ -408,7 +408,7 @@ AfterSynchronizedProcessingTime = _AfterSynchronizedProcessingTime
 
 @dataclass(frozen=True, repr=False)
 class AfterWatermarkPercentile(ContinuesItself, FiresOnce):
-    """Once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
+    """Fires once, when the watermark of a percentile passes the end of the window (the paper's section 2.3).
 
     That watermark says how far a share of the input has come, so that a few stragglers delay nothing.
 
@@ -432,13 +432,13 @@ class _FiresOnceOnArrival(FiresOnce):
     """Fires once, when something has arrived."""
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At each element: the trigger has already selected what arrives."""
+        """Returns a trigger of each element: this trigger has already selected what arrives."""
         return AfterCount(1)
 
 
 @dataclass(frozen=True, repr=False)
 class AfterCount(_FiresOnceOnArrival):
-    """Once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``).
+    """Fires once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``).
 
     It counts in every mode: within a batch, and within a round of the mode ``micro_batch``, it may fire several times.
     """
@@ -453,7 +453,7 @@ class AfterCount(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterBytes(_FiresOnceOnArrival):
-    """Once, when the values of a pane reach a total size in bytes (the paper's section 2.3).
+    """Fires once, when the values of a pane reach a total size in bytes (the paper's section 2.3).
 
     Args:
         size_bytes: An integer, 1 or more.
@@ -477,7 +477,7 @@ class AfterBytes(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterPunctuation(_FiresOnceOnArrival):
-    """Once, when a value arrives that satisfies a predicate, such as an end mark (the paper's section 2.3).
+    """Fires once, when a value arrives that satisfies a predicate, such as an end mark (the paper's section 2.3).
 
     Args:
         predicate: A function of a value; in a collection of pairs, of the second part.
@@ -494,7 +494,7 @@ class AfterPunctuation(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterPattern(_FiresOnceOnArrival):
-    """Once, when values have satisfied all predicates in turn (the paper names patterns in its section 2.3).
+    """Fires once, when values have satisfied all predicates in turn (a pattern, in the paper's section 2.3).
 
     Each value counts for one predicate.
 
@@ -528,7 +528,7 @@ class AfterPattern(_FiresOnceOnArrival):
 
 @dataclass(frozen=True, repr=False)
 class AfterDelta(TriggerFn):
-    """Whenever the result has moved far enough since the last pane, without end (Flink's ``DeltaTrigger``).
+    """Fires whenever the result has moved far enough since the last pane (Flink's ``DeltaTrigger``).
 
     Args:
         threshold: A distance, 0 or more; a pane fires when the result has moved by more.
@@ -561,13 +561,13 @@ class AfterDelta(TriggerFn):
         return _absolute_difference if self.distance is None else self.distance
 
     def get_continuation_trigger(self) -> TriggerFn:
-        """At every element: the trigger has already selected what arrives."""
+        """Returns a trigger of each element: this trigger has already selected what arrives."""
         return Repeatedly(AfterCount(1))
 
 
 @dataclass(frozen=True, repr=False)
 class AfterSignal(_FiresOnceOnArrival):
-    """Once, when a signal of that name arrives from outside the pipeline (the paper's section 2.3).
+    """Fires once, when a signal of that name arrives from outside the pipeline (the paper's section 2.3).
 
     >>> AfterSignal("the auditors are here")
     AfterSignal('the auditors are here')
@@ -595,7 +595,7 @@ def _absolute_difference(one: Any, other: Any) -> Any:
 
 
 def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
-    """A trigger and all of its parts.
+    """Yields a trigger and all of its parts.
 
     >>> from penstock.transforms.trigger import AfterCount
     >>> [type(part).__name__ for part in every_part(AfterWatermark(early=AfterCount(5)))]
@@ -615,7 +615,7 @@ def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
 
 
 def can_fire_early(trigger: TriggerFn) -> bool:
-    """Whether a trigger can fire before the watermark reaches the end of the window.
+    """True if a trigger can fire before the watermark reaches the end of the window.
 
     In the global window, that end is the end of time.
 

@@ -11,7 +11,7 @@ from penstock.error import refusal
 
 
 def ends_in_quote(options: dict[str, Any]) -> str:
-    """The pattern of all of a text that begins outside of quotes and ends within them; it has no comment.
+    """Returns the pattern of all of a text that begins outside of quotes and ends within them; it has no comment.
 
     >>> bool(re.fullmatch(ends_in_quote({}), 'a,"b')), bool(re.fullmatch(ends_in_quote({}), 'a,"b"'))
     (True, False)
@@ -23,7 +23,7 @@ def ends_in_quote(options: dict[str, Any]) -> str:
 
 
 def ends_in_comment(options: dict[str, Any]) -> str:
-    r"""The pattern of a line that begins outside of quotes and has a comment; the first group is what comes before it.
+    r"""Returns the pattern of a line that begins outside of quotes and has a comment; the first group precedes it.
 
     As in pandas, a comment begins anywhere but within quotes, and right behind a quote that closes.
 
@@ -34,7 +34,7 @@ def ends_in_comment(options: dict[str, Any]) -> str:
     parts, comment = _Parts.of(options), re.escape(options["comment"])
     plain = f"[^{parts.separator}{comment}{parts.escape}]"
     if parts.escape:
-        # A character of its own still keeps what follows from being a comment.
+        # An escape character still keeps the next character from beginning a comment.
         plain = f"(?:{plain}|{parts.escape}{comment}?+)"
     first = plain.replace(f"[^{parts.separator}", f"[^{parts.separator}{parts.quote}", 1)
     behind = f"[^{parts.separator}{parts.quote}]{plain}*+"
@@ -44,7 +44,7 @@ def ends_in_comment(options: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Patterns of what lines of CSV have."""
+    """Patterns of the parts of a CSV line."""
 
     quote: str
     separator: str
@@ -69,7 +69,7 @@ class _Parts:
 
 
 def lines_and_quotes(lines: Iterable[str], options: dict[str, Any]) -> Iterator[tuple[str, bool]]:
-    r"""Lines with their ends, without comments, and whether each ends within quotes, which may have line ends in them.
+    r"""Yields lines with their ends, without comments, and whether each ends within quotes, which may have line ends.
 
     >>> list(lines_and_quotes(['1,"a#\n', 'b" # note\n'], {"comment": "#"}))
     [('1,"a#\n', True), ('b" \n', False)]
@@ -87,7 +87,7 @@ def lines_and_quotes(lines: Iterable[str], options: dict[str, Any]) -> Iterator[
 
 
 def comment_remover(options: dict[str, Any]) -> Callable[[str], str]:
-    r"""The function that takes the comment out of a line, which begins outside of quotes.
+    r"""Returns the function that takes the comment out of a line, which begins outside of quotes.
 
     >>> comment_remover({"comment": "#"})('1,"a#b" # note\n')
     '1,"a#b" \n'
@@ -105,12 +105,12 @@ def comment_remover(options: dict[str, Any]) -> Callable[[str], str]:
 
 
 def left_open(file: str, where: str) -> ValueError:
-    """The error for a file that ends within quotes: its last field has everything that follows the quote."""
+    """Returns the error for a file that ends within quotes: its last field has everything that follows the quote."""
     what = f"{file} ends within quotes: one of its quotes is never closed"
     return refusal(ValueError, what, where=where, hint="close the quote, or name another quotechar")
 
 
 def without_mark(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a file without the mark of its byte order."""
+    """Yields the lines of a file without the mark of its byte order."""
     for number, line in enumerate(lines):
         yield line if number else line.removeprefix("\ufeff")

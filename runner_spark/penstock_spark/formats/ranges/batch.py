@@ -18,7 +18,7 @@ _TASKS_MAX = 1_000
 
 
 def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) -> Scan:
-    """Everything that exists now."""
+    """Opens everything that exists now."""
     source = description.source
     parallelism = parallelism_of(spark)
     try:

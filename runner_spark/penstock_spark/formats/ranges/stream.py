@@ -39,7 +39,7 @@ _OLDEST = (4, 2)
 
 @dataclass(frozen=True)
 class _Planning:
-    """What the process beside the driver needs."""
+    """The parameters of the process beside the driver."""
 
     source: RangeSource[Any]
     limit: int | None
@@ -72,13 +72,13 @@ def open_range_stream(
 def columns_of_ranges(
     frame: DataFrame, source: RangeSource[Any], schema: T.StructType, where: str
 ) -> DataFrame:
-    """The columns of the ranges in a stream's frame, if the parts of a source are Arrow batches."""
+    """Returns the columns of the ranges in a stream's frame, if the parts of a source are Arrow batches."""
     rows: DataFrame = map_in_arrow(frame, RowsOfRanges(source, schema, where), schema)
     return rows
 
 
 def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[DataSource]:
-    """The class that Spark pickles; its methods import what they need."""
+    """Returns the class that Spark pickles; its methods import what they need."""
 
     class Reader(DataSourceStreamReader):
         def __init__(self) -> None:
@@ -153,7 +153,7 @@ class Planner:
         self.positions = Positions(planned.source, planned.limit, planned.parallelism, planned.where)
 
     def written(self, position: Any) -> dict[str, Any]:
-        """A position as Spark keeps it."""
+        """Returns a position as Spark keeps it."""
         return {"format": POSITION.number, "position": position}
 
     def position(self, written: dict[str, Any]) -> Any:
@@ -169,21 +169,21 @@ class Planner:
         return ReadAllAvailable() if self._planned.limit is None else ReadMaxRows(self._planned.limit)
 
     def latest(self, start: dict[str, Any], is_limited: bool) -> dict[str, Any]:
-        """The end of the next micro-batch. If the source goes away, or comes back, there is one without elements."""
+        """Returns the end of the next micro-batch, which has no elements if the source goes away, or comes back."""
         self._last = self.positions.last(self.position(start), is_limited)
         written, before = self.written(self._last), start.get(AWAY, 0)
         if not self.positions.is_away:
             self._has_told_away = False
             return written
-        # A driver sees its own micro-batches only, so it is told again what an earlier one may have been told.
+        # A driver sees its own micro-batches only, so the message may repeat what an earlier driver has received.
         is_told, self._has_told_away = self._has_told_away and before > 0, True
         return {**written, AWAY: before if is_told else before + 1}
 
     def newest(self) -> Any:
-        """The end of all that exists, for Spark's reports of progress; None if it is unknown."""
+        """Returns the end of all that exists, for Spark's reports of progress; None if it is unknown."""
         return self.positions.newest(self._last)
 
     def rows(self, start: Any, end: Any) -> list[bytes]:
-        """The pickled ranges of each task."""
+        """Returns the pickled ranges of each task."""
         ranges = self.positions.ranges(start, end)
         return [pickle.dumps(task) for task in shared_out(ranges, self._planned.parallelism)]

@@ -40,13 +40,13 @@ _READ_BY_SPARK = frozenset(
     }
 )
 _SPLITS_MAX = 1_000_000
-"""Each task gets the splits of all tasks as bytes: where there are more of them, Spark had better tell it its own."""
+"""The greatest number of splits of all tasks, all of which each task receives as bytes; beyond it, Spark reads."""
 
 _NOT_UTF8 = "pass a coder whose decode() knows the encoding, e.g. a subclass of coders.Coder"
 
 
 def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
-    """Lines, or (file name, line) pairs."""
+    """Opens files as lines, or as (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
         return no_elements(spark)
@@ -70,7 +70,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
 
 
 def task_reads(source: TextSource, path: str, files: Files | None = None) -> bool:
-    """Whether a task can read splits of a file, without Spark."""
+    """True if a task can read splits of a file, without Spark."""
     is_reached = FileSystems.get_scheme(path) is None or (files is not None and files.is_beyond_spark)
     return (
         is_reached
@@ -91,7 +91,7 @@ class SplitReader(PartsReader):
         delimiter = self.source.delimiter or b"\n"
         for number, block in enumerate(self._blocks(split, delimiter)):
             if split.start == 0 and number == 0:
-                block = block.removeprefix(BOM_UTF8)  # Spark's reader does so, too.
+                block = block.removeprefix(BOM_UTF8)  # As Spark's reader does.
             lines = self._lines(block, delimiter, split.name)
             yield [(split.name, line) for line in lines] if self.source.with_filename else lines
 
@@ -132,7 +132,7 @@ class SplitReader(PartsReader):
 
 
 def cuts_as_spark(source: TextSource) -> bool:
-    """Whether Spark's line reader cuts plain files into exactly Beam's lines."""
+    """True if Spark's line reader cuts plain files into exactly Beam's lines."""
     if not source.strip_trailing_newlines or source.escapechar is not None:
         return False
     return _is_text(source.delimiter or b"\n")
@@ -157,12 +157,12 @@ def spark_unpacks(source: TextSource, path: str) -> bool:
 
 
 def line_end(source: TextSource) -> str:
-    """What Spark's line reader takes for the end of a line."""
+    """Returns the end of a line for Spark's line reader."""
     return (source.delimiter or b"\n").decode("utf-8")
 
 
 def line_columns(source: TextSource) -> list[Column]:
-    """A row for each line: the line, a number for the file in rows of its first split, and the file."""
+    """Returns a row for each line: the line, a number for the file in rows of its first split, and the file."""
     value = F.col("value") if source.coder is None else F.col("value").cast("binary")
     columns = [value.alias("value")]
     if source.skip_header_lines:
@@ -187,12 +187,12 @@ class LineDecoder:
         return self.decode(self.without_headers(batch))
 
     def without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that are not header lines; called once for each batch."""
+        """Returns the rows that are not header lines; called once for each batch."""
         rest = self._headers.rest(batch.column("head")) if self._has_headers else None
         return batch if rest is None else batch.filter(rest)
 
     def decode(self, batch: pa.RecordBatch, file: str | None = None) -> list[Any]:
-        """The lines of some rows; if all of them are from one `file`, errors name it."""
+        """Returns the lines of some rows; if all of them are from one `file`, errors name it."""
         lines = self._decoded(batch.column("value"), file)
         if "file" not in batch.schema.names:
             return lines
@@ -217,7 +217,7 @@ def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
 
 
 def not_utf8(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
-    """The error for a line that is not UTF-8: the error of Beam's default coder, with the file, where and hint."""
+    """Returns the error for a line that is not UTF-8, as Beam's default coder raises it, with the file and a hint."""
     return undecodable(error, name, where, _NOT_UTF8)
 
 

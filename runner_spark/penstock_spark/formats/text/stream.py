@@ -22,7 +22,7 @@ from penstock_spark.sources.stream_files import place_columns, stream_files
 
 
 def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
-    """Lines, or (file name, line) pairs; what no coder decodes may be rejected."""
+    """Opens files as lines, or as (file name, line) pairs; lines that no coder decodes may be rejected."""
     files = stream_files(stream, source.file_pattern, where)
     if scan.cuts_as_spark(source) and _spark_may_unpack(source, files.pattern):
         frame = files.load(spark.readStream.option("lineSep", scan.line_end(source)), "text")
@@ -33,7 +33,7 @@ def open_text_stream(source: TextSource, stream: StreamSource, spark: SparkSessi
 
 
 def _spark_may_unpack(source: TextSource, pattern: str) -> bool:
-    """Whether Spark undoes the compression of files with this ending, as far as the pattern shows the ending.
+    """True if Spark undoes the compression of files with this ending, as far as the pattern shows the ending.
 
     >>> [_spark_may_unpack(TextSource("", compression_type="auto"), name) for name in ("/a/*.gz", "/a/*.xz", "/a/*")]
     [True, False, True]

@@ -1,1 +1,1 @@
-"""What Beam takes from its Java SDK and penstock has itself."""
+"""Transforms that Beam takes from its Java SDK, and that penstock has itself."""

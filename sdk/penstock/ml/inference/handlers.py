@@ -1,4 +1,4 @@
-"""How a model is loaded and asked: `ModelHandler`, and handlers around another one."""
+"""Handlers, which load a model and ask it for predictions: `ModelHandler`, and handlers around another one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ModelT = TypeVar("ModelT")
 
 
 class PredictionResult(NamedTuple):
-    """An example and what a model says about it (Beam's name).
+    """An example and its prediction (Beam's name).
 
     Attributes:
         example: What the model was given.
@@ -35,14 +35,14 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         min_batch_size: These and the next four are arguments of `penstock.BatchElements`: the least size of a batch.
         max_batch_size: The greatest.
         max_batch_duration_secs: How many seconds a batch of unbounded input may wait for more elements.
-        element_size_fn: From an example to what it adds to the size of its batch.
+        element_size_fn: A function from an example to its share of the size of its batch.
         batch_length_fn: From an example to its length; examples of about one length share a batch.
         batch_bucket_boundaries: The lengths at which another kind of batch begins.
         env_vars: Environment variables of the worker, set before the model is loaded.
         unsupported: Beam's ``max_batch_weight``, ``large_model`` and ``model_copies``, which are refused.
 
     Raises:
-        UnsupportedByRunner: If an argument of Beam's is given that penstock does not have.
+        UnsupportedByRunner: If an argument that only Beam has is passed.
         TypeError: If an argument is unknown.
 
     >>> class Doubling(ModelHandler[int, int, int]):
@@ -86,7 +86,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
     def run_inference(
         self, batch: Sequence[ExampleT], model: ModelT, inference_args: dict[str, Any] | None = None
     ) -> Iterable[PredictionT]:
-        """The predictions for the examples of a batch, in their order.
+        """Returns the predictions for the examples of a batch, in their order.
 
         Args:
             batch: The examples, at least one.
@@ -96,20 +96,20 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         raise NotImplementedError(type(self))
 
     def get_num_bytes(self, batch: Sequence[ExampleT]) -> int:
-        """The size of a batch in bytes, for metrics; by default of its pickled form."""
+        """Returns the size of a batch in bytes, for metrics; by default of its pickled form."""
         return len(pickle.dumps(batch))
 
     def get_metrics_namespace(self) -> str:
-        """The namespace of the metrics."""
+        """Returns the namespace of the metrics."""
         return "RunInference"
 
     def get_resource_hints(self) -> dict[str, Any]:
-        """The resource hints of the step."""
+        """Returns the resource hints of the step."""
         return {}
 
     def batch_elements_kwargs(self) -> Mapping[str, Any]:
-        """The arguments of `penstock.BatchElements`."""
-        # A handler of Beam's kind need not call the constructor.
+        """Returns the arguments of `penstock.BatchElements`."""
+        # A subclass written for Beam need not call the constructor.
         return getattr(self, "_batching_kwargs", {})
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
@@ -119,15 +119,15 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         """Changes where `load_model` finds the model; never called here, since no step changes its model."""
 
     def get_preprocess_fns(self) -> Sequence[Callable[[Any], Any]]:
-        """The functions of each example before it joins a batch, in the order of their calls."""
+        """Returns the functions of each example before it joins a batch, in the order of their calls."""
         return []
 
     def get_postprocess_fns(self) -> Sequence[Callable[[Any], Any]]:
-        """The functions of each prediction, in the order of their calls."""
+        """Returns the functions of each prediction, in the order of their calls."""
         return []
 
     def should_skip_batching(self) -> bool:
-        """Whether the elements are batches already."""
+        """True if the elements are batches already."""
         return False
 
     def set_environment_vars(self) -> None:
@@ -135,27 +135,27 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         os.environ.update(getattr(self, "_env_vars", {}))
 
     def with_preprocess_fn(self, fn: Callable[[Any], ExampleT]) -> ModelHandler[Any, PredictionT, ModelT]:
-        """This handler with a function of each element before its batch; the one that is added last is called first."""
+        """Returns this handler with a function of each element before its batch; the last one added is called first."""
         return PreProcessingModelHandler(self, fn)
 
     def with_postprocess_fn(self, fn: Callable[[PredictionT], Any]) -> ModelHandler[ExampleT, Any, ModelT]:
-        """This handler with a function of each prediction; the one that is added last is called last."""
+        """Returns this handler with a function of each prediction; the last one added is called last."""
         return PostProcessingModelHandler(self, fn)
 
     def with_no_batching(self) -> ModelHandler[Any, PredictionT, ModelT]:
-        """This handler for elements that are batches already; functions before it take whole batches."""
+        """Returns this handler for elements that are batches already; functions before it take whole batches."""
         return PrebatchedModelHandler(self)
 
     def share_model_across_processes(self) -> bool:
-        """Whether all processes of a machine use one model: False; `RunInference` refuses a handler that says True."""
+        """True if all processes of a machine use one model. It is False; `RunInference` refuses a handler with True."""
         return False
 
     def model_copies(self) -> int:
-        """How many copies of the model a process has: 1."""
+        """Returns the number of copies of the model in a process: 1."""
         return 1
 
     def override_metrics(self, metrics_namespace: str = "") -> bool:
-        """Whether the handler counts by itself, and `RunInference` is not to; it may note the namespace."""
+        """True if the handler counts its own metrics, so that `RunInference` does not; it may store the namespace."""
         return False
 
 

@@ -29,7 +29,7 @@ class KeyModelMapping(Generic[KeyT, ExampleT, PredictionT, ModelT]):
 
 
 class KeyedModelHandler(WrappingModelHandler):
-    """From pairs of a key and an example to pairs of the key and the prediction (Beam's ``KeyedModelHandler``).
+    """A handler of pairs of a key and an example; it keeps the key with the prediction (Beam's ``KeyedModelHandler``).
 
     Args:
         unkeyed: The handler of the examples; or a list of `KeyModelMapping`, whose keys each belong to one of them.
@@ -77,7 +77,7 @@ class KeyedModelHandler(WrappingModelHandler):
 
 
 class MaybeKeyedModelHandler(WrappingModelHandler):
-    """As `KeyedModelHandler`, for examples that have keys, or have none (Beam's name).
+    """A `KeyedModelHandler` for examples that may or may not have keys (Beam's name).
 
     Either all are tuples, which are pairs of a key and an example, or none is.
     """
@@ -152,7 +152,7 @@ class HandlersByKey(ModelHandler[Any, Any, Any]):
         return any(handler.share_model_across_processes() for handler in self._handlers)
 
     def _by_key(self, batch: Sequence[Any]) -> list[tuple[Any, int, list[Any]]]:
-        """Each key with the number of its handler and its examples, so that each model is used at one time."""
+        """Returns each key with the number of its handler and its examples, so that each model is used at one time."""
         examples: dict[Any, list[Any]] = {}
         for key, example in batch:
             examples.setdefault(key, []).append(example)
@@ -173,7 +173,7 @@ class Models:
         self._loaded: OrderedDict[int, Any] = OrderedDict()
 
     def get(self, number: int) -> Any:
-        """The model of a handler; the one that was not used for longest makes room for it."""
+        """Returns the model of a handler; the one that was not used for longest makes room for it."""
         if number not in self._loaded:
             while len(self._loaded) >= self._most:
                 self._loaded.popitem(last=False)
@@ -191,7 +191,7 @@ def _without_functions(handler: ModelHandler[Any, Any, Any]) -> ModelHandler[Any
 
 
 def _check_alone(handler: ModelHandler[Any, Any, Any]) -> None:
-    """Refuses what belongs to the whole step, and what one of several handlers therefore cannot say."""
+    """Refuses settings of the whole step, which one of several handlers cannot make."""
     said: Mapping[str, Any] = {
         "arguments of batches": handler.batch_elements_kwargs(),
         "resource hints": handler.get_resource_hints(),
