@@ -158,7 +158,7 @@ ROWS = (
         is_rewritten=True,
     ),
     Row(
-        "more groupings in a row, behind those that exist",
+        "more groupings in a row, after those that exist",
         "continues; the state is rewritten, and the new groupings begin empty",
         (to(replace(BASE, more=deeper)), Change(replace(BASE, top=False), BASE)),
         note="its state is written anew, because the longest chain of groupings has another length",
