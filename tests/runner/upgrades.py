@@ -136,7 +136,7 @@ ROWS = (
     ),
     Row(
         "a sink added or removed",
-        "continues, with a note; if a micro-batch was cut off, a removed sink keeps what it got of it",
+        "continues, with a note; if a micro-batch was interrupted, a removed sink keeps its part of the output",
         (to(replace(BASE, more=written("Out"))), Change(replace(BASE, more=written("Out")), BASE)),
         note="'Out'",
     ),
@@ -152,21 +152,21 @@ ROWS = (
     ),
     Row(
         "another `shuffle_partitions`",
-        "continues; the state is [divided anew](#when-the-state-is-written-anew)",
+        "continues; the state is [divided again](#when-the-state-is-written-anew)",
         (to(replace(BASE, shards=8)), to(replace(BASE, shards=1))),
         note="its state is divided anew, because the number of shards has changed",
         is_rewritten=True,
     ),
     Row(
-        "more groupings in a row, behind those that exist",
-        "continues; the state is written anew, and the new groupings begin empty",
+        "more groupings in a row, after those that exist",
+        "continues; the state is rewritten, and the new groupings begin empty",
         (to(replace(BASE, more=deeper)), Change(replace(BASE, top=False), BASE)),
         note="its state is written anew, because the longest chain of groupings has another length",
         is_rewritten=True,
     ),
     Row(
         "a source added",
-        "continues; the state is written anew, and the source is read from its beginning; with a `TestStream`, refused",
+        "continues; the state is rewritten, and the source is read from its beginning; with a `TestStream`, refused",
         (Change(LIVE, TWO),),
         ((to(replace(BASE, more_sources=("Names", "Ages"))), "the source 'Ages' is new"),),
         note="the source 'Ages' is read from its beginning",
@@ -174,7 +174,7 @@ ROWS = (
     ),
     Row(
         "sources in another order",
-        "continues, with a note; the state is written anew",
+        "continues, with a note; the state is rewritten",
         (Change(TWO, replace(LIVE, more_sources=("Ages", "Names"))),),
         note="the sources are in another order\n  - Names, Ages, Clicks\n  + Ages, Names, Clicks",
         is_rewritten=True,
@@ -214,7 +214,7 @@ ROWS = (
     ),
     Row(
         "the last grouping of the longest row removed",
-        "the same; the state is written anew",
+        "the same; the state is rewritten",
         (to(replace(BASE, top=False), "Top"),),
         ((to(replace(BASE, top=False)), "pass drop_state=['Top']"),),
         note="the state of 'Top' is given up",
