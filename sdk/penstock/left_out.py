@@ -261,7 +261,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     (
         "utils.windowed_value",
         "WindowedBatch",
-        "not our business: inner parts of Beam's; a DoFn may yield a `HomogeneousWindowedBatch`",
+        "not our business: for Beam's workers; a DoFn may yield a `HomogeneousWindowedBatch`",
     ),
     (
         "utils.histogram",

@@ -18,7 +18,7 @@ _HEAD = """# All options
 <!-- python tests/sdk/page_of_options.py writes this page from penstock/options/table.py. -->
 
 Options are flags, arguments of `Pipeline(...)` by name, or values of a view:
-[running.md](running.md#options) explains how to give them. `--help` of a program shows this page, too.
+[running.md](running.md#options) explains how to give them. `--help` of a program also shows them.
 """
 _REFUSED = """
 ## Options that are refused

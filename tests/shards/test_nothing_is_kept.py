@@ -113,7 +113,6 @@ EXCUSED = {
     "penstock.transforms.create.": "a source",
     "penstock.transforms.combine.CombineValues": "an element at a time, behind a grouping",
     "penstock.transforms.grouping.Grouping": "a base of others",
-    "penstock.io.periodic_sequence.PeriodicImpulse": "a PeriodicSequence, or a source that ends",
     "penstock.transforms.ready_combiners.CombinerWithoutDefaults": "a base of others",
     "penstock.transforms.ready_combiners.Sample.Any": "FixedSizeGlobally",
     "penstock.relations.joins.JoinOfKind": "a base of others",

@@ -39,7 +39,7 @@ def _undefined(what: str, method: str) -> NotImplementedError:
 
 
 class Nested:
-    """What coders share: the bytes of a value that is a part of a larger one."""
+    """The common part of coders: the bytes of a value that is a part of a larger one."""
 
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         """Writes a value; if `nested`, so that the reader can tell where it ends."""

@@ -1,4 +1,4 @@
-"""What values, transforms and pipelines see of each other: they refer to one another, so each is a protocol here.
+"""The protocols by which values, transforms and pipelines, which refer to one another, know each other.
 
 `Pipeline`, `AppliedPTransform` and `PTransform` have these attributes and more; the modules above know them.
 """
@@ -41,7 +41,7 @@ class AppliedTransform(Protocol):
         """The type of the output's elements."""
 
     def to_primitive(self) -> graph.Primitive | None:
-        """What the runner does for it; None for composites."""
+        """The primitive that the runner executes for it; None for composites."""
 
     def get_type_hints(self) -> Any:
         """Its type hints."""

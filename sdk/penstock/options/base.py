@@ -54,7 +54,7 @@ class PipelineOptions(HasDisplayData):
     """
 
     _records: ClassVar[tuple[Option, ...]] = ()
-    """The options of this class that are records; a class of penstock's has all its options here."""
+    """The options of this class that are records; penstock's own classes have all their options here."""
     _flags: list[str]
     _all_options: dict[str, Any]
     _visible_options: frozenset[str]

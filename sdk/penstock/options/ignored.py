@@ -7,7 +7,7 @@ from penstock.options.option import CommaSeparatedList, Ignored, Option
 from penstock.options.table import ignored
 
 _PROPERTIES = "set Spark's property with --spark_conf=key=value"
-_JOB_SERVER = "there is no job server here"
+_JOB_SERVER = "no job server runs here"
 _ENGINE = "the one engine is Spark: --master, --spark_conf"
 _WORKERS = "set Spark's properties, such as --spark_conf=spark.executor.instances=4"
 _SCOPES = (
@@ -48,7 +48,9 @@ class TestDataflowOptions(PipelineOptions):
     """Options of tests of the Dataflow service (Beam's ``TestDataflowOptions``)."""
 
     __test__ = False  # The name begins with Test, and pytest would take the class for tests.
-    _records = (Option("pubsubRootUrl", flags="pubsub_root_url", effect=Ignored("there is no such service")),)
+    _records = (
+        Option("pubsubRootUrl", flags="pubsub_root_url", effect=Ignored("that service does not exist here")),
+    )
 
 
 class AzureOptions(PipelineOptions):
@@ -136,7 +138,7 @@ class PortableOptions(PipelineOptions):
     """Options of Beam's portable runners (Beam's ``PortableOptions``)."""
 
     _records = ignored(
-        "there is no job server here; Spark says what workers are",
+        "no job server runs here; Spark says what workers are",
         {
             **dict.fromkeys(["job_endpoint", "artifact_endpoint", "environment_type"], str),
             **dict.fromkeys(["environment_config", "output_executable_path"], str),
@@ -218,5 +220,5 @@ class CrossLanguageOptions(PipelineOptions):
     """Options of transforms in other languages (Beam's ``CrossLanguageOptions``)."""
 
     _records = ignored(
-        "there are no cross-language transforms here", {"beam_services": {}, "use_transform_service": False}
+        "all transforms here are written in Python", {"beam_services": {}, "use_transform_service": False}
     )

@@ -18,7 +18,7 @@ class Ignored:
     """The effect of an option that can be given and read, and changes nothing: a run with it logs a warning."""
 
     instead: str
-    """What has the effect."""
+    """The option or the step that has the effect."""
     is_in_batch_only: bool = False
 
 
@@ -27,7 +27,7 @@ class Refused:
     """The effect of an option without which a program would fail later, or pass without its check: an error."""
 
     instead: str
-    """What to do instead."""
+    """The advice to the user."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Needed:
     name: str
     hint: str
     so: str = ""
-    """What follows from its absence."""
+    """The consequence of its absence."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Option:
         if hint is not None:
             yield three_parts(f"{self.name} is {value!r}", hint=hint)
         elif value == "" and self.default != "" and self.effect is None:
-            # It comes of a variable of the shell that is not set, and would mean the default without a word.
+            # It comes of a variable of the shell that is not set, and would silently mean the default.
             yield three_parts(f"{self.name} is empty", hint=f"give {self.name} a value, or leave it out")
         elif self.needs and value and others.get(self.needs.name) is None:
             what = f"{self.name} is set without a {self.needs.name}{self.needs.so}"
@@ -129,7 +129,7 @@ class Option:
         return (least is None or value >= least) and (most is None or value <= most)
 
     def _hint_of_kind(self, value: Any) -> str | None:
-        """What to write instead of a value, if it is of the wrong kind."""
+        """The advice for a value of the wrong kind; None for one of the right kind."""
         if self.choices and value not in self.choices:
             return f"use one of {', '.join(self.choices)}"
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -41,7 +41,7 @@ class OptionsParser(argparse.ArgumentParser):
         self._options[self.add_argument(*option.spellings(), **option.arguments())] = option
 
     def records(self) -> list[Option]:
-        """The options that were added as records, without those whose flags were defined anew later."""
+        """The options that were added as records, without those whose flags were defined again later."""
         actions = set(self._actions)
         return [option for action, option in self._options.items() if action in actions]
 

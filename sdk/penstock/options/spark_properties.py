@@ -1,4 +1,4 @@
-"""Spark properties: as texts, as JSON objects, and in files like ``spark-defaults.conf``."""
+"""Spark properties, from strings, JSON objects, and files like ``spark-defaults.conf``."""
 
 from __future__ import annotations
 

@@ -91,7 +91,10 @@ def _text_of_experiments(value: Any) -> Iterator[str]:
 
 
 STANDARD = (
-    Option("runner", help="SparkRunner, the default, or one of Beam's names for a runner on this machine."),
+    Option(
+        "runner",
+        help="SparkRunner, the default, or the name of a local runner in Beam, such as DirectRunner.",
+    ),
     Option(
         "streaming",
         bool,
@@ -105,7 +108,7 @@ STANDARD = (
         "resource_hints",
         list,
         [],
-        "A hint of Beam's, as name=value; repeatable.",
+        "A resource hint, as name=value; repeatable.",
         flags="resource_hint resource_hints",
     ),
     Option("auto_unique_labels", bool, False, "Numbers a label that is used twice, instead of refusing it."),
@@ -261,11 +264,11 @@ TEST = (
     Option(
         "wait_until_finish_duration",
         int,
-        help="How long a test waits for its pipeline, in milliseconds; for ever if it is not given.",
+        help="How long a test waits for its pipeline, in milliseconds; without it, until the end.",
     ),
 )
 
-_JOB_SERVER = "there is no job server here: --master"
+_JOB_SERVER = "no job server runs here: --master"
 SPARK = (
     Option(
         "mode",
@@ -345,7 +348,7 @@ SPARK = (
         at_least=0,
         at_most=_PORT_MAX,
         hint=f"use a port from 1 to {_PORT_MAX}, or 0 for any that is free",
-        help="The port of a page that shows the run while it goes on; 0 takes any that is free.",
+        help="The port of a page that shows the run while it lasts; 0 takes any that is free.",
     ),
     Option(
         "live_host",
@@ -378,7 +381,7 @@ SPARK = (
         "live",
         bool,
         False,
-        "Shows a run in the terminal while it goes on: watermarks, lags, panes (needs penstock[live]). Elsewhere it "
+        "Shows a run in the terminal while it lasts: watermarks, lags, panes (needs penstock[live]). Elsewhere it "
         "prints a line every ten seconds.",
     ),
     *ignored(
