@@ -218,6 +218,6 @@ def test_the_programs_of_the_documents_are_well_typed(folder) -> None:
 def test_the_wheel_says_that_its_packages_are_typed() -> None:
     settings = tomllib.loads((_ROOT / "pyproject.toml").read_text())
     packages = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert len(packages) == 4
+    assert len(packages) == 5
     for package in packages:
         assert (_ROOT / package / "py.typed").read_text() == ""

@@ -151,7 +151,7 @@ class Pages:
         self._count = _FIRST_PAGE_ELEMENTS
 
     def add(self, values: list[Any] | Batch) -> Iterator[bytes]:
-        """The pages that more elements complete; those of a batch, which has times, are complete at once."""
+        """Returns the pages that more elements complete; a batch with times completes its pages at once."""
         if isinstance(values, Batch):
             yield from self.rest()
             for start in range(0, len(values.values), _PAGE_ELEMENTS):

@@ -343,7 +343,7 @@ class WindowTable:
             self._add_cells(live, number, rest, rest.take_all())
 
     def _add_cells(self, live: LiveWindow, number: int, rest: OpenWindow, content: Content) -> None:
-        """Cells that were in a page become those of a window."""
+        """Moves cells from a page into a window."""
         column, (cells, carried, ended) = live.column, content
         if rest.segments:
             live.has_long_lists = True

@@ -249,7 +249,7 @@ def main_output(outputs: DoOutputsTuple) -> PCollection[Any]:
 
 
 def passed_on(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
-    """The outputs that a composite passes on if it returns those of a step inside: no main output without a name."""
+    """Returns the outputs of a composite that returns the outputs of a step inside: no main output without a name."""
     is_named = outputs._main_tag is not None or not outputs._tags
     return {tag: value for tag, value in outputs._pcolls.items() if is_named or tag is not None}
 
