@@ -91,13 +91,7 @@ FACADES = frozenset(
         *("transforms.combiners", "transforms.core", "transforms.display", "transforms.ptransform"),
         "transforms.periodicsequence",
         *("transforms.resources", "transforms.sideinputs", "transforms.sql", "transforms.timeutil"),
-        *(
-            "transforms.periodicsequence",
-            "transforms.trigger",
-            "transforms.userstate",
-            "transforms.util",
-            "transforms.window",
-        ),
+        *("transforms.trigger", "transforms.userstate", "transforms.util", "transforms.window"),
         *("ml.inference", "ml.inference.base"),
         *("typehints.batch", "utils.histogram"),
     )

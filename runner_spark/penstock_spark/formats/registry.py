@@ -20,6 +20,7 @@ from penstock.io.jsonio import JsonSink, JsonSource
 from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
 from penstock.io.paths import known_path
+from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.query_source import QuerySource
 from penstock.io.ranges import RangesOfSource
 from penstock.io.recorded_stream import RecordedStream
@@ -27,7 +28,6 @@ from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSour
 from penstock.io.streams import Streamable, StreamSource
 from penstock.io.text_sink import TextFileSink
 from penstock.io.text_source import TextSource
-from penstock.transforms.periodicsequence import PeriodicSource
 from penstock_spark.files.stores import refuse_streams
 from penstock_spark.formats.connectors import connector_of
 from penstock_spark.formats.csv import CSV
