@@ -243,11 +243,6 @@ def main_tag_of(outputs: DoOutputsTuple) -> str | None:
     return outputs._main_tag
 
 
-def main_output(outputs: DoOutputsTuple) -> PCollection[Any]:
-    """The main output."""
-    return outputs[outputs._main_tag]
-
-
 def passed_on(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
     """Returns the outputs of a composite that returns the outputs of a step inside: no main output without a name."""
     is_named = outputs._main_tag is not None or not outputs._tags
