@@ -36,6 +36,9 @@ class Nothing(Enum):
 NOTHING = Nothing.NOTHING
 
 
+_NAMES = re.compile(r"\b(partial|other|value)\b")
+
+
 @dataclass(frozen=True)
 class FoldSource:
     """A fold as Python expressions; equal ones are compiled once."""
@@ -46,6 +49,19 @@ class FoldSource:
     finish: str = "partial"  # The result of ``partial``.
     # The functions that the expression of the result may name. The others may name none, since they are parts of loops.
     functions: tuple[Callable[..., Any], ...] = ()
+
+    def renamed(self, value: str, partial: str, other: str) -> tuple[str, str, str, str]:
+        """Returns `lift`, `step`, `merge` and `finish` with other expressions instead of the names in them.
+
+        >>> FoldSource("value", "partial + value", "partial + other").renamed("v[0]", "p[0]", "o[0]")[:3]
+        ('v[0]', 'p[0] + v[0]', 'p[0] + o[0]')
+        """
+        names = {"value": value, "partial": partial, "other": other}
+
+        def renamed(text: str) -> str:
+            return _NAMES.sub(lambda name: names[name[0]], text)
+
+        return renamed(self.lift), renamed(self.step), renamed(self.merge), renamed(self.finish)
 
 
 def is_immutable(partial: Any) -> bool:
@@ -269,9 +285,6 @@ def _of_function(fn: CallableWrapperCombineFn) -> Fold | None:
     return next((fold for function, fold in _OF_FUNCTIONS if fn.fn is function), None)
 
 
-_NAMES = re.compile(r"\b(partial|other|value)\b")
-
-
 def side_by_side(folds: Sequence[Fold]) -> Fold | None:
     """The fold of lists with one value for each of some folds; None if a loop cannot contain one of them.
 
@@ -285,18 +298,14 @@ def side_by_side(folds: Sequence[Fold]) -> Fold | None:
 
 @functools.cache
 def _side_by_side(folds: tuple[Fold, ...]) -> Fold:
-    def all_of(part: str) -> str:
-        texts = [_NAMES.sub(rf"\g<0>[{at}]", getattr(fold.source, part)) for at, fold in enumerate(folds)]
-        return ", ".join(texts)
+    sources = [fold.source for fold in folds if fold.source is not None]
+    own = [
+        source.renamed(f"value[{at}]", f"partial[{at}]", f"other[{at}]") for at, source in enumerate(sources)
+    ]
+    lift, step, merge, finish = (", ".join(texts[part] for texts in own) for part in range(4))
 
     def nothing() -> Any:
         return tuple(fold.finish(fold.empty()) for fold in folds)
 
-    finish = all_of("finish")
-    source = FoldSource(
-        f"[{all_of('lift')}]",
-        f"[{all_of('step')}]",
-        f"[{all_of('merge')}]",
-        f"({finish},)" if folds else "()",
-    )
+    source = FoldSource(f"[{lift}]", f"[{step}]", f"[{merge}]", f"({finish},)" if folds else "()")
     return fold_from(source, nothing=nothing, name="tuple")

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from penstock.error import three_parts
 from penstock.functions.combinefn import CombineFn
-from penstock.functions.folds import FoldSource
+from penstock.functions.folds import COUNT, MAX, MIN, SUM, FoldSource
 from penstock.relations.bags import Copies
 from penstock.scalars import decimals
 from penstock.scalars.casting import DECIMALS, whole, with_digits
@@ -289,10 +289,11 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
 
 
 _CELLS = {
-    "count": ("1", "{held} + 1", "{held} + {other}"),
-    "sum": ("0 + {value}", "{held} + {value}", "{held} + {other}"),
-    "min": ("{value}", "{value} if {value} < {held} else {held}", "{other} if {other} < {held} else {held}"),
-    "max": ("{value}", "{value} if {value} > {held} else {held}", "{other} if {other} > {held} else {held}"),
+    **{
+        fold.name: fold.source.renamed("{value}", "{held}", "{other}")[:3]
+        for fold in (COUNT, SUM, MIN, MAX)
+        if fold.source is not None
+    },
     FORM: ("{value}", "{held}", "{held}"),
 }
 """What is held of a first value, of one more value, and of two parts, where no value is NULL."""
