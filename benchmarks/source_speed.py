@@ -20,7 +20,7 @@ from options import ROOT
 from outcome import FOLDER, write_numbers
 from pairs import paired
 from penstock.io import WriteToMemory
-from penstock.io.ranges import NumberedSource, ReadFromSource, SourceRange
+from penstock.io.custom.ranges import NumberedSource, ReadFromSource, SourceRange
 from penstock.typehints import KV
 from stream_session import start_session
 

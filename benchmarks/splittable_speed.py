@@ -16,9 +16,9 @@ from typing import Any
 import penstock as beam
 from outcome import FOLDER, write_numbers
 from pairs import paired
-from penstock.io.bounded import BoundedSource, RangeTracker, SourceBundle
+from penstock.io.custom.bounded import BoundedSource, RangeTracker, SourceBundle
+from penstock.io.custom.ranges import NumberedSource, ReadFromSource, SourceRange
 from penstock.io.range_trackers import OffsetRangeTracker
-from penstock.io.ranges import NumberedSource, ReadFromSource, SourceRange
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.transforms.core import RestrictionProvider
 from source_speed import KEYS, sums

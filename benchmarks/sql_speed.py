@@ -27,9 +27,9 @@ from penstock.io.each_batch import ForEachBatch
 from penstock.io.sparkio import ReadFromSpark, WriteToSpark
 from penstock.io.watermarks import BoundedDisorder
 from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
-from penstock.sql.binding import bind
-from penstock.sql.relations import ColumnDef
-from penstock.sql.statement import Tables
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
+from penstock.sql.plan.relations import ColumnDef
 from penstock.transforms.sql import SqlTransform
 from penstock.transforms.window import FixedWindows
 from penstock.typehints import KV

@@ -329,7 +329,7 @@ def test_no_private_name_of_another_module_is_touched() -> None:
 )
 def test_a_private_name_of_another_module_is_found(line: str) -> None:
     texts = {**_texts("penstock"), "penstock.metrics.cells": "def _parts(): ...\n"}
-    name = "penstock.io.schedules"
+    name = "penstock.io.streaming.schedules"
     [found] = private_names_touched({**texts, name: texts[name] + line})
     assert found.startswith(f"{name} touches _")
 
@@ -455,9 +455,9 @@ def test_the_page_about_connectors_names_the_interface() -> None:
 
 
 MUTANTS = {
-    "at the top": "from penstock.transforms.create import Create\n",
-    "inside a function": "def f():\n    from penstock.transforms.create import Create\n",
-    "by its module": "def f():\n    import penstock.transforms.create\n",
+    "at the top": "from penstock.transforms.elements.create import Create\n",
+    "inside a function": "def f():\n    from penstock.transforms.elements.create import Create\n",
+    "by its module": "def f():\n    import penstock.transforms.elements.create\n",
     "from its package": "from penstock.transforms import create\n",
 }
 
@@ -475,8 +475,10 @@ def test_an_import_that_points_up_is_found(line: str) -> None:
     texts = _texts("penstock")
     name = "penstock.coders.base"
     imports = imports_of({**texts, name: texts[name] + line}, for_types=False)
-    assert upward(imports) == [f"{name} imports penstock.transforms.create"]
-    assert any(name in circle and "penstock.transforms.create" in circle for circle in circles(imports))
+    assert upward(imports) == [f"{name} imports penstock.transforms.elements.create"]
+    assert any(
+        name in circle and "penstock.transforms.elements.create" in circle for circle in circles(imports)
+    )
 
 
 def test_an_import_for_types_is_a_circle_for_types_and_points_up() -> None:

@@ -12,10 +12,10 @@ from penstock.functions.dofn import DoFn
 from penstock.io.each_batch import WriteToMemory
 from penstock.machines.records import Dropped, DropReason, Element, Pane, Played
 from penstock.relations.changelog import Changelog
-from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.grouping import Flatten, GroupByKey
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.windowing import WindowInto
+from penstock.transforms.combining.combine import CombinePerKey
+from penstock.transforms.elements.pardo import ParDo
+from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import ValueKind, WindowedValue
 from penstock.windows.triggers import AccumulationMode, AfterCount, Repeatedly

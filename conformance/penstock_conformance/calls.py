@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow, TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.bounded_window import BoundedWindow, TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import noun_for
 from penstock.functions.params import kind_of
 from penstock.functions.signature import bind, signature_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.records import Pane, Played
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock_conformance.moments import time_text, window_text

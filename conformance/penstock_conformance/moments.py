@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
+from penstock.elements.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock_conformance.malformed import Malformed
 

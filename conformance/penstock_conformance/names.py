@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import IntervalWindow
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.functions.combinefn import CombineFn
 from penstock.relations.joins import JoinRows
 from penstock.relations.validity import ValidFrom, ValidityJoin
 from penstock.transforms import trigger, window
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.ready_combiners import MeanCombineFn
+from penstock.transforms.combining.ready_combiners import MeanCombineFn
+from penstock.transforms.elements.pardo import ParDo
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
 from penstock.windows.time_domain import TimeDomain

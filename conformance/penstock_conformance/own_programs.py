@@ -16,7 +16,7 @@ from penstock.functions.userstate import (
     on_timer,
 )
 from penstock.relations.validity import Valid
-from penstock.transforms.pardo import Filter, MapTuple
+from penstock.transforms.elements.pardo import Filter, MapTuple
 from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint
 from penstock.windows.time_domain import TimeDomain

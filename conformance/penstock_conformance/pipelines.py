@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import TimestampedValue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.metrics.metric import MetricResults, MetricsFilter
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.test_stream import ElementEvent, TestStream
-from penstock.transforms.create import Create
-from penstock.transforms.pardo import MapTuple
+from penstock.transforms.elements.create import Create
+from penstock.transforms.elements.pardo import MapTuple
 from penstock.utils.timestamp import Timestamp
 from penstock_conformance.branches import Branch
 from penstock_conformance.comparing import verdict

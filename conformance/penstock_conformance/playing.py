@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.construction.pipeline import Pipeline
 from penstock.error import RunnerError
-from penstock.transforms.create import Create
+from penstock.transforms.elements.create import Create
 from penstock_conformance import bare, pipelines
 from penstock_conformance.outcomes import Outcome, Status, status_of
 from penstock_conformance.scenario import Scenario

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.records import DropReason, Event
 from penstock.utils.windowed_value import ValueKind
 

@@ -9,11 +9,11 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.testing.test_stream import TestStream
-from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.grouping import Flatten, GroupByKey
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.ready_combiners import MeanCombineFn
-from penstock.transforms.windowing import WindowInto
+from penstock.transforms.combining.combine import CombinePerKey
+from penstock.transforms.combining.ready_combiners import MeanCombineFn
+from penstock.transforms.elements.pardo import ParDo
+from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.windows.triggers import AccumulationMode, AfterWatermark
 from penstock.windows.window_fn import FixedWindows, Sessions, WindowFn
 from penstock_conformance.parsing import load

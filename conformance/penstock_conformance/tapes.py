@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from penstock.base.bounded_window import TimestampedValue
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.machines import records
 from penstock.testing import test_stream
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, Timestamp

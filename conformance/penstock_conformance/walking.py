@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.graph import AssignWindows, Flatten, Graph, ParDo, StatefulParDo, Step
 from penstock.machines.records import Dropped, Element, Emitted, Pane, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
 from penstock.machines.stateful_keys import StatefulKey
 from penstock.machines.trigger_machine import Domain
-from penstock.transforms.create import Create
-from penstock.transforms.windowing import WindowInto
+from penstock.transforms.elements.create import Create
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
 from penstock.windows.window_fn import WindowFn

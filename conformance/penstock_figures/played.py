@@ -8,7 +8,12 @@ from typing import Any
 
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
-from penstock.io.recorded_stream import ElementEvent, MicroBatchEvent, ProcessingTimeEvent, WatermarkEvent
+from penstock.io.streaming.recorded_stream import (
+    ElementEvent,
+    MicroBatchEvent,
+    ProcessingTimeEvent,
+    WatermarkEvent,
+)
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
 from penstock.machines.recorder import RecordedInput, RecordedPane, recorded_input, recorded_pane

@@ -11,11 +11,11 @@ from penstock.functions.signature import signature_of
 from penstock.functions.splitting import splits_of
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.periodic_sequence import PeriodicSource
-from penstock.io.recorded_stream import RecordedStream
-from penstock.io.streams import StreamSource
-from penstock.io.text_rows import TextRowsSink
-from penstock.io.window_files import windowing_of_files
+from penstock.io.files.window_files import windowing_of_files
+from penstock.io.formats.text_rows import TextRowsSink
+from penstock.io.streaming.periodic_sequence import PeriodicSource
+from penstock.io.streaming.recorded_stream import RecordedStream
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import DefaultTrigger, can_fire_early
 from penstock.windows.window_fn import GlobalWindows

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 # The names that every pipeline needs load at once; inputs, outputs and runners load on first use.
 from penstock import coders, pvalue, transforms, typehints
 from penstock.absent import install, no_attribute
-from penstock.base.row import Row
-from penstock.base.tagged_output import TaggedOutput
 from penstock.coders import RowCoder
 from penstock.construction.applied import transform_annotations
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.pvalue import PCollection
+from penstock.elements.row import Row
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.transforms import *  # noqa: F403
 from penstock.transforms import combiners, trigger, window
 from penstock.typehints import WithTypeHints

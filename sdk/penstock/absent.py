@@ -14,7 +14,7 @@ from opcode import opmap
 from types import FrameType, ModuleType
 from typing import Any
 
-from penstock.base.near_names import nearest
+from penstock.checks.near_names import nearest
 from penstock.error import three_parts
 from penstock.where import here
 

@@ -21,7 +21,7 @@ from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.options.standard import DebugOptions as DebugOptions
 from penstock.options.standard import SetupOptions as SetupOptions
 from penstock.runners.runner import PipelineRunner as PipelineRunner
-from penstock.transforms.pardo import ParDo as ParDo
+from penstock.transforms.elements.pardo import ParDo as ParDo
 from penstock.typehints.signatures import TypeCheckError as TypeCheckError
 from penstock.windows.side_input_windows import get_sideinput_index as get_sideinput_index
 

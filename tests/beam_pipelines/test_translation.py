@@ -24,16 +24,16 @@ from apache_beam.typehints.decorators import TypeCheckError
 from apache_beam.utils import windowed_value as beams_windowed_value
 from apache_beam.utils.sharded_key import ShardedKey
 
-from penstock.base.bounded_window import GlobalWindow, IntervalWindow, TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
 from penstock.coders.deterministic import decode_key, encode_keys
+from penstock.elements.bounded_window import GlobalWindow, IntervalWindow, TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import FilterDoFn, FlatMapDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.signature import bind, signature_of
 from penstock.graph import show
-from penstock.io.shards import Shards
-from penstock.io.text_sink import TextFileSink
-from penstock.io.text_source import TextSource
+from penstock.io.files.shards import Shards
+from penstock.io.formats.text_sink import TextFileSink
+from penstock.io.formats.text_source import TextSource
 from penstock.machines.cells import cell_of
 from penstock.options.spark import SparkOptions
 from penstock.utils.timestamp import Timestamp

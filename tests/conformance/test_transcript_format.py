@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from penstock.base.bounded_window import GlobalWindow, IntervalWindow
+from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.machines.records import (
     MAX_MICROS,
     AdvanceClock,

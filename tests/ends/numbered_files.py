@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock.io.ranges import NumberedSource, SourceRange, TimedElements, UnreadableElement
+from penstock.io.custom.ranges import NumberedSource, SourceRange, TimedElements, UnreadableElement
 
 
 class Files(NumberedSource[Any]):

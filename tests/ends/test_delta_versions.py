@@ -15,9 +15,9 @@ from s3_server import options_of, s3_server
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
+from penstock.io.custom.ranges import RangeSource
 from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta
 from penstock.io.each_batch import ForEachBatch, WriteToMemory
-from penstock.io.ranges import RangeSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.utils.windowed_value import ValueKind

@@ -26,8 +26,8 @@ from numbered_files import wait_for
 
 import penstock as beam
 from penstock.io import WriteToMemory
+from penstock.io.custom.ranges import SourceRange, UnreadableElement
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, ReadFromKafka, WriteToKafka
-from penstock.io.ranges import SourceRange, UnreadableElement
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark

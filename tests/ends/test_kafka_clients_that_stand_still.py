@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import pytest
 from brokers import Mock, Tansu
 
+from penstock.io.custom.ranges import SourceRange
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
-from penstock.io.ranges import SourceRange
 from penstock_connectors.kafka import client, sink, source
 from penstock_connectors.kafka.client import StandsStill, in_time, leave
 from penstock_connectors.kafka.producers import Clients

@@ -18,8 +18,8 @@ from numbered_files import wait_for
 
 import penstock as beam
 from penstock.io import WriteToMemory
+from penstock.io.custom.ranges import SourceRange
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
-from penstock.io.ranges import SourceRange
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows

@@ -580,7 +580,7 @@ def test_a_file_that_the_store_does_not_delete_is_an_error(
         raise PermissionError(13, "Access Denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("penstock.io.object_stores.ObjectStore._delete", denied)
+        patch.setattr("penstock.io.files.object_stores.ObjectStore._delete", denied)
         with pytest.raises(BeamIOError):
             files.remove(f"{place}/old")
     files.remove(f"{place}/old")

@@ -21,8 +21,8 @@ import psycopg
 from postgres_server import HELD, PASSWORD, Server
 
 from penstock.error import RunnerError
+from penstock.io.custom.ranges import SourceRange, UnreadableElement
 from penstock.io.postgres_changes import PostgresChangesSource, ReadChangesFromPostgres
-from penstock.io.ranges import SourceRange, UnreadableElement
 from penstock.pvalue import Row
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database import changed_rows, changes

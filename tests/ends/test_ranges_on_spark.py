@@ -12,7 +12,7 @@ from numbered_files import Files, add, has_been_away, wait_for
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io import WriteToMemory
-from penstock.io.ranges import PartitionedSource, RangeSource, ReadFromSource
+from penstock.io.custom.ranges import PartitionedSource, RangeSource, ReadFromSource
 from penstock.io.watermarks import BoundedDisorder, OrderedPartitions
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows

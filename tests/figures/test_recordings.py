@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.coders import Coder, PickleCoder
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player, play
 from penstock.machines.records import (

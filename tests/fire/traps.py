@@ -21,7 +21,7 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "rows are merged": ("penstock_connectors.database.postgres", "PostgresWriter", "_merge"),
     "rows are committed": ("penstock_connectors.database.postgres", "PostgresWriter", "commit"),
     "a micro-batch is written": ("penstock_spark.lowering.batch_writer", "BatchWriter", "__call__"),
-    "a checkpoint is opened": ("penstock_spark.checkpoints.folder", "", "write_plan"),
+    "a checkpoint is opened": ("penstock_spark.checkpoints.custody.folder", "", "write_plan"),
 }
 """The points, as the module, the class and the name of the function that is called there."""
 

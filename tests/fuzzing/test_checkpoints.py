@@ -16,13 +16,13 @@ from checkpoint_plans import BASE, lines
 from disk_place import COMMIT, DiskPlace, note_micro_batch
 from refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
 
-from penstock_spark.checkpoints import lease
-from penstock_spark.checkpoints.eras import counted_seconds
-from penstock_spark.checkpoints.folder import ENDED, open_at
-from penstock_spark.checkpoints.holder import Holder, this_holder
-from penstock_spark.checkpoints.lease import Timing, take_lease
-from penstock_spark.checkpoints.plans import name_of_plan
-from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT, slots_of
+from penstock_spark.checkpoints.custody import lease
+from penstock_spark.checkpoints.custody.clock_resets import counted_seconds
+from penstock_spark.checkpoints.custody.folder import ENDED, open_at
+from penstock_spark.checkpoints.custody.holder import Holder, this_holder
+from penstock_spark.checkpoints.custody.lease import Timing, take_lease
+from penstock_spark.checkpoints.custody.plans import name_of_plan
+from penstock_spark.checkpoints.resharding import HEARTBEAT_SLOT, slots_of
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.temporary import is_abandoned, new_name
 from penstock_spark.process.identity import Process, this_process

@@ -10,8 +10,8 @@ import pytest
 from chance import Chance
 from refused import each_seed, result_or_refusal, seeds
 
-from penstock.io.records import records
-from penstock.io.text_source import TextSource
+from penstock.io.formats.records import records
+from penstock.io.formats.text_source import TextSource
 from penstock_spark.files import splits
 from penstock_spark.files.splits import Split
 from penstock_spark.formats.text.scan import SplitReader

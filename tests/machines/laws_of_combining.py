@@ -27,7 +27,7 @@ from outcomes import (
     windows_of,
 )
 
-from penstock.base.bounded_window import IntervalWindow
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.machines.arrivals import united
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import Player

@@ -11,7 +11,7 @@ from typing import Any
 from generated import COMBINES, Case
 from generated_events import only_arrivals
 
-from penstock.base.bounded_window import BoundedWindow, IntervalWindow
+from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.playing import Player, play
 from penstock.machines.records import Arrive, Dropped, Event, Pane, Played
 from penstock.transforms.trigger import AccumulationMode

@@ -11,12 +11,12 @@ import pytest
 import penstock as beam
 from penstock.coders import Coder
 from penstock.functions.splitting import MOST_RESTRICTIONS, Limits, splits_of
+from penstock.io.custom.restrictions import WatermarkEstimator
 from penstock.io.restriction_trackers import (
     OffsetRange,
     OffsetRestrictionTracker,
     UnsplittableRestrictionTracker,
 )
-from penstock.io.restrictions import WatermarkEstimator
 from penstock.io.watermark_estimators import ManualWatermarkEstimator, MonotonicWatermarkEstimator
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, Given, Times
 from penstock.machines.splittable import DRAIN, SplittableMachine

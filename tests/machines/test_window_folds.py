@@ -14,7 +14,7 @@ from penstock.functions.combinefn import CombineFn, DefaultingCombineFn, curry_c
 from penstock.functions.folds import ACCUMULATOR
 from penstock.machines import folds
 from penstock.machines.folds import LIST, bag_fold, exact_fold, fold_for
-from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
+from penstock.transforms.combining.ready_combiners import CountCombineFn, MeanCombineFn
 
 VALUES = LIST.form
 BAG = bag_fold().form

@@ -14,7 +14,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows
-from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.compiler import optimise
 from penstock_spark.passes.levels import levels
 

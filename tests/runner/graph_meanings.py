@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from penstock import graph
 from penstock.functions.signature import signature_of
-from penstock.io.recorded_stream import ElementEvent, RecordedStream
+from penstock.io.streaming.recorded_stream import ElementEvent, RecordedStream
 from penstock.pvalue import TaggedOutput
 from penstock.transforms.core import CombineValuesDoFn, Windowing
 from penstock.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue, WindowFn

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from penstock.io.files.shards import Shards
 from penstock.io.parquetio import ParquetSink
-from penstock.io.shards import Shards
 from penstock.pvalue import Row
 from penstock.typehints import List, Optional
 from penstock.typehints.column_types import UNSIGNED

@@ -12,7 +12,7 @@ import pytest
 from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.metrics import Metrics
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.pvalue import AsSingleton

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.io.avroio import AvroSink
-from penstock.io.shards import Shards
+from penstock.io.files.shards import Shards
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_connectors.avro.writer import avro_files
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception

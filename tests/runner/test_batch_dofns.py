@@ -21,7 +21,7 @@ from batch_kinds import (
 from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.metrics import Metrics
 from penstock.pvalue import AsSingleton
 from penstock.transforms.window import (

@@ -16,9 +16,9 @@ from disk_place import COMMIT, DiskPlace, note_micro_batch
 
 from penstock.transforms.trigger import AfterCount
 from penstock.utils import clock
-from penstock_spark.checkpoints import folder
-from penstock_spark.checkpoints.folder import Checkpoint, open_at
-from penstock_spark.checkpoints.lease import CheckpointTaken
+from penstock_spark.checkpoints.custody import folder
+from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
+from penstock_spark.checkpoints.custody.lease import CheckpointTaken
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.error import RunnerError
-from penstock_spark.checkpoints.privacy import check_writers, make_private
+from penstock_spark.checkpoints.custody.privacy import check_writers, make_private
 
 
 @pytest.fixture(autouse=True)

@@ -39,8 +39,8 @@ from penstock.transforms.window import (
     TimestampCombiner,
 )
 from penstock.utils.timestamp import Duration
-from penstock_spark.checkpoints.compare import compare
-from penstock_spark.checkpoints.signature import as_text, combine_as_text
+from penstock_spark.checkpoints.contract.compare import compare
+from penstock_spark.checkpoints.contract.signature import as_text, combine_as_text
 
 # What fits.
 
@@ -317,7 +317,7 @@ def test_a_combinefn_is_told_by_its_name_and_its_parts_and_not_by_their_argument
 
 IN_ANOTHER_PROCESS = """
 from penstock.transforms.trigger import AfterAny, AfterPattern, AfterProcessingTime
-from penstock_spark.checkpoints.signature import as_text
+from penstock_spark.checkpoints.contract.signature import as_text
 print(as_text({"b", "a", "c"}), as_text(AfterAny(AfterPattern(lambda x: x, len), AfterProcessingTime(1))))
 """
 

@@ -11,7 +11,7 @@ from checkpoint_plans import BASE, Pipeline
 import penstock as beam
 from penstock.coders import Coder
 from penstock.coders.typecoders import CoderRegistry
-from penstock_spark.checkpoints.compare import compare
+from penstock_spark.checkpoints.contract.compare import compare
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ class OtherAngleCoder(AngleCoder):
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> CoderRegistry:
     fresh = CoderRegistry()
-    for module in ("penstock.coders.typecoders", "penstock_spark.checkpoints.key_coders"):
+    for module in ("penstock.coders.typecoders", "penstock_spark.checkpoints.contract.key_coders"):
         monkeypatch.setattr(importlib.import_module(module), "registry", fresh)
     return fresh
 

@@ -13,7 +13,7 @@ from checkpoint_plans import Pipeline
 import penstock as beam
 from penstock.coders import Coder, ListCoder, PickleCoder, RowCoder, VarIntCoder
 from penstock.transforms.userstate import BagStateSpec, MapStateSpec, StateSpec
-from penstock_spark.checkpoints.compare import compare
+from penstock_spark.checkpoints.contract.compare import compare
 
 
 class Node(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from checkpoint_plans import BASE, Pipeline
 from disk_place import DiskPlace, note_micro_batch
 
-from penstock_spark.checkpoints.folder import Checkpoint, open_at
+from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
 
 MORE = replace(BASE, shards=8)
 

@@ -13,7 +13,7 @@ from pyspark.sql import types
 
 import penstock as beam
 from penstock import field
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.graph import DriverList, Read
 from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.sink_transforms import SinkTransform

@@ -16,8 +16,8 @@ import pytest
 
 from penstock.error import RunnerError, UnsupportedByRunner
 from penstock.graph import Read, Source
+from penstock.io.formats.text_source import TextSource
 from penstock.io.kafka import KafkaSource
-from penstock.io.text_source import TextSource
 from penstock_spark.formats import connectors
 from penstock_spark.formats.connectors import GROUP
 from penstock_spark.formats.format import Format

@@ -13,7 +13,7 @@ from disk_place import DiskPlace
 
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils import clock
-from penstock_spark.checkpoints.eras import ERAS, Counted, counted_seconds
+from penstock_spark.checkpoints.custody.clock_resets import ERAS, Counted, counted_seconds
 from penstock_spark.sources.heartbeats import Beats, Era, Heartbeat
 
 FIRST_MILLIS = 1_700_000_000_000

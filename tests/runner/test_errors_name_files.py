@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.io.file_readers import ReadFiles
+from penstock.io.files.file_readers import ReadFiles
+from penstock.io.files.paths import files_of
 from penstock.io.filesystem import FileMetadata
+from penstock.io.formats.text_source import TextSource
 from penstock.io.parquetio import ParquetSource
-from penstock.io.paths import files_of
-from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.finding import local_paths
 from penstock_spark.files.found_file import open_found

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from disk_place import DiskPlace
 
-from penstock_spark.checkpoints.holder import Holder, this_holder
-from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, Timing, take_lease
+from penstock_spark.checkpoints.custody.holder import Holder, this_holder
+from penstock_spark.checkpoints.custody.lease import HOLDERS, CheckpointTaken, Lease, Timing, take_lease
 
 QUICK = Timing(beat_seconds=0.02, silence_seconds=0.5)
 

@@ -13,10 +13,10 @@ import penstock as beam
 from penstock import field
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.window import FixedWindows, SlidingWindows
-from penstock_spark.checkpoints.compare import compare
-from penstock_spark.checkpoints.folder import open_at
-from penstock_spark.checkpoints.rewriting import must_rewrite, operators_of, slots_of
-from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.checkpoints.contract.compare import compare
+from penstock_spark.checkpoints.contract.signature import signature_of
+from penstock_spark.checkpoints.custody.folder import open_at
+from penstock_spark.checkpoints.resharding import must_rewrite, operators_of, slots_of
 from penstock_spark.checkpoints.spark_state import check_state
 
 SUM = "Sum" >> TOTAL

@@ -37,7 +37,7 @@ from penstock.transforms.window import (
     SlidingWindows,
     TimestampCombiner,
 )
-from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.stream_plan import show_stream_plan
 

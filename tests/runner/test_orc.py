@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from penstock.error import UnsupportedByRunner
+from penstock.io.files.shards import Shards
 from penstock.io.orcio import OrcSink, OrcSource, WriteToOrc
-from penstock.io.shards import Shards
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.formats.orc.scan import records_of_file, type_of_orc
 from penstock_spark.formats.orc.writer import orc_files

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from penstock.io.avroio import AvroSink
 from penstock.io.csvio import CsvSink
+from penstock.io.files.shards import Shards
+from penstock.io.formats.partition_folders import escaped, folder_of_value, is_lost, texts_of_path, unescaped
 from penstock.io.jsonio import JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
-from penstock.io.partition_folders import escaped, folder_of_value, is_lost, texts_of_path, unescaped
-from penstock.io.shards import Shards
 from penstock_spark.columns.records import plain
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.partition_pages import PartitionPages

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from watermark_inputs import SECOND, Element, Step, micros, played, ticks
 
-from penstock.io.watermark_policy import Recorded
+from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime, Percentiles
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Arrive
 from penstock_conformance.parsing import load

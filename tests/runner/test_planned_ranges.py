@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.io.ranges import NumberedSource, SourceRange
+from penstock.io.custom.ranges import NumberedSource, SourceRange
 from penstock_spark.formats.ranges.stream import Planner, _Planning
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.worker.batch import dumps_with_code

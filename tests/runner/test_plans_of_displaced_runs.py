@@ -11,9 +11,9 @@ import pytest
 from checkpoint_plans import BASE, Pipeline, grouped, written
 from disk_place import DiskPlace, note_micro_batch
 
-from penstock_spark.checkpoints.folder import Checkpoint, open_at
-from penstock_spark.checkpoints.lease import CheckpointTaken
-from penstock_spark.checkpoints.plans import kept_plans
+from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
+from penstock_spark.checkpoints.custody.lease import CheckpointTaken
+from penstock_spark.checkpoints.custody.plans import kept_plans
 
 MORE_SHARDS = replace(BASE, shards=BASE.shards + 1)
 WITH_A_SINK = replace(BASE, more=written("Out"))

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.io.csvio import CsvSink
+from penstock.io.files.shards import Shards
+from penstock.io.formats.text_sink import TextFileSink
 from penstock.io.jsonio import JsonSink
-from penstock.io.shards import Shards
-from penstock.io.text_sink import TextFileSink
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.json import json_files
 from penstock_spark.formats.json_text import JsonText

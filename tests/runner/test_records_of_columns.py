@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.base.row import Row, row_class
+from penstock.elements.row import Row, row_class
 from penstock_spark.columns.values import to_dicts, to_rows
 
 NAMES = (

@@ -9,15 +9,15 @@ from changes import grouping, timed
 from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
-from penstock.base.tagged_output import TaggedOutput
 from penstock.coders import VarIntCoder
 from penstock.construction.retractions import may_retract
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList
 from penstock.io.sink_transforms import SinkTransform
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
 from penstock.relations.changelog import Changelog
-from penstock.transforms.grouping import SpreadAnew
+from penstock.transforms.grouping.group_by_key import SpreadAnew
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException, UnknownException
 
 import penstock as beam
-from penstock_spark.reports.at_work import find_died
+from penstock_spark.reports.crash_marker import find_died
 from penstock_spark.reports.failure import StepFailed, marked
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.io.streams import StreamSource
-from penstock.io.text_source import TextSource
+from penstock.io.formats.text_source import TextSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.sources.stream_files import stream_files
 

@@ -10,8 +10,8 @@ import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Read, Source
 from penstock.io import WriteToMemory
+from penstock.io.custom.ranges import NumberedSource
 from penstock.io.kafka import ReadFromKafka
-from penstock.io.ranges import NumberedSource
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.watermarks import (
     BoundedDisorder,

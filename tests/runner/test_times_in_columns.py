@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.io.streams import StreamSource
-from penstock.io.text_source import TextSource
+from penstock.io.formats.text_source import TextSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock_spark.columns.values import micros_of, to_dicts, to_rows

@@ -9,7 +9,7 @@ import pytest
 from disk_place import DiskPlace, note_micro_batch
 from upgrades import ROWS, Change, Row, table
 
-from penstock_spark.checkpoints.folder import Checkpoint, open_at
+from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
 
 PAGE = Path(__file__).parents[2] / "docs" / "streaming.md"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from plain_runner import Broadcast
 
-from penstock.base.bounded_window import GlobalWindow
+from penstock.elements.bounded_window import GlobalWindow
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.worker import views
 from penstock_spark.worker.batch import Batch, encode_page

@@ -21,7 +21,7 @@ from watermark_inputs import (
     watermarks,
 )
 
-from penstock.io.watermark_policy import Recorded, WatermarkPolicy
+from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.io.fileio import default_file_naming, single_file_naming
-from penstock.io.shards import Shards
+from penstock.io.files.shards import Shards
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.naming import Naming
 from penstock_spark.files.temporary import (

@@ -14,9 +14,9 @@ from checkpoint_plans import BASE
 from disk_place import DiskPlace
 
 import penstock
-from penstock_spark.checkpoints.folder import open_at
-from penstock_spark.checkpoints.holder import this_holder
-from penstock_spark.checkpoints.lease import HOLDERS, Timing, take_lease
+from penstock_spark.checkpoints.custody.folder import open_at
+from penstock_spark.checkpoints.custody.holder import this_holder
+from penstock_spark.checkpoints.custody.lease import HOLDERS, Timing, take_lease
 from penstock_spark.formats.ranges.stream import Planner
 from penstock_spark.process import written_formats
 from penstock_spark.process.identity import Process, this_process

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock_spark.source_watermarks import Estimator, Reached, Summary
 
 SECOND = 1_000_000

@@ -8,7 +8,8 @@ from penstock import graph
 from penstock.functions.splitting import Part, splits_of
 from penstock.pipeline import Pipeline
 from penstock.transforms import util
-from penstock.transforms.batching import (
+from penstock.transforms.core import Create, DoFn, ParDo, Partition
+from penstock.transforms.grouping.batching import (
     BatchingDoFn,
     BatchSizeEstimator,
     BatchTargets,
@@ -16,8 +17,7 @@ from penstock.transforms.batching import (
     SortingBatchDoFn,
     linear_regression,
 )
-from penstock.transforms.core import Create, DoFn, ParDo, Partition
-from penstock.transforms.group_into_batches import ShardingDoFn
+from penstock.transforms.grouping.group_into_batches import ShardingDoFn
 from penstock.transforms.periodicsequence import (
     ImpulseSeqGenDoFn,
     PeriodicImpulse,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.base.time_zones import local_date, start_of_day, time_zone_named
+from penstock.checks.time_zones import local_date, start_of_day, time_zone_named
 from penstock.transforms.window import CalendarWindows, FixedWindows, IntervalWindow, WindowFn
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 

@@ -239,7 +239,7 @@ def test_every_element_is_as_likely_to_be_sampled():
 
 
 def test_any_sample_takes_as_many_as_wished_and_looks_no_further():
-    fn = importlib.import_module("penstock.transforms.ready_combiners").AnySampleCombineFn(3)
+    fn = importlib.import_module("penstock.transforms.combining.ready_combiners").AnySampleCombineFn(3)
     rest = iter(range(100))
     accumulator = fn.add_inputs(fn.create_accumulator(), rest)
     assert (accumulator, next(rest)) == ([0, 1, 2], 3)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.transforms.combine import CombineValuesDoFn
 from penstock.transforms.combiners import MeanCombineFn
+from penstock.transforms.combining.combine import CombineValuesDoFn
 from penstock.typehints.decorators import TypeCheckError
 
 

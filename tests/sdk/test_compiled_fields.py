@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock import field
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import noun_for
 from penstock.scalars.compiled_fields import one_function
 from penstock.scalars.expressions import Expression

@@ -13,13 +13,13 @@ import penstock as beam
 from penstock import graph, pvalue
 from penstock.error import SideInputError, TransformError, UnsupportedByRunner
 from penstock.functions.combinefn import DefaultingCombineFn, curry_combine_fn
-from penstock.io.bounded import Read, SourceBase
+from penstock.io.custom.bounded import Read, SourceBase
 from penstock.io.source_transforms import SourceTransform
 from penstock.metrics.cells import DistributionData
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.metrics.metric import Metrics
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.transforms.combine import PostCombineFn, _PreCombineFn
+from penstock.transforms.combining.combine import PostCombineFn, _PreCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampCombiner
 from penstock.typehints.decorators import TypeCheckError, with_input_types

@@ -13,7 +13,7 @@ import penstock as beam
 from penstock.coders import VarIntCoder
 from penstock.functions.signature import bind, method_signature, signature_of
 from penstock.transforms import userstate
-from penstock.transforms.pardo import warn_of_returns
+from penstock.transforms.elements.pardo import warn_of_returns
 from penstock.transforms.timeutil import TimeDomain
 
 ELEMENT, WINDOW, TIME = beam.DoFn.ElementParam, beam.DoFn.WindowParam, beam.DoFn.TimestampParam

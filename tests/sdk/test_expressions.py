@@ -11,7 +11,7 @@ import pytest
 
 import penstock as beam
 from penstock import field
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.scalars.field_functions import RowInWindow
 from penstock.transforms.window import TimestampedValue
 from penstock.typehints import row_type

@@ -15,7 +15,7 @@ import pytest
 from penstock.functions import folds
 from penstock.functions.combinefn import CallableWrapperCombineFn, CombineFn, curry_combine_fn
 from penstock.functions.folds import Fold, FoldSource, fold_of
-from penstock.transforms.ready_combiners import (
+from penstock.transforms.combining.ready_combiners import (
     CountCombineFn,
     Largest,
     MeanCombineFn,

@@ -31,12 +31,12 @@ from penstock.io import (
     restriction_trackers,
     textio,
 )
-from penstock.io.compression import inflate
+from penstock.io.files.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes, LocalFileSystem
 from penstock.io.filesystems import FileSystems
-from penstock.io.record_types import field_names
-from penstock.io.records import records
-from penstock.io.text_source import TextSource
+from penstock.io.formats.record_types import field_names
+from penstock.io.formats.records import records
+from penstock.io.formats.text_source import TextSource
 from penstock.io.watermark_estimators import MonotonicWatermarkEstimator
 from penstock.transforms.window import GlobalWindow, IntervalWindow
 from penstock.utils.timestamp import Timestamp

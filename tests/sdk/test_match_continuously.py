@@ -7,8 +7,8 @@ import pytest
 
 import penstock as beam
 from penstock.io.avroio import ReadAllFromAvroContinuously
+from penstock.io.files.match_files import MatchContinuously, _Look, _PastTheCursor
 from penstock.io.filesystem import BeamIOError, FileMetadata
-from penstock.io.match_files import MatchContinuously, _Look, _PastTheCursor
 from penstock.io.textio import ReadAllFromTextContinuously
 
 

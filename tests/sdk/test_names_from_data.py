@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
-from penstock.io.write_files import FileResult, _Move
+from penstock.io.files.write_files import FileResult, _Move
 from penstock.transforms.window import GlobalWindow
 from penstock.utils.timestamp import Duration, Timestamp
 

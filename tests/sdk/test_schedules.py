@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import penstock as beam
 from penstock import graph
 from penstock.io.external.generate_sequence import GenerateSequence, SequenceSource
-from penstock.io.schedules import Schedule, due, is_over, next_due_micros
+from penstock.io.streaming.schedules import Schedule, due, is_over, next_due_micros
 from penstock.transforms.periodicsequence import PeriodicImpulse, PeriodicSource, RebaseMode
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 

@@ -19,12 +19,12 @@ from penstock.io import (
     ReadFromText,
     from_dataframe,
 )
-from penstock.io.bounded import BoundedSource
+from penstock.io.custom.bounded import BoundedSource
 from penstock.io.external.generate_sequence import SequenceSource
+from penstock.io.formats.text_source import TextSource
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import StreamSource
-from penstock.io.text_source import TextSource
-from penstock.io.watermark_policy import Recorded, WatermarkPolicy
+from penstock.io.streaming.stream_sources import StreamSource
+from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,

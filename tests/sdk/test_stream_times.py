@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.base.row import Row
-from penstock.io.stream_times import MicrosOf
+from penstock.elements.row import Row
+from penstock.io.streaming.stream_times import MicrosOf
 from penstock.utils.timestamp import Timestamp
 
 AWARE = datetime.datetime(2026, 1, 1, 0, 0, 0, 7, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))

@@ -21,9 +21,9 @@ from penstock.io import (
     ReadFromText,
     ReadFromTextWithFilename,
 )
+from penstock.io.formats.text_source import TextSource
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import REJECTED, StreamSource
-from penstock.io.text_source import TextSource
+from penstock.io.streaming.stream_sources import REJECTED, StreamSource
 from penstock.io.watermarks import (
     BoundedDisorder,
     IdleTimeout,

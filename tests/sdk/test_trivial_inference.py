@@ -8,7 +8,7 @@ import pytest
 from inference_cases import CASES
 from inference_classes import Doubler, Odd, Person
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.transforms.core import DoFn
 from penstock.typehints import code_inference, code_reading
 from penstock.typehints.row_type import RowTypeConstraint

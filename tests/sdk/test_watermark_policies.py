@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from penstock.io.watermark_policy import Recorded
+from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import pytest
 
+from penstock.transforms.grouping.windowing import WindowIntoFn
 from penstock.transforms.window import (
     FixedWindows,
     IntervalWindow,
@@ -12,7 +13,6 @@ from penstock.transforms.window import (
     TimestampedValue,
     WindowFn,
 )
-from penstock.transforms.windowing import WindowIntoFn
 from penstock.windows.windowing import Windowing
 
 U = 1000

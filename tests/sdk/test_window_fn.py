@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from penstock.transforms.grouping.windowing import WindowIntoFn
 from penstock.transforms.window import (
     BoundedSessions,
     BoundedWindow,
@@ -17,7 +18,6 @@ from penstock.transforms.window import (
     Sessions,
     WindowFn,
 )
-from penstock.transforms.windowing import WindowIntoFn
 from penstock.windows.windowing import Windowing
 
 

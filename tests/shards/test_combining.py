@@ -22,7 +22,7 @@ from penstock.functions.folds import fold_of
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Arrive, Dropped, EndMicroBatch, Event, Pane, Played, Times
 from penstock.metrics.execution import MetricsContainer
-from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
+from penstock.transforms.combining.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import (
     FixedWindows,

@@ -10,6 +10,7 @@ from toy_query import ToyQuery
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
+from penstock.transforms.grouping.windowing import Windowing
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,
@@ -20,7 +21,6 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampedValue
-from penstock.transforms.windowing import Windowing
 from penstock_figures import recording_of_test_stream
 
 BY_SIGNAL = beam.WindowInto(GlobalWindows(), Repeatedly(AfterSignal("now")), AccumulationMode.DISCARDING)

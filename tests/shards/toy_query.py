@@ -18,8 +18,8 @@ from penstock.graph import Read
 from penstock.metrics.execution import ELEMENTS, merge_snapshots, taken_out
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
-from penstock_spark.checkpoints.rewriting import division_of
-from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.checkpoints.contract.signature import signature_of
+from penstock_spark.checkpoints.resharding import division_of
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
 from penstock_spark.lowering.recorded import recorded_input

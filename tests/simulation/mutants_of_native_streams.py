@@ -10,7 +10,7 @@ import simulated_spark
 from mutant import Mutant
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
-from penstock_spark.checkpoints import folder
+from penstock_spark.checkpoints.custody import folder
 from penstock_spark.files import temporary
 from penstock_spark.lowering import native_stream, readings
 from penstock_spark.lowering.batch_writer import BatchWriter

@@ -10,11 +10,12 @@ from mutant import Mutant
 from mutants_of_native_streams import OF_NATIVE_STREAMS
 from stream_programs import Arriving, Life, Program, Shape, random_program
 
-from penstock.io.ranges import NumberedSource
+from penstock.io.custom.ranges import NumberedSource
 from penstock.relations import joins, validity
 from penstock_connectors.database import errors, postgres
 from penstock_connectors.database.postgres import PostgresWriter
-from penstock_spark.checkpoints import eras, folder, lease, plans, rewriting
+from penstock_spark.checkpoints import resharding
+from penstock_spark.checkpoints.custody import clock_resets, folder, lease, plans
 from penstock_spark.files.place import Place
 from penstock_spark.formats.ranges import reading
 from penstock_spark.formats.ranges.positions import Positions
@@ -406,7 +407,7 @@ KNOWN = (
     ),
     Mutant(
         "a stream does not go on after the clock was set back",
-        eras,
+        clock_resets,
         "_eras_from_now_on",
         "if now_millis >= start_millis + planned * 1_000:",
         "if True:",
@@ -907,7 +908,7 @@ OF_REWRITING = (
     ),
     Mutant(
         "a source is read from its beginning when it has another place",
-        rewriting,
+        resharding,
         "moved_offsets",
         "offsets[place] for place in places",
         "(offsets[place] if place == number else '-') for number, place in enumerate(places)",
@@ -916,7 +917,7 @@ OF_REWRITING = (
     ),
     Mutant(
         "the state is read of the micro-batch before",
-        rewriting.Rewriting,
+        resharding.Rewriting,
         "_renumber",
         "self.last + 1",
         "self.last",
@@ -925,7 +926,7 @@ OF_REWRITING = (
     ),
     Mutant(
         "a side input does not wait for a source that is added",
-        rewriting,
+        resharding,
         "depending_on",
         "return found",
         "return set()",

@@ -22,14 +22,15 @@ from simulated_log import Log, open_log, use
 from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
 from stream_programs import CHECKPOINT, FOLDERS, Calls, Life, Program, Shape, partition_of, plan_of
 
+from penstock.io.custom.ranges import RangesOfSource
 from penstock.io.parquetio import ParquetSource
-from penstock.io.ranges import RangesOfSource
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock, identifiers
-from penstock_spark.checkpoints import folder as checkpoint_folder
-from penstock_spark.checkpoints import holder, lease, rewriting
+from penstock_spark.checkpoints import resharding
+from penstock_spark.checkpoints.custody import folder as checkpoint_folder
+from penstock_spark.checkpoints.custody import holder, lease
 from penstock_spark.files import temporary
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
@@ -150,12 +151,12 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (batch_writer, "_sizes_by_level", sim.sizes_by_level),
         (batch_writer, "rows_inside", sim.rows_inside),
         (checkpoint_folder, "check_state", lambda spark_place, operators, shards: None),
-        (rewriting, "DataFrame", tables.Table),
-        (rewriting, "pages_of_operator", tables.pages_of_operator),
-        (rewriting, "check_readable", lambda spark, location: None),
-        (rewriting, "ship_packages", lambda spark: None),
-        (rewriting, "runner_session", tables.quiet_session),
-        (rewriting, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
+        (resharding, "DataFrame", tables.Table),
+        (resharding, "pages_of_operator", tables.pages_of_operator),
+        (resharding, "check_readable", lambda spark, location: None),
+        (resharding, "ship_packages", lambda spark: None),
+        (resharding, "runner_session", tables.quiet_session),
+        (resharding, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
         (execute_stream, "check_workers_python", lambda context, is_local: None),
         (execute_stream, "WholeFiles", native.FilesLookedAt),
         *native.STAND_INS,

@@ -17,8 +17,8 @@ import pyarrow as pa
 from simulated_spark import Query, Source, Stream
 from simulated_world import World
 
-from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange
-from penstock.io.streams import MAX_RECORDS
+from penstock.io.custom.ranges import NumberedSource, RangesOfSource, SourceRange
+from penstock.io.streaming.stream_sources import MAX_RECORDS
 from penstock_spark.formats.ranges import stream as ranges_stream
 from penstock_spark.formats.ranges.reading import StreamDecoder
 from penstock_spark.reports.reporting import reporting_now

@@ -15,7 +15,7 @@ from simulated_disk import File, Folder, plain
 from simulated_spark import Files, Planned, Rows, Stream
 from simulated_world import START_MICROS
 
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.lowering import native_stream, stream_times
 from penstock_spark.plan.column_plan import Combined, Windowed, after, event_time_field

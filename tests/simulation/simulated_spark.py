@@ -34,7 +34,7 @@ from simulated_disk import Disk, File, FileUtil, Folder, HadoopPath, plain
 from simulated_world import Process, World
 
 from penstock.utils import clock
-from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
+from penstock_spark.checkpoints.resharding import HEARTBEAT_SLOT
 from penstock_spark.lowering.batch_writer import Size
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.shard_keys import shard_keys

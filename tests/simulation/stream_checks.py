@@ -46,7 +46,7 @@ from penstock.machines.records import (
     Played,
 )
 from penstock.runners.runner import PipelineState
-from penstock_spark.checkpoints.lease import CheckpointTaken
+from penstock_spark.checkpoints.custody.lease import CheckpointTaken
 from penstock_spark.files.temporary import MARK
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.source_watermarks import Estimator

@@ -12,7 +12,7 @@ import lasting
 import pytest
 from lasting import Changes
 
-from penstock_spark.checkpoints.rewriting import Rewriting
+from penstock_spark.checkpoints.resharding import Rewriting
 from penstock_spark.session.spark_versions import version_of
 
 CHANGED = Changes(more_source=True, deeper=True, names_first=False)

@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from scanned import WHERE, elements
 
 import penstock as beam
-from penstock.base.row import Row
 from penstock.coders import coders
+from penstock.elements.row import Row
 from penstock.error import UnsupportedByRunner
 from penstock.io import (
     ReadAllFromParquet,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import penstock as beam
-from penstock.sql import equality
+from penstock.sql.execution import equality
 from penstock.transforms.sql import SqlTransform
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))

@@ -26,7 +26,7 @@ from sqlglot.parsers.spark import SparkParser
 from texts import NAMES, TYPES, Refused
 
 import penstock as beam
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.scalars import decimals
 from penstock.scalars.function import Choose, ScalarFunction, always
 from penstock.scalars.functions import FUNCTIONS, RECORDS
@@ -35,13 +35,14 @@ from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.spark_writer import spark_text
 from penstock.scalars.tree import Call, Scalar, walk
 from penstock.scalars.types import SqlType, from_hint, to_hint
-from penstock.sql import dialect, equality
-from penstock.sql.binding import bind
-from penstock.sql.dialect import _Parser
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import ColumnDef
-from penstock.sql.spark_query import spark_query
-from penstock.sql.statement import Tables
+from penstock.sql.execution import equality
+from penstock.sql.execution.spark_query import spark_query
+from penstock.sql.language import dialect
+from penstock.sql.language.dialect import _Parser
+from penstock.sql.plan.relations import ColumnDef
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
 

@@ -24,8 +24,8 @@ from penstock.transforms.window import FixedWindows, GlobalWindow, GlobalWindows
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.windowing import Windowing
 from penstock_spark import read_state, state_rows
-from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint, open_checkpoint
-from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.checkpoints.contract.signature import signature_of
+from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint, open_checkpoint
 from penstock_spark.compiler import optimise
 from penstock_spark.passes.levels import levels
 from penstock_spark.session.session import runner_session

@@ -13,7 +13,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.graph import InlineValues
 from penstock.io import ReadFromCsv, ReadFromJson, ReadFromParquet, ReadFromSpark, ReadFromText
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
 from penstock_spark.sources.scan import StreamScan

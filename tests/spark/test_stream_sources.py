@@ -22,8 +22,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from readable import assert_readable
 
-from penstock.base.row import Row
 from penstock.coders import coders
+from penstock.elements.row import Row
 from penstock.error import UnsupportedByRunner
 from penstock.io import (
     ReadFromCsv,
@@ -34,7 +34,7 @@ from penstock.io import (
     ReadFromText,
     ReadFromTextWithFilename,
 )
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception

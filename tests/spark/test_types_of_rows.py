@@ -198,9 +198,9 @@ def test_columns_of_csv_files_have_the_types_that_their_values_have(spark, tmp_p
 def test_a_column_of_csv_that_turns_out_otherwise_is_refused_before_anything_is_written(
     spark, tmp_path, monkeypatch
 ):
-    from penstock_spark.sources import beginnings
+    from penstock_spark.sources import file_samples
 
-    monkeypatch.setattr(beginnings, "SAMPLE_BYTES", 64)
+    monkeypatch.setattr(file_samples, "SAMPLE_BYTES", 64)
     (tmp_path / "a.csv").write_text("n,word\n" + "1,a\n" * 100 + "1.5,b\n")
     p = beam.Pipeline(spark=spark)
     rows = p | ReadFromCsv(str(tmp_path / "a.csv"))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import penstock as beam
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
 from penstock_spark.files.file_system import HadoopFiles

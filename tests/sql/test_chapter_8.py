@@ -15,10 +15,10 @@ from playing import played
 import penstock as beam
 from penstock.construction.retractions import may_retract
 from penstock.scalars.types import from_hint
-from penstock.sql.binding import bind
-from penstock.sql.relations import Aggregate, ColumnDef, Filter, Project, Relation, Scan
-from penstock.sql.relations import inputs_of as below
-from penstock.sql.statement import Tables
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
+from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Project, Relation, Scan
+from penstock.sql.plan.relations import inputs_of as below
 from penstock.transforms.sql import SqlError, SqlTransform
 
 BY_NAME = {listing.name: listing for listing in LISTINGS}

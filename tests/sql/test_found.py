@@ -14,10 +14,10 @@ from relations import Advance, Change, Input, changes, random_input
 
 import penstock as beam
 from penstock.scalars.types import BIGINT
-from penstock.sql.binding import bind
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import ColumnDef, Join, below_projections
-from penstock.sql.statement import Tables
+from penstock.sql.plan.relations import ColumnDef, Join, below_projections
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailed
 

@@ -21,22 +21,13 @@ import penstock as beam
 from penstock.relations import bags, validity
 from penstock.relations.joins import JoinRows
 from penstock.scalars.types import from_hint
-from penstock.sql import (
-    aggregating,
-    binding,
-    equality,
-    groupings,
-    lineage,
-    lowering,
-    rendering,
-    selections,
-    sources,
-    steps,
-)
-from penstock.sql.binding import bind
+from penstock.sql.binding import groupings, queries, selections, sources
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import Aggregate, ColumnDef, Filter, Top, Valid
-from penstock.sql.statement import Tables
+from penstock.sql.execution import aggregating, equality, lowering, rendering, steps
+from penstock.sql.plan import lineage
+from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Top, Valid
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 
@@ -217,7 +208,7 @@ def _nulls_always_first(patch: pytest.MonkeyPatch) -> None:
         made = was(node, scalar)
         return type(made)(made.scalar, made.descending, True)
 
-    for module in (selections, binding):
+    for module in (selections, queries):
         patch.setattr(module, "order_of", order)
 
 

@@ -9,10 +9,10 @@ from law import check_text
 from relations import KINDS
 
 from penstock.scalars.types import from_hint
-from penstock.sql.binding import bind
-from penstock.sql.kept_state import kept_for_ever
-from penstock.sql.relations import ColumnDef, Relation, Top, inputs_of
-from penstock.sql.statement import Tables
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
+from penstock.sql.execution.kept_state import kept_for_ever
+from penstock.sql.plan.relations import ColumnDef, Relation, Top, inputs_of
 from penstock.typehints import row_type
 
 _NUMBERED = "(SELECT k, s, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, s) AS n FROM a) AS t"

@@ -12,8 +12,8 @@ from playing import played
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
-from penstock.sql.dialect import parsed
-from penstock.sql.lowering import trigger_of
+from penstock.sql.execution.lowering import trigger_of
+from penstock.sql.language.dialect import parsed
 from penstock.transforms.sql import SqlTransform
 from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
 from penstock_spark.supported import check

@@ -9,7 +9,7 @@ import pytest
 
 import penstock as beam
 from penstock.io.parquetio import ReadFromParquet
-from penstock.io.streams import REJECTED
+from penstock.io.streaming.stream_sources import REJECTED
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.sql import SqlTransform
 

@@ -13,8 +13,8 @@ from matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, w
 from pyspark.sql.types import ByteType, DataType, IntegerType, LongType, ShortType, StringType
 
 import penstock as beam
+from penstock.io.files.shards import Shards
 from penstock.io.parquetio import ParquetSink
-from penstock.io.shards import Shards
 from penstock.transforms.sql import SqlTransform
 from penstock.values.types import TYPES
 from penstock_spark.columns.records import to_batch

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 import penstock as beam
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.metrics.execution import MetricsContainer
 from penstock.values.types import TYPES, ValueType
 from penstock_spark.reports.failure import StepFailed, find_failure, guarded, to_exception

@@ -18,10 +18,10 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 
 import penstock as beam
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.io.avroio import AvroSink
+from penstock.io.files.shards import Shards
 from penstock.io.orcio import OrcSink
-from penstock.io.shards import Shards
 from penstock.io.sparkio import from_dataframe
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint

@@ -9,7 +9,7 @@ import pytest
 from borders import BORDERS
 from matrix import Border, Step, crossed, unaccounted
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.typehints import Optional
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock_spark.columns.pandas_batches import FrameConverter

@@ -24,7 +24,7 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_connectors.avro.misfits import MISFIT, misfit_in
+from penstock_connectors.avro.field_errors import MISFIT, misfit_in
 from penstock_spark.connecting.values import Loss, overflows, unknown_fields, wrong_zone
 
 Check = Callable[[list[Any]], Loss | None]

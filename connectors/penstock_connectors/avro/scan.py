@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 from pyspark.sql import SparkSession
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.avroio import AvroSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_connectors.avro.parts import NotAvro, open_part
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (

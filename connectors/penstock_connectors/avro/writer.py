@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from penstock.error import refusal
 from penstock.io.avroio import AvroSink
-from penstock.io.compression import CompressionTypes
+from penstock.io.files.compression import CompressionTypes
 from penstock.utils.timestamp import PreciseTimestamp, Timestamp
 from penstock_connectors.avro.exact import check_of
-from penstock_connectors.avro.misfits import SPELLINGS, refused_by_the_package
+from penstock_connectors.avro.field_errors import SPELLINGS, refused_by_the_package
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     FileSink,

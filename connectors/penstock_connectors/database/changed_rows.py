@@ -14,10 +14,10 @@ import psycopg
 from psycopg import sql
 from psycopg.adapt import Transformer
 
-from penstock.base.row import row_class
+from penstock.elements.row import row_class
 from penstock.error import refusal
+from penstock.io.custom.ranges import RangeSource, SourceRange
 from penstock.io.postgres_changes import PostgresChangesSource
-from penstock.io.ranges import RangeSource, SourceRange
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.changed_table import (

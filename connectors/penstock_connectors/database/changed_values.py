@@ -10,10 +10,10 @@ import psycopg
 from psycopg.abc import Transformer
 from psycopg.pq import Format
 
-from penstock.base.row import row_class
+from penstock.elements.row import row_class
 from penstock.error import RunnerError, refusal
+from penstock.io.custom.ranges import UnreadableElement
 from penstock.io.postgres_changes import PostgresChangesSource
-from penstock.io.ranges import UnreadableElement
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.changed_table import Table
 from penstock_connectors.database.pgoutput import (

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 
 from penstock.error import refusal
+from penstock.io.custom.ranges import RangesOfSource
 from penstock.io.database import DatabaseSource
 from penstock.io.postgres_changes import PostgresChangesSource
-from penstock.io.ranges import RangesOfSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.address import Address

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from penstock.base.bounded_window import IntervalWindow
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import refusal
 from penstock.io.database import DatabaseSink
 from penstock.relations.upserts import Upsert

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from penstock.base.row import row_class
+from penstock.elements.row import row_class
 from penstock.error import RunnerError, refusal
 from penstock.io.database import DatabaseSource
 from penstock.typehints import typehints

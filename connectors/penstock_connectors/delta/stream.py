@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import refusal
+from penstock.io.custom.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.delta import DeltaChangesSource, DeltaSource
-from penstock.io.ranges import RangesOfSource, RangeSource, SourceRange
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.delta.log import Commit, LogFile, newest_in_log, read_commit, trace_in_log
 from penstock_connectors.delta.scan import columns_to_read, no_version, table_at

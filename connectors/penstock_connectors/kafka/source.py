@@ -13,9 +13,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.error import refusal
+from penstock.io.custom.ranges import (
+    NumberedSource,
+    RangesOfSource,
+    SourceRange,
+    TimedElements,
+    UnreadableElement,
+)
 from penstock.io.kafka import AvroDeserializer, KafkaRecord, KafkaSource
-from penstock.io.ranges import NumberedSource, RangesOfSource, SourceRange, TimedElements, UnreadableElement
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.utils import clock
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_connectors.kafka.client import (

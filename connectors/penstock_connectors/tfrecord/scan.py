@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 from pyspark.sql import SparkSession
 
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes, resolve_compression
-from penstock.io.streams import StreamSource
+from penstock.io.files.compression import CompressionTypes, resolve_compression
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.tfrecordio import TFRecordSource
 from penstock_connectors.tfrecord.checksums import masked_crc32c
 from penstock_connectors.tfrecord.records import Damaged, records_in

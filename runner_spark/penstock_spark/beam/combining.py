@@ -9,7 +9,7 @@ from apache_beam.transforms import combiners as beam_combiners
 from apache_beam.transforms import core as beam_core
 
 from penstock.functions.combinefn import CombineFn
-from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn
+from penstock.transforms.combining.ready_combiners import CountCombineFn, MeanCombineFn
 
 
 class Held:

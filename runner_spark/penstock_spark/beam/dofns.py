@@ -14,7 +14,7 @@ from apache_beam import pvalue as beam_pvalue
 from apache_beam.transforms import core as beam_core
 from apache_beam.transforms import userstate as beam_state
 
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions import params
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.params import DoFnParam, kind_of
@@ -22,7 +22,7 @@ from penstock.functions.signature import DoFnSignature, MethodSignature, Paramet
 from penstock.functions.userstate import CombiningValueStateSpec, StateSpec
 from penstock.machines.cells import OrderedListCell, SetCell
 from penstock.machines.user_state import UserTimer
-from penstock.transforms.ready_combiners import PairWithNothing
+from penstock.transforms.combining.ready_combiners import PairWithNothing
 from penstock.typehints import typehints
 from penstock_spark.beam.state import HostedOrderedList, HostedSet, HostedTimer, state_of, timer_of
 from penstock_spark.beam.values import OUTPUT_KINDS, argument_of

@@ -8,7 +8,7 @@ from typing import Any
 from apache_beam import pvalue as beam_pvalue
 from apache_beam.portability import common_urns
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.graph import SideInput
 from penstock_spark.beam.values import beams_window_of, window_of
 

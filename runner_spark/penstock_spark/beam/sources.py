@@ -9,7 +9,7 @@ from apache_beam.io import iobase as beam_iobase
 from apache_beam.utils import timestamp as beam_timestamp
 
 from penstock.functions.dofn import DoFn, FlatMapDoFn
-from penstock.io.periodic_sequence import PeriodicImpulse, PeriodicSource, RebaseMode
+from penstock.io.streaming.periodic_sequence import PeriodicImpulse, PeriodicSource, RebaseMode
 from penstock_spark.beam.values import OUTPUT_KINDS, time_of
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from apache_beam.testing import test_stream as beam_test_stream
 
-from penstock.base.bounded_window import TimestampedValue
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import UnsupportedByRunner
-from penstock.io.recorded_stream import (
+from penstock.io.streaming.recorded_stream import (
     ElementEvent,
     Event,
     ProcessingTimeEvent,

@@ -14,9 +14,9 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.textio import _TextSink, _TextSource, _TextSourceWithFilename
 from apache_beam.options.value_provider import StaticValueProvider
 
-from penstock.io.shards import Shards
-from penstock.io.text_sink import TextFileSink
-from penstock.io.text_source import TextSource
+from penstock.io.files.shards import Shards
+from penstock.io.formats.text_sink import TextFileSink
+from penstock.io.formats.text_source import TextSource
 
 
 def text_source_of(source: Any) -> TextSource | None:

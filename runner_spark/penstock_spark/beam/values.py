@@ -11,15 +11,15 @@ from apache_beam.transforms import window as beam_window
 from apache_beam.utils import timestamp as beam_timestamp
 from apache_beam.utils import windowed_value as beam_windowed_value
 
-from penstock.base.bounded_window import (
+from penstock.construction.pvalue import EmptySideInput
+from penstock.elements.bounded_window import (
     BoundedWindow,
     GlobalWindow,
     IntervalWindow,
     TimestampedValue,
     within_time,
 )
-from penstock.base.tagged_output import TaggedOutput
-from penstock.construction.pvalue import EmptySideInput
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock.utils.windowed_value import PaneInfo, WindowedValue, create
 from penstock_spark.beam import metrics as metrics  # User code that makes these values may also count.

@@ -9,7 +9,7 @@ from apache_beam.transforms import core as beam_core
 from apache_beam.transforms import trigger as beam_trigger
 from apache_beam.transforms import window as beam_window
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import UnsupportedByRunner
 from penstock.utils.timestamp import Timestamp
 from penstock.windows import triggers

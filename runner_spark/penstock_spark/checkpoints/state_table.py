@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow
 from penstock.coders.deterministic import decode_key
+from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import refusal
 from penstock.functions.folds import NOTHING
 from penstock.machines.long_lists import LongList
@@ -23,9 +23,9 @@ from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.checkpoints.compare import Signature
-from penstock_spark.checkpoints.folder import Checkpoint, find_checkpoint
-from penstock_spark.checkpoints.signature import ALWAYS, WAITS
+from penstock_spark.checkpoints.contract.compare import Signature
+from penstock_spark.checkpoints.contract.signature import ALWAYS, WAITS
+from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.session import SessionOptions, is_local_session, session_for
 from penstock_spark.session.spark_versions import from_arrow_schema

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint

@@ -10,7 +10,7 @@ from functools import lru_cache
 from keyword import iskeyword
 from typing import Any
 
-from penstock.base.row import Row, row_class
+from penstock.elements.row import Row, row_class
 
 _SETS_KEPT = 1_000
 """The number of sets of names whose loops are kept."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes, compress, inflate, open_compressed
+from penstock.io.files.compression import CompressionTypes, compress, inflate, open_compressed
 
 _ARROW_CODECS = {CompressionTypes.ZSTD: "zstd"}
 _ENDINGS_OF_HADOOP = (".lz4", ".snappy")

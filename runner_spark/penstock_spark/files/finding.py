@@ -14,10 +14,10 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from penstock.error import UnsupportedByRunner, refusal, three_parts
+from penstock.io.files.object_stores import check_store_url, placed, store_of
+from penstock.io.files.paths import check_is_file, check_is_no_folder, known_path
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
-from penstock.io.object_stores import check_store_url, placed, store_of
-from penstock.io.paths import check_is_file, check_is_no_folder, known_path
 from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
 from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from pyspark.sql import SparkSession
 
-from penstock.io.object_stores import ObjectStore, store_of
+from penstock.io.files.object_stores import ObjectStore, store_of
 from penstock_spark.session.parallelism import parallelism_of
 
 SHORTER = "it has become shorter since the pipeline has found it"

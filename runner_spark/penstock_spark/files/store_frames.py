@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.io.compression import CompressionTypes
-from penstock.io.object_stores import ObjectStore, placed
+from penstock.io.files.compression import CompressionTypes
+from penstock.io.files.object_stores import ObjectStore, placed
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.packing import packed
 from penstock_spark.files.splits import Split, blocks_of, splits_of

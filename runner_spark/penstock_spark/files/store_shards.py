@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from penstock.io.object_stores import upload
+from penstock.io.files.object_stores import upload
 
 
 class _Shard(Protocol):

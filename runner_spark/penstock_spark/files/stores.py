@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
+from penstock.io.files.object_stores import ObjectStore, settings_of_stores, store_of, told
 from penstock.io.filesystem import BeamIOError, CompressionTypes
-from penstock.io.object_stores import ObjectStore, settings_of_stores, store_of, told
 from penstock.utils import clock
 
 _LOGGER = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.base.bounded_window import IntervalWindow
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.machines.merging import Merging
 from penstock.windows.window_fn import GrowingSession, Sessions
 from penstock_spark.worker.spool import Spool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from penstock.base.bounded_window import IntervalWindow
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.functions.folds import FoldSource
 from penstock.windows.window_fn import Sessions
 from penstock_spark.folding.loops import loop_of

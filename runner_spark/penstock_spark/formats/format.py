@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.io.file_readers import Reader
-from penstock.io.streams import StreamSource
+from penstock.io.files.file_readers import Reader
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.formats.packages import Package
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.plan import SinkPlan

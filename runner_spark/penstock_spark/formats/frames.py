@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import refusal
-from penstock.io.record_types import field_names
+from penstock.io.formats.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock.typehints.typehints import TupleConstraint
 from penstock_spark.columns.records import as_arrow_takes_them, column_of, field_of, schema_of

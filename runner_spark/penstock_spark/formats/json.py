@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.base.row import Row, row_class
+from penstock.elements.row import Row, row_class
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes
+from penstock.io.files.compression import CompressionTypes
 from penstock.io.jsonio import JsonSink, JsonSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.typehints import typehints
 from penstock.typehints.column_types import RecordConstraint
 from penstock.typehints.row_type import RowTypeConstraint
@@ -28,8 +28,8 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
-from penstock_spark.sources.beginnings import all_content, told_by_files
 from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.file_samples import all_content, told_by_files
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
 from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.scan import Scan, StreamScan

@@ -9,25 +9,25 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import DriverList, Graph, InlineValues, ParDo, Read, Sink, Source, Step, Write
-from penstock.io.bounded import UnboundedSourceOfBeam
 from penstock.io.console import ConsoleSink
 from penstock.io.csvio import CsvSink, CsvSource
+from penstock.io.custom.bounded import UnboundedSourceOfBeam
+from penstock.io.custom.ranges import RangesOfSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.file_formats import FileSource
-from penstock.io.file_readers import Reader, ReadFiles, provide_readers
+from penstock.io.files.file_readers import Reader, ReadFiles, provide_readers
+from penstock.io.files.paths import known_path
+from penstock.io.formats.file_formats import FileSource
+from penstock.io.formats.text_sink import TextFileSink
+from penstock.io.formats.text_source import TextSource
 from penstock.io.jsonio import JsonSink, JsonSource
 from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
-from penstock.io.paths import known_path
-from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.query_source import QuerySource
-from penstock.io.ranges import RangesOfSource
-from penstock.io.recorded_stream import RecordedStream
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
-from penstock.io.streams import Streamable, StreamSource
-from penstock.io.text_sink import TextFileSink
-from penstock.io.text_source import TextSource
+from penstock.io.streaming.periodic_sequence import PeriodicSource
+from penstock.io.streaming.recorded_stream import RecordedStream
+from penstock.io.streaming.stream_sources import Streamable, StreamSource
 from penstock_spark.files.stores import refuse_streams
 from penstock_spark.formats.connectors import connector_of
 from penstock_spark.formats.csv import CSV

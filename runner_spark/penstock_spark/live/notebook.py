@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from penstock.base.shown import facts_table, table
 from penstock.diagrams.graphs import html_of
 from penstock_spark.live.elements import StepElements
+from penstock_spark.live.formatting import count_text, lag_text, moment_text, seconds_text
 from penstock_spark.live.snapshot import GroupingNow, RunSnapshot
-from penstock_spark.live.words import count_text, lag_text, moment_text, seconds_text
 
 _GROUPING = (
     *("grouping", "watermark", "behind", "held by", "open keys", "open windows"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from penstock_spark.live.formatting import count_text, safe_text, seconds_text, shortened_start
 from penstock_spark.live.snapshot import RunSnapshot, Stages
-from penstock_spark.live.words import count_text, safe_text, seconds_text, shortened_start
 
 SILENT_SECONDS = 1.0
 """A run that is over sooner shows nothing."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from penstock_spark.live.formatting import count_text, lag_text, moment_text, safe_text, seconds_text
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.live.words import count_text, lag_text, moment_text, safe_text, seconds_text
 
 LINE_SECONDS = (5.0, 10.0)
 """The times at which a stream prints a line; the last is the interval from then on."""

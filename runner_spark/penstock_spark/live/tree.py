@@ -12,9 +12,9 @@ from rich.tree import Tree
 
 from penstock.machines.records import MAX_MICROS
 from penstock_spark.live.elements import StepElements
+from penstock_spark.live.formatting import count_text, elements_text, lag_text, moment_text, safe_text
 from penstock_spark.live.progress import bar, last_line
 from penstock_spark.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow
-from penstock_spark.live.words import count_text, elements_text, lag_text, moment_text, safe_text
 
 _MICRO_BATCHES = 1
 _PHASES = {"triggerExecution": "in all", "addBatch": "work", "queryPlanning": "planning"}

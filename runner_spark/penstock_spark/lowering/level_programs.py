@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.graph import Graph, Read, Reshuffle, StatefulParDo, Step
-from penstock.io.streams import StreamSource
-from penstock.io.watermark_policy import Recorded, WatermarkPolicy
+from penstock.io.streaming.stream_sources import StreamSource
+from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stage import step_spec
 from penstock_spark.lowering.stream_sink import StreamSink

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.graph import Read
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import BoundedDisorder
-from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.lowering.columns import columns_for, lower_columns, read_fields
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, now_micros, select

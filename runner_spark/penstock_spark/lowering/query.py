@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.functions.splitting import splits_of
-from penstock_spark.checkpoints.folder import Checkpoint
-from penstock_spark.checkpoints.rewriting import HEARTBEAT_SLOT
+from penstock_spark.checkpoints.custody.folder import Checkpoint
+from penstock_spark.checkpoints.resharding import HEARTBEAT_SLOT
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import NOW_MICROS, now, now_micros

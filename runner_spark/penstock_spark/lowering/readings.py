@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 
 from penstock.graph import InlineValues, Read, Source, Step
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.periodic_sequence import PeriodicSource
 from penstock.io.sparkio import SparkSource
-from penstock.io.streams import MAX_RECORDS, StreamSource
-from penstock_spark.checkpoints.folder import Checkpoint
+from penstock.io.streaming.periodic_sequence import PeriodicSource
+from penstock.io.streaming.stream_sources import MAX_RECORDS, StreamSource
+from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context

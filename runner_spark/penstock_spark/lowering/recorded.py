@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from penstock.graph import InlineValues, Read, Step
-from penstock.io import recorded_stream
+from penstock.io.streaming import recorded_stream
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.passes.levels import origin_of

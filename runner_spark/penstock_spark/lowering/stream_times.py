@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.io.stream_times import MicrosOf
+from penstock.io.streaming.stream_times import MicrosOf
 from penstock.scalars.expressions import Expression
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.windows.windowing import Windowing

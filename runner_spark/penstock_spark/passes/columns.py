@@ -21,7 +21,7 @@ from penstock.graph import (
 )
 from penstock.scalars.expressions import Expression
 from penstock.scalars.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
-from penstock.transforms.ready_combiners import TupleCombineFn
+from penstock.transforms.combining.ready_combiners import TupleCombineFn
 from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark.formats.registry import plan_sink

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.graph import Graph, Grouping, InlineValues, Output, Read, StatefulParDo, Step, Write
-from penstock.io.recorded_stream import RecordedStream
+from penstock.io.streaming.recorded_stream import RecordedStream
 from penstock_spark.plan.stream_plan import (
     Clock,
     Level,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Step
 from penstock.machines.triggers import looks_at_last_pane
-from penstock.transforms.combine import CombineValuesDoFn
+from penstock.transforms.combining.combine import CombineValuesDoFn
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.windowing import windowing_of
 

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
 from penstock.io.sparkio import SparkSource
-from penstock.io.streams import StreamSource
-from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.stream_sources import StreamSource
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason

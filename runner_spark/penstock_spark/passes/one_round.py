@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Flatten, Graph, Step
-from penstock.transforms.combine import PostCombineFn
+from penstock.transforms.combining.combine import PostCombineFn
 from penstock_spark.plan.retractions import may_fire_early, retracting_edges
 
 

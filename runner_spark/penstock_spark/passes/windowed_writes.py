@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.graph import AssignWindows, Edge, Graph, GroupByKey, Output, ParDo, Step, Write
-from penstock.io.window_files import windowing_of_files
+from penstock.io.files.window_files import windowing_of_files
 from penstock.typehints import Tuple
 from penstock_spark.formats.registry import window_files
 from penstock_spark.plan.windowing import windowing_of

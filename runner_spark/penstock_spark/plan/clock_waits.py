@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Read, Reshuffle, StatefulParDo, Step
-from penstock.io.streams import Streamable, StreamSource
+from penstock.io.streaming.stream_sources import Streamable, StreamSource
 from penstock.machines.triggers import may_wait_for_clock
 from penstock.windows.time_domain import TimeDomain
 from penstock_spark.plan.splitting import keeps_restrictions

@@ -11,7 +11,7 @@ from penstock.graph import Source, Step
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock.io.streams import Streamable, StreamSource
+from penstock.io.streaming.stream_sources import Streamable, StreamSource
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows

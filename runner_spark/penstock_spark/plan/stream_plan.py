@@ -12,9 +12,9 @@ from enum import Enum
 
 from penstock.graph import Graph, InlineValues, ParDo, Read, Source, Step, describe
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.periodic_sequence import PeriodicSource
-from penstock.io.recorded_stream import RecordedStream
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.periodic_sequence import PeriodicSource
+from penstock.io.streaming.recorded_stream import RecordedStream
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan

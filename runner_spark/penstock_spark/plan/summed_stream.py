@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.graph import Step
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.plan.batch_plan import edges_of
 from penstock_spark.plan.column_plan import arguments_of
 from penstock_spark.plan.hosts import BySpark

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.graph import Graph, Read, Write
-from penstock.io.file_formats import FileSource, ShardedSink
+from penstock.io.files.paths import known_path
 from penstock.io.filesystems import FileSystems
-from penstock.io.paths import known_path
+from penstock.io.formats.file_formats import FileSource, ShardedSink
+from penstock.io.formats.text_rows import TextRowsSink
 from penstock.io.sparkio import SparkSink
-from penstock.io.text_rows import TextRowsSink
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
 
 _FILES_MAX = 10

@@ -18,10 +18,10 @@ from pyspark.logger import PySparkLogger
 
 from penstock.error import BeamError, RunnerError
 from penstock.graph import Graph, Read
-from penstock.io.file_formats import FileSource
-from penstock.io.paths import known_path
+from penstock.io.files.paths import known_path
+from penstock.io.formats.file_formats import FileSource
 from penstock.io.sparkio import SparkSource
-from penstock_spark.reports.at_work import Died, find_died
+from penstock_spark.reports.crash_marker import Died, find_died
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of

@@ -13,9 +13,9 @@ from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock.utils import clock
-from penstock_spark.checkpoints.compare import Signature
-from penstock_spark.checkpoints.folder import Checkpoint, open_checkpoint
-from penstock_spark.checkpoints.signature import signature_of
+from penstock_spark.checkpoints.contract.compare import Signature
+from penstock_spark.checkpoints.contract.signature import signature_of
+from penstock_spark.checkpoints.custody.folder import Checkpoint, open_checkpoint
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.live.elements import composites_of, flows_of

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
-from penstock_spark.checkpoints.folder import kept_shards
+from penstock_spark.checkpoints.custody.folder import kept_shards
 from penstock_spark.files.listing import settings_of_tasks
 from penstock_spark.files.stores import hand_settings
 from penstock_spark.formats.registry import open_source, open_stream, records_of, table_of_schema
@@ -19,7 +19,7 @@ from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.process.progress import tell
-from penstock_spark.reports.at_work import FAULT_HANDLER
+from penstock_spark.reports.crash_marker import FAULT_HANDLER
 from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.spark_errors import Surroundings, raise_translated
 from penstock_spark.session.session import (

@@ -16,7 +16,7 @@ from penstock.machines.tally import Tally
 from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, taken_out
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
-from penstock_spark.checkpoints.folder import Checkpoint
+from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
     About,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
-"""Spark's setting that preserves what `penstock_spark.reports.at_work` has written when a worker dies."""
+"""Spark's setting that preserves what `penstock_spark.reports.crash_marker` has written when a worker dies."""
 
 SQL_MEANING = {
     # Native sums rely on it: without it, a sum beyond 64 bits wraps around.

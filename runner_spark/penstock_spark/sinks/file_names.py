@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow
+from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import UnsupportedByRunner
-from penstock.io.file_naming import check_file_name, default_file_naming
+from penstock.io.files.file_naming import check_file_name, default_file_naming
+from penstock.io.files.shards import Shards
+from penstock.io.files.write_files import FileResult
 from penstock.io.filesystems import FileSystems
-from penstock.io.partition_folders import in_folders
-from penstock.io.shards import Shards
-from penstock.io.text_rows import TextRowsSink
-from penstock.io.write_files import FileResult
+from penstock.io.formats.partition_folders import in_folders
+from penstock.io.formats.text_rows import TextRowsSink
 from penstock_spark.files.file_system import folder_of
 from penstock_spark.files.finding import pattern_of
 

@@ -31,9 +31,9 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
-from penstock.io.object_stores import check_store_url, store_of
-from penstock.io.partition_folders import escaped, in_folders
-from penstock.io.shards import Shards
+from penstock.io.files.object_stores import check_store_url, store_of
+from penstock.io.files.shards import Shards
+from penstock.io.formats.partition_folders import escaped, in_folders
 from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
 from penstock_spark.files.naming import SHARD, SHARDS, Naming

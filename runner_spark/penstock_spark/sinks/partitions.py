@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.error import refusal
-from penstock.io.partition_folders import NOTHING, folder_of_value, is_lost
+from penstock.io.formats.partition_folders import NOTHING, folder_of_value, is_lost
 from penstock.values.types import IN_FOLDERS, TEXT
 from penstock_spark.columns.records import to_batch
 from penstock_spark.columns.types import value_of

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.io.compression import CompressionTypes
-from penstock.io.naming_errors import encoded
-from penstock.io.paths import known_path
-from penstock.io.text_rows import TextRowsSink
+from penstock.io.files.compression import CompressionTypes
+from penstock.io.files.naming_errors import encoded
+from penstock.io.files.paths import known_path
+from penstock.io.formats.text_rows import TextRowsSink
 from penstock_spark.columns.losses import unknown_fields
 from penstock_spark.columns.records import field_of, fields_of, plain
 from penstock_spark.files.compressed import open_for_writing

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import encode_key
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import noun_for, refusal
 from penstock.relations.upserts import Upsert
 from penstock_spark.columns.records import plain, to_batch

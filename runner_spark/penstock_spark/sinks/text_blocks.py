@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructType
 
-from penstock.io.compression import CompressionTypes
+from penstock.io.files.compression import CompressionTypes
 from penstock_spark.files.compressed import compressed, decompress
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sinks.files import SparkFiles

@@ -19,7 +19,7 @@ from penstock.base.chunks import in_chunks
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn
 from penstock.io.filesystems import FileSystems
-from penstock.io.partition_folders import in_folders
+from penstock.io.formats.partition_folders import in_folders
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.temporary import begin, new_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names

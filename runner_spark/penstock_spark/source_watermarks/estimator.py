@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import IdleTimeout, Percentiles
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock_spark.source_watermarks import delays

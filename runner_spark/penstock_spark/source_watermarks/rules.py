@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from penstock.error import noun_for, refusal
-from penstock.io.watermark_policy import Recorded, WatermarkPolicy
+from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
 from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import is_wider
 from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer

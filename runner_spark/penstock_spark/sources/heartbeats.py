@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.base.bounded_window import TimestampedValue
-from penstock.io.schedules import ScheduledSource, due, is_over
+from penstock.elements.bounded_window import TimestampedValue
+from penstock.io.streaming.schedules import ScheduledSource, due, is_over
 
 _SECOND_MICROS = 1_000_000
 
@@ -19,7 +19,7 @@ _SECOND_MICROS = 1_000_000
 class Era(NamedTuple):
     """The seconds from one time at which the clock was found set back until the next one.
 
-    See `penstock_spark.checkpoints.eras`.
+    See `penstock_spark.checkpoints.custody.clock_resets`.
     """
 
     first: int  # The number of its first second.
@@ -49,7 +49,7 @@ class Beats:
     Spark keeps the time at which the query first started in the checkpoint. The row with the value n is the second
     that begins n seconds later, and has that time; it comes when the second is over.
 
-    >>> from penstock.io.periodic_sequence import PeriodicSource
+    >>> from penstock.io.streaming.periodic_sequence import PeriodicSource
     >>> source = PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg"))
     >>> rows = pa.RecordBatch.from_pydict({"value": [0, 1, 2], "timestamp_micros": [1_200_000, 2_200_000, 3_200_000]})
     >>> [("".join(each.value for each in heartbeat.elements), heartbeat.is_over) for heartbeat in Beats(source)(rows)]

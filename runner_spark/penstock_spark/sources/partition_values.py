@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.partition_folders import texts_of_path
+from penstock.io.formats.partition_folders import texts_of_path
 from penstock.typehints.unions import column_of
 from penstock.values.types import IN_FOLDERS
 from penstock_spark.columns.records import field_of, fields_of

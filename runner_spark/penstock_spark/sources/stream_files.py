@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.file_system import LocalFiles
 from penstock_spark.files.finding import Files, Namer, changed_at, find_files, pattern_of
 from penstock_spark.files.temporary import is_unfinished

@@ -31,7 +31,7 @@ from penstock_spark.folding.numbers import NumberReader, read_numbers
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.hosts import Rows
 from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
-from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
+from penstock_spark.reports.crash_marker import digits_of, numbered, write_down, write_down_rest
 from penstock_spark.reports.failure import named, step_failed
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputState, Waiting
 from penstock_spark.stream.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
 from penstock_spark.stream.merged_headers import Division, disagreement

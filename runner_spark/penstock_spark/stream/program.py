@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock_spark.plan.hosts import Loop, State
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.worker.program import SinkWriterSpec, StageProgram

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from penstock.io.schedules import ScheduledSource
-from penstock.io.stream_times import MicrosOf
-from penstock.io.streams import StreamSource, innermost_policy
-from penstock.io.watermark_policy import Recorded
+from penstock.io.streaming.schedules import ScheduledSource
+from penstock.io.streaming.stream_sources import StreamSource, innermost_policy
+from penstock.io.streaming.stream_times import MicrosOf
+from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader

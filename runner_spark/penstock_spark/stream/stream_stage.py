@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
-from penstock_spark.reports.at_work import write_down, write_down_rest
+from penstock_spark.reports.crash_marker import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
 from penstock_spark.stages.stage import Stage, tear_down
 from penstock_spark.stream.combining import CombiningWriter

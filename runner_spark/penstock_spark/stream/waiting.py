@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputMachine, SideInputState, Waiting
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.process.written_formats import PARCEL

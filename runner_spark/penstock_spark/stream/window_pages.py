@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow, IntervalWindow
+from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_machine import DUE, FRESH, Cell
 from penstock_spark.process.written_formats import COLUMN_PAGE

@@ -12,8 +12,8 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.deterministic import decode_key
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.folds import LIST
 from penstock.machines.long_lists import LongList
 from penstock.machines.records import Dropped, DropReason, Element, Times

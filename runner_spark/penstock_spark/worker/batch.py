@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow
 from penstock.coders import registered_pickles
+from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import refusal, split_hint
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneInfoTiming

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.bounded_window import TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.batches import BatchConverter
 from penstock.functions.results import check_result

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.base.bounded_window import GlobalWindow, IntervalWindow
+from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.scalars.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
 from penstock_spark.columns.values import table_as_read, to_dicts, to_rows, values_of

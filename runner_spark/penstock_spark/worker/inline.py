@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from penstock.base.bounded_window import TimestampedValue
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch
 

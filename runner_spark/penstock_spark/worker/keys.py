@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.deterministic import as_coders_give_them, decode_key
+from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.windows.output_times import output_times_of
 from penstock.windows.window_fn import Sessions
 from penstock_spark.worker.batch import dumps

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from penstock.base.bounded_window import TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.bounded_window import TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.results import UNAWAITED, unawaited
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane

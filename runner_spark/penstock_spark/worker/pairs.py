@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.base.pairs import NEVER_PAIRS, not_pairs
+from penstock.elements.pairs import NEVER_PAIRS, not_pairs
 from penstock.error import refusal
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch

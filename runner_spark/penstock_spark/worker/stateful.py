@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature
 from penstock.functions.userstate import UserStateContext

@@ -9,8 +9,8 @@ from operator import length_hint
 from types import GeneratorType
 from typing import Any
 
-from penstock.base.bounded_window import TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.bounded_window import TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.results import UNAWAITED, check_result
 from penstock.metrics.execution import MetricsContainer, set_current

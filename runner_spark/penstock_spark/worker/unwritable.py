@@ -6,7 +6,7 @@ import errno
 import os
 
 from penstock.error import three_parts
-from penstock.io.object_stores import is_told, placed
+from penstock.io.files.object_stores import is_told, placed
 
 _IN_THE_WAY = "write to another path, or move away what is in the way"
 _HINTS = {

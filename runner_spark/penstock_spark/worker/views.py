@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from penstock.base.bounded_window import GlobalWindow
 from penstock.construction.pvalue import EmptySideInput
+from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import refusal
 from penstock.machines.folds import add_to_bag, retract_from_bag
 from penstock.windows.window_fn import GlobalWindows

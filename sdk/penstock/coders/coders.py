@@ -11,10 +11,10 @@ from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from penstock.absent import hint_at_absent_names
-from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
 from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
 from penstock.coders.stream import ENCODED_OTHERWISE, InputStream, OutputStream
+from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.error import noun_for, refusal, split_hint
 from penstock.typehints import typehints
 from penstock.typehints.sharded_key_type import ShardedKeyTypeConstraint

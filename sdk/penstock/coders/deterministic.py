@@ -43,10 +43,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from penstock.base.bounded_window import GlobalWindow, IntervalWindow
-from penstock.base.row import Row
-from penstock.coders import asking
+from penstock.coders import checked_coding
 from penstock.coders.base import Coder, registry_in_use
+from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 from penstock.where import is_raised_by_user
@@ -612,7 +612,7 @@ def _registered_encoder(kind: type) -> Encoder | None:
     if coder is None:
         return None
     head = framed([name_of(kind)], b"c")
-    return lambda value: framed([asking.encoded(coder, value, kind)], head)
+    return lambda value: framed([checked_coding.encoded(coder, value, kind)], head)
 
 
 _pickles_keys = False
@@ -663,7 +663,9 @@ def _fallback_encoder(kind: type) -> Encoder | None:
     # Another registry, such as one that a test makes, has other fallbacks.
     place = kind, registry_in_use()
     _fallback_coders[place] = coder
-    found = _fallback_encoders[place] = lambda value: framed([asking.encoded(coder, value, kind)], head)
+    found = _fallback_encoders[place] = lambda value: framed(
+        [checked_coding.encoded(coder, value, kind)], head
+    )
     return found
 
 
@@ -673,7 +675,7 @@ def _decode_fallback(data: bytes) -> Any:
     if place not in _fallback_coders:
         # The coder that encodes such keys decodes them.
         _encoder_of(place[0])
-    return asking.decoded(_fallback_coders[place], bytes(payload), place[0])
+    return checked_coding.decoded(_fallback_coders[place], bytes(payload), place[0])
 
 
 def _base_with_coder(kind: type) -> type | None:
@@ -690,7 +692,7 @@ def _decode_registered(data: bytes) -> Any:
         what = f"no coder is registered for {kind.__qualname__} in the process that decodes the key"
         hint = "register the coder that the key was encoded with before the pipeline runs"
         raise refusal(LookupError, what, hint=hint)
-    return asking.decoded(coder, bytes(payload), kind)
+    return checked_coding.decoded(coder, bytes(payload), kind)
 
 
 def _decode_str(data: bytes) -> str:

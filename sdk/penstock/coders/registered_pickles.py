@@ -28,7 +28,7 @@ from collections.abc import Callable, MutableMapping
 from functools import cache
 from typing import Any
 
-from penstock.coders import asking
+from penstock.coders import checked_coding
 from penstock.coders.base import registry_in_use
 from penstock.error import refusal
 
@@ -80,11 +80,11 @@ def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
 
 def _encoded(value: Any) -> tuple[Any, ...]:
     kind: Any = type(value)
-    return _decoded, (kind, asking.encoded(_coder_of(kind), value, kind))
+    return _decoded, (kind, checked_coding.encoded(_coder_of(kind), value, kind))
 
 
 def _decoded(kind: Any, encoded: bytes) -> Any:
-    return asking.decoded(_coder_of(kind), encoded, kind)
+    return checked_coding.decoded(_coder_of(kind), encoded, kind)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeVar
 
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.tagged_output import TaggedOutput
 
 In_contra = TypeVar("In_contra", contravariant=True)
 Out_co = TypeVar("Out_co", covariant=True)

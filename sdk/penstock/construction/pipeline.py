@@ -10,7 +10,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.display import HasDisplayData
-from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
@@ -32,6 +31,7 @@ from penstock.construction.ptransform import (
 from penstock.construction.unrun import note
 from penstock.diagrams.graphs import html_of
 from penstock.diagrams.steps import steps_of
+from penstock.elements.marks import WithoutElements
 from penstock.error import noun_for, refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.base import with_values

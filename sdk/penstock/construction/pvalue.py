@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from penstock.base.elements import WithElements, WithoutElements
 from penstock.base.shown import Elements, facts_table
 from penstock.construction.applicable import Expands, ResultT, SelfT
 from penstock.construction.nodes import Construction, Producer
+from penstock.elements.marks import WithElements, WithoutElements
 from penstock.error import noun_for, refusal
 from penstock.graph import type_name
 from penstock.typehints import typehints

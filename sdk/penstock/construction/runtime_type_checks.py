@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock import graph
-from penstock.base.bounded_window import TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.bounded_window import TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.asynchronous import outputs_of
 from penstock.functions.combinefn import CombineFn, NoValue, WrappingCombineFn, described
 from penstock.functions.dofn import DoFn

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from penstock.base.bounded_window import TimestampedValue
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.bounded_window import TimestampedValue
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import BundleFinalizerDoFnParam, ProcessContinuation, kind_of

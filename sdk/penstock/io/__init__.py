@@ -11,15 +11,20 @@ from penstock.io import filesystems as filesystems
 from penstock.io import iobase as iobase
 from penstock.io import range_trackers as range_trackers
 from penstock.io import restriction_trackers as restriction_trackers
-
-# Only for what it does: sources can be read as streams from then on.
-from penstock.io import streams as streams
 from penstock.io import watermarks as watermarks
 from penstock.io.avroio import ReadAllFromAvro as ReadAllFromAvro
 from penstock.io.avroio import ReadAllFromAvroContinuously as ReadAllFromAvroContinuously
 from penstock.io.avroio import ReadFromAvro as ReadFromAvro
 from penstock.io.avroio import WriteToAvro as WriteToAvro
 from penstock.io.console import WriteToConsole as WriteToConsole
+from penstock.io.custom.ranges import NumberedSource as NumberedSource
+from penstock.io.custom.ranges import PartitionedSource as PartitionedSource
+from penstock.io.custom.ranges import RangesOfSource as RangesOfSource
+from penstock.io.custom.ranges import RangeSource as RangeSource
+from penstock.io.custom.ranges import ReadFromSource as ReadFromSource
+from penstock.io.custom.ranges import SourceRange as SourceRange
+from penstock.io.custom.ranges import TimedElements as TimedElements
+from penstock.io.custom.ranges import UnreadableElement as UnreadableElement
 from penstock.io.each_batch import ForEachBatch as ForEachBatch
 from penstock.io.each_batch import WriteToMemory as WriteToMemory
 from penstock.io.filesystem import CompressionTypes as CompressionTypes
@@ -40,21 +45,16 @@ from penstock.io.range_trackers import LexicographicKeyRangeTracker as Lexicogra
 from penstock.io.range_trackers import OffsetRangeTracker as OffsetRangeTracker
 from penstock.io.range_trackers import OrderedPositionRangeTracker as OrderedPositionRangeTracker
 from penstock.io.range_trackers import UnsplittableRangeTracker as UnsplittableRangeTracker
-from penstock.io.ranges import NumberedSource as NumberedSource
-from penstock.io.ranges import PartitionedSource as PartitionedSource
-from penstock.io.ranges import RangesOfSource as RangesOfSource
-from penstock.io.ranges import RangeSource as RangeSource
-from penstock.io.ranges import ReadFromSource as ReadFromSource
-from penstock.io.ranges import SourceRange as SourceRange
-from penstock.io.ranges import TimedElements as TimedElements
-from penstock.io.ranges import UnreadableElement as UnreadableElement
 from penstock.io.sink_transforms import SinkTransform as SinkTransform
 from penstock.io.source_transforms import SourceTransform as SourceTransform
 from penstock.io.sparkio import ReadFromSpark as ReadFromSpark
 from penstock.io.sparkio import WriteToSpark as WriteToSpark
 from penstock.io.sparkio import from_dataframe as from_dataframe
 from penstock.io.sparkio import to_dataframe as to_dataframe
-from penstock.io.streams import Streamable as Streamable
+
+# Only for what it does: sources can be read as streams from then on.
+from penstock.io.streaming import stream_sources as streams
+from penstock.io.streaming.stream_sources import Streamable as Streamable
 from penstock.io.textio import ReadAllFromText as ReadAllFromText
 from penstock.io.textio import ReadAllFromTextContinuously as ReadAllFromTextContinuously
 from penstock.io.textio import ReadFromCsv as ReadFromCsv

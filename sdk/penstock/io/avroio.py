@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
-from penstock.io.file_formats import RecordFileSink, RecordFileSource
-from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.match_files import MatchContinuously, divided_arguments
-from penstock.io.shards import Shards
+from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.files.match_files import MatchContinuously, divided_arguments
+from penstock.io.files.shards import Shards
+from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock import graph
-from penstock.base.bounded_window import BoundedWindow, IntervalWindow
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
+from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.io.sink_transforms import SinkTransform
 from penstock.relations.changelog import Changelog
-from penstock.transforms.pardo import Map
+from penstock.transforms.elements.pardo import Map
 from penstock.utils.timestamp import time_text
 
 __all__ = ["ConsoleSink", "WriteToConsole"]

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from penstock.base.whole_numbers import check_whole_number
+from penstock.checks.whole_numbers import check_whole_number
 from penstock.construction.pvalue import PCollection
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
-from penstock.io.record_types import field_names, type_of_records
+from penstock.io.formats.record_types import field_names, type_of_records
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import Streamable
+from penstock.io.streaming.stream_sources import Streamable
 from penstock.relations.upserts import Upsert
-from penstock.transforms.field_checks import check_field_names
+from penstock.transforms.elements.field_checks import check_field_names
 from penstock.typehints.typehints import TupleConstraint
 from penstock.utils.windowed_value import ValueKind
 

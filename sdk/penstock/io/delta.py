@@ -19,10 +19,10 @@ from penstock.io.argument_checks import (
     text_pairs,
     without_user,
 )
-from penstock.io.record_types import hint_of_records
+from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import Streamable
+from penstock.io.streaming.stream_sources import Streamable
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from penstock.absent import hint_at_absent_names
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes, open_compressed
+from penstock.io.files.compression import CompressionTypes, open_compressed
 
 __all__ = [
     "BeamIOError",

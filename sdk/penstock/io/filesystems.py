@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from penstock.error import refusal, three_parts
+from penstock.io.files.object_stores import ObjectStore, check_store_url, store_of
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileSystem, MatchResult
-from penstock.io.object_stores import ObjectStore, check_store_url, store_of
 from penstock.metrics.lineage import Lineage
 
 _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")

@@ -18,10 +18,10 @@ from penstock.io.argument_checks import (
     number_from_zero,
     text_pairs,
 )
-from penstock.io.record_types import hint_of_records
+from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import Streamable
+from penstock.io.streaming.stream_sources import Streamable
 
 __all__ = ["ReadFromIceberg", "WriteToIceberg"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.error import refusal
-from penstock.io.file_formats import RecordFileSource
-from penstock.io.partition_folders import partition_columns
-from penstock.io.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+from penstock.io.formats.file_formats import RecordFileSource
+from penstock.io.formats.partition_folders import partition_columns
+from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
 
 
 @dataclass(frozen=True)

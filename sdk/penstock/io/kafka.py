@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from penstock.base.unsupported_arguments import refuse_unsupported
+from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import number_from_zero
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import Streamable
+from penstock.io.streaming.stream_sources import Streamable
 from penstock.typehints import typehints
 
 __all__ = [

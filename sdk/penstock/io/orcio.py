@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
-from penstock.io.file_formats import RecordFileSink, RecordFileSource
-from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.record_types import hint_of_records
-from penstock.io.shards import Shards
+from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.files.shards import Shards
+from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
+from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
-from penstock.io.file_formats import RecordFileSink, RecordFileSource
-from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.record_types import hint_of_records
-from penstock.io.shards import Shards
+from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.files.shards import Shards
+from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
+from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.argument_checks import column_names
 from penstock.io.database import Url, check_database_url, check_table, shown_url
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import Streamable
+from penstock.io.streaming.stream_sources import Streamable
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind
 

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from penstock.error import refusal
-from penstock.io.bounded import RangeTracker
+from penstock.io.custom.bounded import RangeTracker
 
 __all__ = [
     "LexicographicKeyRangeTracker",

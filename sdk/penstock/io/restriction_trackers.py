@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.error import refusal
+from penstock.io.custom.restrictions import RestrictionProgress, RestrictionTracker
 from penstock.io.range_trackers import OffsetRangeTracker
-from penstock.io.restrictions import RestrictionProgress, RestrictionTracker
 
 __all__ = ["OffsetRange", "OffsetRestrictionTracker", "UnsplittableRestrictionTracker"]
 

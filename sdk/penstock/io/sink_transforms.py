@@ -11,11 +11,11 @@ from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.io.file_formats import RecordFileSink
-from penstock.io.partition_folders import check_columns_of_sink
-from penstock.io.record_types import check_fields_have_columns, type_of_records
-from penstock.io.window_files import windowing_of_files
-from penstock.transforms.field_checks import check_field_names
+from penstock.io.files.window_files import windowing_of_files
+from penstock.io.formats.file_formats import RecordFileSink
+from penstock.io.formats.partition_folders import check_columns_of_sink
+from penstock.io.formats.record_types import check_fields_have_columns, type_of_records
+from penstock.transforms.elements.field_checks import check_field_names
 from penstock.utils.timestamp import Duration
 
 

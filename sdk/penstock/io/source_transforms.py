@@ -11,9 +11,9 @@ from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
-from penstock.io.file_formats import FileSource
-from penstock.io.paths import require_files
-from penstock.io.streams import (
+from penstock.io.files.paths import require_files
+from penstock.io.formats.file_formats import FileSource
+from penstock.io.streaming.stream_sources import (
     ACCEPTED,
     REJECTED,
     Streamable,
@@ -23,10 +23,10 @@ from penstock.io.streams import (
     tick_micros_of,
     watermark_of,
 )
-from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.options.standard import TypeOptions
 from penstock.transforms.dead_letters import DeadLetter
-from penstock.transforms.field_checks import check_field_names
+from penstock.transforms.elements.field_checks import check_field_names
 from penstock.typehints import typehints
 from penstock.utils.timestamp import DurationTypes
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.streams import Streamable
+from penstock.io.streaming.stream_sources import Streamable
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
 

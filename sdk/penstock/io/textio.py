@@ -11,20 +11,20 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.functions.dofn import DoFn
 from penstock.io.argument_checks import plain_coder
-from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
-from penstock.io.file_readers import FindFiles
+from penstock.io.files.compression import CompressionTypes
+from penstock.io.files.file_readers import FindFiles
+from penstock.io.files.match_files import MatchContinuously, divided_arguments
+from penstock.io.files.paths import with_folder
+from penstock.io.files.shards import Shards
 from penstock.io.filesystem import FileMetadata
+from penstock.io.formats.text_sink import TextFileSink
+from penstock.io.formats.text_source import TextSource
 from penstock.io.jsonio import ReadFromJson, WriteToJson
-from penstock.io.match_files import MatchContinuously, divided_arguments
-from penstock.io.paths import with_folder
-from penstock.io.shards import Shards
 from penstock.io.sink_transforms import FileSinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.text_sink import TextFileSink
-from penstock.io.text_source import TextSource
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.reshuffling import Reshuffle
+from penstock.transforms.elements.pardo import ParDo
+from penstock.transforms.grouping.reshuffling import Reshuffle
 
 __all__ = [
     "ReadAllFromText",
@@ -197,7 +197,7 @@ class WriteToText(FileSinkTransform):
         file_name_suffix: The end of every file's path.
         append_trailing_newlines: Whether a line end follows each element, the header and the footer.
         num_shards: The number of files; 0 leaves it to Spark: one for each task with elements.
-        shard_name_template: The middle of a file's name, see `penstock.io.shards.Shards`.
+        shard_name_template: The middle of a file's name, see `penstock.io.files.shards.Shards`.
         coder: Encodes an element.
         compression_type: A name of ``CompressionTypes``; by default the suffix decides.
         header: A text at the beginning of every file.

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
 from penstock.io.argument_checks import plain_coder
-from penstock.io.compression import CompressionTypes, check_compression
-from penstock.io.file_formats import FileSource, ShardedSink
-from penstock.io.file_readers import FindFiles, ReadFiles
-from penstock.io.paths import check_path
-from penstock.io.shards import Shards
+from penstock.io.files.compression import CompressionTypes, check_compression
+from penstock.io.files.file_readers import FindFiles, ReadFiles
+from penstock.io.files.paths import check_path
+from penstock.io.files.shards import Shards
+from penstock.io.formats.file_formats import FileSource, ShardedSink
+from penstock.io.formats.text_source import type_hint_of
 from penstock.io.sink_transforms import FileSinkTransform
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.text_source import type_hint_of
-from penstock.transforms.pardo import ParDo
-from penstock.transforms.reshuffling import Reshuffle
+from penstock.transforms.elements.pardo import ParDo
+from penstock.transforms.grouping.reshuffling import Reshuffle
 from penstock.typehints import typehints
 
 __all__ = ["ReadAllFromTFRecord", "ReadFromTFRecord", "WriteToTFRecord"]
@@ -134,7 +134,7 @@ class WriteToTFRecord(FileSinkTransform):
         coder: Encodes an element.
         file_name_suffix: The end of every file's path.
         num_shards: The number of files; 0 leaves it to Spark.
-        shard_name_template: The middle of a file's name, see `penstock.io.shards.Shards`.
+        shard_name_template: The middle of a file's name, see `penstock.io.files.shards.Shards`.
         compression_type: A name of ``CompressionTypes``; by default the end of the path decides.
         triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
 

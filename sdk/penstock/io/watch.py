@@ -15,17 +15,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
-from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import coders
 from penstock.coders.typecoders import registry
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import RestrictionProvider
-from penstock.io.restrictions import RestrictionProgress, RestrictionTracker
+from penstock.io.custom.restrictions import RestrictionProgress, RestrictionTracker
 from penstock.io.watermark_estimators import ManualWatermarkEstimator
-from penstock.transforms.pardo import ParDo
+from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import Tuple
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.native_type_compatibility import convert_to_beam_type

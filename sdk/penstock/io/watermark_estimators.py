@@ -8,7 +8,7 @@ from typing import Any
 from penstock.coders import typecoders
 from penstock.error import refusal
 from penstock.functions.params import WatermarkEstimatorProvider
-from penstock.io.restrictions import WatermarkEstimator
+from penstock.io.custom.restrictions import WatermarkEstimator
 from penstock.utils.timestamp import Timestamp
 
 __all__ = ["ManualWatermarkEstimator", "MonotonicWatermarkEstimator", "WalltimeWatermarkEstimator"]

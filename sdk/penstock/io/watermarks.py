@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar
 
-from penstock.base.window_lengths import positive_micros
+from penstock.checks.window_lengths import positive_micros
 from penstock.error import refusal
-from penstock.io.custom_watermark import CustomWatermark
-from penstock.io.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.custom_watermark import CustomWatermark
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.utils.timestamp import Duration, DurationTypes
 
 __all__ = [

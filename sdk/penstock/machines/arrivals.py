@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Arrival
 from penstock.windows.window_fn import Sessions, runs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.machines.records import Element
 from penstock.machines.trigger_machine import (

@@ -9,8 +9,8 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.machines import merging, splitting
 from penstock.machines.folds import LIST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.functions.folds import Fold
 from penstock.machines.folds import add_to_bag, merge_bags, retract_from_bag
 from penstock.machines.records import Element

@@ -148,7 +148,7 @@ def play(
     """Plays a whole recorded input, which batch sorts by event time and always ends; `finish` ends it in other modes.
 
     >>> from penstock.transforms.window import FixedWindows
-    >>> from penstock.transforms.windowing import Windowing
+    >>> from penstock.transforms.grouping.windowing import Windowing
     >>> machine = GroupingMachine(Windowing(FixedWindows(10)), combine=None)
     >>> events = [Arrive("a", 3_000_000), AdvanceWatermark(10_000_000), Arrive("late", 4_000_000)]
     >>> [(played.step, type(played.emitted).__name__) for played in play(machine, events)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.functions.folds import Fold
 from penstock.machines.folds import fold_for
 from penstock.machines.pieces import separable_fold

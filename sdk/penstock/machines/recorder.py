@@ -7,7 +7,7 @@ from heapq import merge
 from itertools import islice
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow
+from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Arrive, Dropped, Element, Emitted, Pane
 
 ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.records import Times
 
 Mapping = Callable[[BoundedWindow], BoundedWindow]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines import merging
 from penstock.machines.pieces import Held, Pieces, of_pieces, own_windows
 from penstock.machines.program import GroupingProgram

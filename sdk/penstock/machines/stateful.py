@@ -9,8 +9,8 @@ import pickle
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
-from penstock.base.bounded_window import BoundedWindow
 from penstock.coders.registered_pickles import dumps
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.cells import is_bag

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
+from penstock.elements.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.machines.cells import Cells
 from penstock.machines.timers import Place, Setting, Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK

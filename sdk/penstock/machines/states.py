@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow, IntervalWindow
+from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import Domain
 from penstock.utils.windowed_value import PaneInfo
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.base.bounded_window import BoundedWindow, IntervalWindow
+from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.recorder import bounds_of
 from penstock.utils.windowed_value import PaneInfoTiming
 

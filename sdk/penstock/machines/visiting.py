@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines import merging
 from penstock.machines.firing import fire
 from penstock.machines.program import GroupingProgram

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.records import Times
 from penstock.machines.simple_triggers import AfterCountMachine, AfterProcessingTimeMachine
 from penstock.machines.window_rules import Numbering, SimpleTrigger, WindowRule
@@ -64,7 +64,7 @@ class WindowMachine:
     >>> from penstock.machines.window_rules import window_rule
     >>> from penstock.functions.combinefn import CombineFn
     >>> from penstock.transforms.window import FixedWindows, IntervalWindow
-    >>> from penstock.transforms.windowing import Windowing
+    >>> from penstock.transforms.grouping.windowing import Windowing
     >>> rule = window_rule(Windowing(FixedWindows(10)), CombineFn.from_callable(sum), False)
     >>> machine = WindowMachine(rule)
     >>> column = machine.opened(IntervalWindow(0, 10), Times())

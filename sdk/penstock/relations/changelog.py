@@ -8,7 +8,7 @@ from typing import Any
 from penstock.construction.ptransform import PTransform
 from penstock.functions.dofn import DoFn
 from penstock.relations.changes import with_kind
-from penstock.transforms.pardo import ParDo
+from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind, WindowedValue
 

@@ -14,8 +14,8 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
 from penstock.relations.changes import NO_CHANGE, Change, emit_pairs
-from penstock.transforms.co_group_by_key import numbered
-from penstock.transforms.pardo import ParDo
+from penstock.transforms.elements.pardo import ParDo
+from penstock.transforms.grouping.co_group_by_key import numbered
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import WindowedValue

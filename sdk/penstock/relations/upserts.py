@@ -19,9 +19,9 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.relations.changes import net
-from penstock.transforms.grouping import key_value_types
-from penstock.transforms.pardo import MapTuple, ParDo
-from penstock.transforms.windowing import WindowInto
+from penstock.transforms.elements.pardo import MapTuple, ParDo
+from penstock.transforms.grouping.group_by_key import key_value_types
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import KV, Tuple
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp

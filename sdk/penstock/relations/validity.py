@@ -13,7 +13,7 @@ from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_tim
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
 from penstock.relations.changes import difference, emit_pairs
 from penstock.relations.joins import JoinOfKind, check_windows, sided
-from penstock.transforms.pardo import ParDo
+from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from penstock.base.time_zones import time_zone_named
+from penstock.checks.time_zones import time_zone_named
 from penstock.error import three_parts
 from penstock.scalars.types import DIGITS_MAX, SqlType
 

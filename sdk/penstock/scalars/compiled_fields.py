@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.scalars.compiled_elements import element_function
 from penstock.scalars.expressions import Expression
 from penstock.scalars.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, named_tuple

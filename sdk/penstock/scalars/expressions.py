@@ -171,7 +171,7 @@ def field(name: str) -> Expression:
         An expression, which is a function of an element: ``Filter(field("score") > 10)``,
         ``Select("team", double=field("score") * 2)``, ``GroupBy(hour=field("at") // 3600)``.
 
-    >>> from penstock.base.row import Row
+    >>> from penstock.elements.row import Row
     >>> (field("score") * 2 + 1)(Row(score=20)), (field("team") == "red")({"team": "blue"})
     (41, False)
     """

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow, within_time
-from penstock.base.row import Row
+from penstock.elements.bounded_window import GlobalWindow, within_time
+from penstock.elements.row import Row
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.scalars.expressions import Expression

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.base.near_names import nearest
+from penstock.checks.near_names import nearest
 from penstock.scalars import arrays, casts, conditions, numbers, strings, times
 from penstock.scalars.function import ScalarFunction
 from penstock.scalars.resolving import SqlTypeError

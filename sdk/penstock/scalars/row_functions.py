@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.bounded_window import TimestampedValue
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.scalars.python_writer import PythonWriter
 from penstock.scalars.tree import Scalar
 from penstock.utils.timestamp import Timestamp

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from penstock.base.near_names import nearest
+from penstock.checks.near_names import nearest
 from penstock.scalars.casting import (
     DECIMALS,
     Compute,

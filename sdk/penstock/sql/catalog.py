@@ -8,8 +8,8 @@ from typing import Any
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.scalars.types import ANY, from_hint
-from penstock.sql.dialect import parsed
-from penstock.sql.statement import UserFunction
+from penstock.sql.binding.statement import UserFunction
+from penstock.sql.language.dialect import parsed
 from penstock.typehints.annotations import annotations_of
 
 

@@ -17,8 +17,8 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.relations.changelog import Changelog
 from penstock.scalars.spark_forms import quoted
 from penstock.sql.catalog import Catalog
-from penstock.sql.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
 from penstock.sql.errors import sql_error
+from penstock.sql.language.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
 from penstock.sql.transform import SqlTransform
 
 _TIMES = frozenset(["event_time", "arrival_time", "watermark"])
@@ -198,7 +198,7 @@ def _seconds(text: str, statement: str) -> float:
 def change_line(change: Any) -> str:
     """A change as a line: a row that is undone begins with a minus.
 
-    >>> from penstock.base.row import Row
+    >>> from penstock.elements.row import Row
     >>> change_line(Row(team="blue", total=3, Undo="undo"))
     '- blue | 3'
     """
@@ -217,7 +217,7 @@ def table_lines(rows: Iterable[Any], order: tuple[tuple[str, bool, bool], ...] =
         rows: The rows.
         order: As `penstock.sql.transform.listing_order` tells it; rows that are equal in it are ordered by their cells.
 
-    >>> from penstock.base.row import Row
+    >>> from penstock.elements.row import Row
     >>> print("\n".join(table_lines([Row(team="red", n=12), Row(team="blue", n=None)])))
     team | n
     -----+-----

@@ -11,32 +11,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.base.row import Row
-from penstock.base.unsupported_arguments import refuse_unsupported
+from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import DataFrameSource, SparkSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
-from penstock.sql.binding import bind
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
-from penstock.sql.kept_state import kept_for_ever
-from penstock.sql.lineage import with_keys_of_changes
-from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type
-from penstock.sql.relations import ColumnDef, Columns, Query, described
-from penstock.sql.rendering import kept_numbers, shown, shows_time
-from penstock.sql.spark_query import column_type, spark_query
-from penstock.sql.statement import Tables
-from penstock.sql.steps import RowFunction, time_of
-from penstock.transforms.pardo import Map
-from penstock.transforms.windowing import WindowInto
+from penstock.sql.execution.kept_state import kept_for_ever
+from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
+from penstock.sql.execution.rendering import kept_numbers, shown, shows_time
+from penstock.sql.execution.spark_query import column_type, spark_query
+from penstock.sql.execution.steps import RowFunction, time_of
+from penstock.sql.plan.lineage import with_keys_of_changes
+from penstock.sql.plan.relations import ColumnDef, Columns, Query, described
+from penstock.transforms.elements.pardo import Map
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
 from penstock.typehints.column_types import UNSIGNED
 from penstock.typehints.containers import ListConstraint
@@ -71,7 +71,7 @@ class SqlTransform(PTransform[Any, Any]):
     Returns:
         Rows with the columns of the result. ``SELECT TABLE`` gives the final rows, and so does a query without a
         rendering if all inputs end. ``SELECT STREAM`` gives a row for each change, and ``SELECT TVR`` a
-        `penstock.sql.rendering.Snapshot` for each instant at which the relation changed. Otherwise the result has the
+        `penstock.sql.execution.rendering.Snapshot` for each instant at which the relation changed. Otherwise the result has the
         changes themselves, as additions and retractions, for another query, a grouping, `Changelog` or `Upserts`.
 
     Raises:

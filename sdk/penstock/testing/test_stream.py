@@ -8,12 +8,12 @@ from typing import Any
 
 from penstock import graph
 from penstock.absent import hint_at_absent_names
-from penstock.base.bounded_window import TimestampedValue
 from penstock.coders.coders import FastPrimitivesCoder
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import noun_for, refusal
-from penstock.io.recorded_stream import (
+from penstock.io.streaming.recorded_stream import (
     ElementEvent,
     Event,
     MicroBatchEvent,

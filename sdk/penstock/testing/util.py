@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, cast
 
-from penstock.base.bounded_window import GlobalWindow
-from penstock.base.row import Row
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
+from penstock.elements.bounded_window import GlobalWindow
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.transforms.create import Create
-from penstock.transforms.grouping import Flatten, GroupByKey
-from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.windowing import WindowInto
+from penstock.transforms.elements.create import Create
+from penstock.transforms.elements.pardo import Map, ParDo
+from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
 from penstock.where import at_step, caller
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior

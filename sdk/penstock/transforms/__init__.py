@@ -16,22 +16,22 @@ from penstock.scalars.field_functions import window_end, window_start
 from penstock.transforms import applying as applying
 from penstock.transforms import combiners, trigger, window
 from penstock.transforms import dead_letters as dead_letters
-from penstock.transforms.batching import BatchElements, SortAndBatchElements
-from penstock.transforms.co_group_by_key import CoGroupByKey
-from penstock.transforms.combine import CombineGlobally, CombinePerKey, CombineValues
-from penstock.transforms.create import Create, Impulse
+from penstock.transforms.combining.combine import CombineGlobally, CombinePerKey, CombineValues
 from penstock.transforms.dead_letters import DeadLetter, ExceptionInfo
+from penstock.transforms.elements.create import Create, Impulse
+from penstock.transforms.elements.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
+from penstock.transforms.elements.regex import Regex
+from penstock.transforms.elements.reify import Reify, ToString
 from penstock.transforms.fields import GroupBy, Partition, PartitionFn, Select
-from penstock.transforms.group_into_batches import GroupIntoBatches
-from penstock.transforms.grouping import Flatten, FlattenWith, GroupByKey
+from penstock.transforms.grouping.batching import BatchElements, SortAndBatchElements
+from penstock.transforms.grouping.co_group_by_key import CoGroupByKey
+from penstock.transforms.grouping.group_by_key import Flatten, FlattenWith, GroupByKey
+from penstock.transforms.grouping.group_into_batches import GroupIntoBatches
+from penstock.transforms.grouping.reshuffling import Reshuffle, ReshufflePerKey
+from penstock.transforms.grouping.windowing import SetTrigger, WindowInto, WithTimestamps
 from penstock.transforms.keyed import Distinct, Keys, KvSwap, RemoveDuplicates, Values, WithKeys
 from penstock.transforms.observing import LogElements, Tee, WaitOn
-from penstock.transforms.pardo import Filter, FlatMap, FlatMapTuple, Map, MapTuple, ParDo
-from penstock.transforms.regex import Regex
-from penstock.transforms.reify import Reify, ToString
-from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.transforms.stats import ApproximateQuantiles, ApproximateUnique
-from penstock.transforms.windowing import SetTrigger, WindowInto, WithTimestamps
 from penstock.windows.time_domain import TimeDomain
 from penstock.windows.windowing import Windowing
 

@@ -10,7 +10,7 @@ from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform, inputs_of, where_of
 from penstock.error import refusal
-from penstock.transforms.create import Create
+from penstock.transforms.elements.create import Create
 
 
 class Materialize(PTransform[Any, Any]):

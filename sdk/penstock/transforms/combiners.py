@@ -5,7 +5,7 @@ from penstock.base.display import DisplayDataItem as DisplayDataItem
 from penstock.construction.applicable import K, T, V
 from penstock.functions.combinefn import curry_combine_fn
 from penstock.transforms import core as core
-from penstock.transforms.ready_combiners import (
+from penstock.transforms.combining.ready_combiners import (
     CombinerWithoutDefaults,
     ConcatListCombineFn,
     Count,

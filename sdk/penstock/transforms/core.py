@@ -1,7 +1,6 @@
 """Beam's ``transforms.core``: the transforms that all others are made of, under Beam's module path."""
 
 from penstock.absent import hint_at_absent_names
-from penstock.base.bounded_window import TimestampedValue as TimestampedValue
 from penstock.base.display import DisplayDataItem as DisplayDataItem
 from penstock.base.display import HasDisplayData as HasDisplayData
 from penstock.construction.applicable import K as K
@@ -9,6 +8,7 @@ from penstock.construction.applicable import T as T
 from penstock.construction.applicable import V as V
 from penstock.construction.ptransform import PTransform as PTransform
 from penstock.construction.ptransform import PTransformWithSideInputs as PTransformWithSideInputs
+from penstock.elements.bounded_window import TimestampedValue as TimestampedValue
 from penstock.functions.batches import BatchConverter as BatchConverter
 from penstock.functions.combinefn import CallableWrapperCombineFn as CallableWrapperCombineFn
 from penstock.functions.combinefn import CombineFn as CombineFn
@@ -36,31 +36,31 @@ from penstock.functions.userstate import StateSpec as StateSpec
 from penstock.functions.userstate import TimerSpec as TimerSpec
 from penstock.options.standard import SetupOptions as SetupOptions
 from penstock.options.standard import TypeOptions as TypeOptions
-from penstock.transforms.combine import CombineGlobally as CombineGlobally
-from penstock.transforms.combine import CombinePerKey as CombinePerKey
-from penstock.transforms.combine import CombineValues as CombineValues
-from penstock.transforms.combine import CombineValuesDoFn as CombineValuesDoFn
-from penstock.transforms.create import Create as Create
-from penstock.transforms.create import Impulse as Impulse
+from penstock.transforms.combining.combine import CombineGlobally as CombineGlobally
+from penstock.transforms.combining.combine import CombinePerKey as CombinePerKey
+from penstock.transforms.combining.combine import CombineValues as CombineValues
+from penstock.transforms.combining.combine import CombineValuesDoFn as CombineValuesDoFn
 from penstock.transforms.dead_letters import DeadLetter as DeadLetter
 from penstock.transforms.dead_letters import ExceptionInfo as ExceptionInfo
+from penstock.transforms.elements.create import Create as Create
+from penstock.transforms.elements.create import Impulse as Impulse
+from penstock.transforms.elements.pardo import Filter as Filter
+from penstock.transforms.elements.pardo import FlatMap as FlatMap
+from penstock.transforms.elements.pardo import FlatMapTuple as FlatMapTuple
+from penstock.transforms.elements.pardo import Map as Map
+from penstock.transforms.elements.pardo import MapTuple as MapTuple
+from penstock.transforms.elements.pardo import ParDo as ParDo
 from penstock.transforms.fields import CallableWrapperPartitionFn as CallableWrapperPartitionFn
 from penstock.transforms.fields import GroupBy as GroupBy
 from penstock.transforms.fields import Partition as Partition
 from penstock.transforms.fields import PartitionFn as PartitionFn
 from penstock.transforms.fields import Select as Select
-from penstock.transforms.grouping import Flatten as Flatten
-from penstock.transforms.grouping import FlattenWith as FlattenWith
-from penstock.transforms.grouping import GroupByKey as GroupByKey
-from penstock.transforms.pardo import Filter as Filter
-from penstock.transforms.pardo import FlatMap as FlatMap
-from penstock.transforms.pardo import FlatMapTuple as FlatMapTuple
-from penstock.transforms.pardo import Map as Map
-from penstock.transforms.pardo import MapTuple as MapTuple
-from penstock.transforms.pardo import ParDo as ParDo
-from penstock.transforms.windowing import SetTrigger as SetTrigger
-from penstock.transforms.windowing import WindowInto as WindowInto
-from penstock.transforms.windowing import WindowIntoFn as WindowIntoFn
+from penstock.transforms.grouping.group_by_key import Flatten as Flatten
+from penstock.transforms.grouping.group_by_key import FlattenWith as FlattenWith
+from penstock.transforms.grouping.group_by_key import GroupByKey as GroupByKey
+from penstock.transforms.grouping.windowing import SetTrigger as SetTrigger
+from penstock.transforms.grouping.windowing import WindowInto as WindowInto
+from penstock.transforms.grouping.windowing import WindowIntoFn as WindowIntoFn
 from penstock.typehints.constraints import TypeConstraint as TypeConstraint
 from penstock.typehints.constraints import is_consistent_with as is_consistent_with
 from penstock.typehints.constraints import visit_inner_types as visit_inner_types

@@ -12,18 +12,18 @@ from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.ptransform import PTransform
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.asynchronous import checked_outputs, in_time, outputs_of
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 from penstock.functions.wrapping import WrappingDoFn
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
-from penstock.transforms.combine import CombineGlobally
-from penstock.transforms.isolated import IsolatedCalls
-from penstock.transforms.pardo import Map, ParDo, handling_errors
-from penstock.transforms.windowing import WindowInto
+from penstock.transforms.combining.combine import CombineGlobally
+from penstock.transforms.elements.isolated import IsolatedCalls
+from penstock.transforms.elements.pardo import Map, ParDo, handling_errors
+from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import typehints
 
 # The runner gives these out in the worker, and takes them back there.

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import BooleanCoder
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
-from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.ready_combiners import with_nothing
+from penstock.transforms.combining.combine import CombinePerKey
+from penstock.transforms.combining.ready_combiners import with_nothing
+from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import DurationTypes, Timestamp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.error import refusal
-from penstock.transforms.grouping import Flatten
+from penstock.transforms.grouping.group_by_key import Flatten
 from penstock.where import caller
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]

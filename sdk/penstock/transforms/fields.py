@@ -8,12 +8,12 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from penstock.base.row import Row
-from penstock.base.tagged_output import TaggedOutput
 from penstock.construction import pvalue
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
+from penstock.elements.row import Row
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
@@ -27,10 +27,10 @@ from penstock.scalars.field_functions import (
     RowOf,
     reads_window,
 )
-from penstock.transforms.combine import CombinePerKey, result_type
-from penstock.transforms.grouping import GroupByKey
-from penstock.transforms.pardo import Map, ParDo
-from penstock.transforms.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
+from penstock.transforms.combining.combine import CombinePerKey, result_type
+from penstock.transforms.combining.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
+from penstock.transforms.elements.pardo import Map, ParDo
+from penstock.transforms.grouping.group_by_key import GroupByKey
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import ptransform_fn
-from penstock.transforms.combine import CombinePerKey
-from penstock.transforms.pardo import Map, MapTuple
-from penstock.transforms.ready_combiners import CountCombineFn, with_nothing
+from penstock.transforms.combining.combine import CombinePerKey
+from penstock.transforms.combining.ready_combiners import CountCombineFn, with_nothing
+from penstock.transforms.elements.pardo import Map, MapTuple
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types

@@ -11,8 +11,8 @@ from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, ptransform_fn
 from penstock.construction.pvalue import AsIter
 from penstock.functions.dofn import DoFn
-from penstock.transforms.grouping import GroupByKey
-from penstock.transforms.pardo import FlatMap, Map, ParDo
+from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
+from penstock.transforms.grouping.group_by_key import GroupByKey
 from penstock.typehints import KV, with_input_types, with_output_types
 from penstock.utils.timestamp import time_text
 

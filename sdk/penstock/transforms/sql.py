@@ -3,8 +3,8 @@
 from penstock.absent import hint_at_absent_names
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import Period
-from penstock.sql.rendering import Snapshot
+from penstock.sql.execution.rendering import Snapshot
+from penstock.sql.plan.relations import Period
 from penstock.sql.transform import SqlTransform
 
 __all__ = ["Catalog", "Period", "Snapshot", "SqlError", "SqlTransform"]

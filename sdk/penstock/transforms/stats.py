@@ -20,7 +20,7 @@ from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal, three_parts
 from penstock.functions.combinefn import CombineFn
-from penstock.transforms.combine import CombineGlobally, CombinePerKey
+from penstock.transforms.combining.combine import CombineGlobally, CombinePerKey
 from penstock.typehints import KV, List, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
 

@@ -1,7 +1,7 @@
 """Triggers, under Beam's path (`apache_beam.transforms.trigger`)."""
 
 from penstock.absent import hint_at_absent_names
-from penstock.base.bounded_window import GlobalWindow
+from penstock.elements.bounded_window import GlobalWindow
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, TIME_GRANULARITY
 from penstock.utils.windowed_value import WindowedValue as WindowedValue
 from penstock.windows.custom_trigger import CustomTrigger, TriggerElement, TriggerTimer

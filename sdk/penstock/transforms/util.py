@@ -1,12 +1,12 @@
 """Beam's path for the small composites: ``penstock.transforms.util``."""
 
 from penstock.absent import hint_at_absent_names
-from penstock.base.bounded_window import TimestampedValue as TimestampedValue
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform as PTransform
 from penstock.construction.ptransform import ptransform_fn as ptransform_fn
 from penstock.construction.pvalue import AsSideInput as AsSideInput
 from penstock.construction.pvalue import PCollection as PCollection
+from penstock.elements.bounded_window import TimestampedValue as TimestampedValue
 from penstock.functions.dofn import DoFn as DoFn
 from penstock.functions.userstate import BagStateSpec as BagStateSpec
 from penstock.functions.userstate import CombiningValueStateSpec as CombiningValueStateSpec
@@ -14,13 +14,21 @@ from penstock.functions.userstate import ReadModifyWriteStateSpec as ReadModifyW
 from penstock.functions.userstate import TimerSpec as TimerSpec
 from penstock.functions.userstate import on_timer as on_timer
 from penstock.metrics.metric import Metrics as Metrics
-from penstock.transforms.batching import BatchElements, SortAndBatchElements
-from penstock.transforms.co_group_by_key import CoGroupByKey
-from penstock.transforms.combine import CombinePerKey as CombinePerKey
-from penstock.transforms.create import Create as Create
-from penstock.transforms.group_into_batches import GroupIntoBatches
-from penstock.transforms.grouping import Flatten as Flatten
-from penstock.transforms.grouping import GroupByKey as GroupByKey
+from penstock.transforms.combining.combine import CombinePerKey as CombinePerKey
+from penstock.transforms.combining.ready_combiners import CountCombineFn as CountCombineFn
+from penstock.transforms.elements.create import Create as Create
+from penstock.transforms.elements.pardo import FlatMap as FlatMap
+from penstock.transforms.elements.pardo import Map as Map
+from penstock.transforms.elements.pardo import MapTuple as MapTuple
+from penstock.transforms.elements.pardo import ParDo as ParDo
+from penstock.transforms.elements.regex import Regex
+from penstock.transforms.elements.reify import Reify, ToString
+from penstock.transforms.grouping.batching import BatchElements, SortAndBatchElements
+from penstock.transforms.grouping.co_group_by_key import CoGroupByKey
+from penstock.transforms.grouping.group_by_key import Flatten as Flatten
+from penstock.transforms.grouping.group_by_key import GroupByKey as GroupByKey
+from penstock.transforms.grouping.group_into_batches import GroupIntoBatches
+from penstock.transforms.grouping.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.transforms.keyed import (
     Distinct,
     Keys,
@@ -31,14 +39,6 @@ from penstock.transforms.keyed import (
     fn_takes_side_inputs,
 )
 from penstock.transforms.observing import LogElements, Tee, WaitOn
-from penstock.transforms.pardo import FlatMap as FlatMap
-from penstock.transforms.pardo import Map as Map
-from penstock.transforms.pardo import MapTuple as MapTuple
-from penstock.transforms.pardo import ParDo as ParDo
-from penstock.transforms.ready_combiners import CountCombineFn as CountCombineFn
-from penstock.transforms.regex import Regex
-from penstock.transforms.reify import Reify, ToString
-from penstock.transforms.reshuffling import Reshuffle, ReshufflePerKey
 from penstock.typehints.native_type_compatibility import TypedWindowedValue as TypedWindowedValue
 from penstock.typehints.sharded_key_type import ShardedKeyType as ShardedKeyType
 from penstock.typehints.signatures import get_signature as get_signature

@@ -1,6 +1,6 @@
 """Windows and the functions that assign them, under Beam's path (`apache_beam.transforms.window`)."""
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue, V
+from penstock.elements.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow, TimestampedValue, V
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.utils.timestamp import Duration as Duration
 from penstock.utils.timestamp import Timestamp as Timestamp

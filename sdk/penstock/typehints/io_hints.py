@@ -6,8 +6,8 @@ import logging
 import typing
 from collections.abc import Callable
 
-from penstock.base.elements import WithElements, WithoutElements
-from penstock.base.tagged_output import TaggedOutput
+from penstock.elements.marks import WithElements, WithoutElements
+from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeVariable, show_type
 from penstock.typehints.native_type_compatibility import convert_to_beam_type

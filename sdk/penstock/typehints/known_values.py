@@ -6,7 +6,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.typehints.constraints import Any, Hint, ParameterizedConstraint, normalize, show_type
 from penstock.typehints.containers import (
     DictConstraint,

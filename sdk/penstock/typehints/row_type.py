@@ -8,7 +8,7 @@ import keyword
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.constraints import (

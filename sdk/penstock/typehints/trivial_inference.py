@@ -15,7 +15,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.typehints.code_inference import Budget, Frame, GiveUp, frame_of, infer_code
 from penstock.typehints.code_reading import stored_names
 from penstock.typehints.constraints import Any, Hint, normalize

@@ -9,8 +9,8 @@ from functools import lru_cache
 from operator import index
 from typing import Self
 
-from penstock.base.bounded_window import IntervalWindow
-from penstock.base.time_zones import local_date, start_of_day, time_zone_named
+from penstock.checks.time_zones import local_date, start_of_day, time_zone_named
+from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import ByTimestamp, NonMergingWindowFn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
-from penstock.base.bounded_window import BoundedWindow
+from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.utils.windowed_value import ValueKind

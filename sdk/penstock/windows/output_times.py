@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
 
 if TYPE_CHECKING:
-    from penstock.base.bounded_window import BoundedWindow
+    from penstock.elements.bounded_window import BoundedWindow
     from penstock.windows.window_fn import WindowFn
 
 
@@ -83,7 +83,7 @@ def earliest_transformed(windowfn: WindowFn) -> OutputTimes:
 class TimestampCombiner:
     """The names of the rules for the timestamp of a grouping's output (Beam's names and numbers).
 
-    >>> from penstock.base.bounded_window import IntervalWindow
+    >>> from penstock.elements.bounded_window import IntervalWindow
     >>> from penstock.windows.window_fn import GlobalWindows
     >>> end_of_window = TimestampCombiner.get_impl(TimestampCombiner.OUTPUT_AT_EOW, GlobalWindows())
     >>> end_of_window.assign_output_time(IntervalWindow(0, 1), None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from penstock.base.bounded_window import GlobalWindow
+from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import refusal
 from penstock.windows.window_fn import GlobalWindows, PerElementFixedWindows, UnalignedFixedWindows, WindowFn
 

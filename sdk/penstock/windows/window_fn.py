@@ -54,11 +54,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from penstock.base.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.base.labels import label_from_callable
-from penstock.base.window_lengths import phase_micros, positive_micros
+from penstock.checks.window_lengths import phase_micros, positive_micros
 from penstock.coders.coders import GlobalWindowCoder, IntervalWindowCoder, PickleCoder
 from penstock.coders.deterministic import encode_key
+from penstock.elements.bounded_window import BoundedWindow, GlobalWindow, IntervalWindow
 from penstock.error import refusal
 from penstock.utils.timestamp import MIN_TIMESTAMP, Duration, DurationTypes, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, HomogeneousWindowedBatch, PaneInfo, WindowedValue

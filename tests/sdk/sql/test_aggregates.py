@@ -10,8 +10,8 @@ import pytest
 from penstock.functions.expression_combinefn import ExpressionCombineFn
 from penstock.scalars.tree import Column
 from penstock.scalars.types import BIGINT, SqlType
-from penstock.sql.aggregating import SqlAggregates, expressions_of
-from penstock.sql.relations import AggregateCall
+from penstock.sql.execution.aggregating import SqlAggregates, expressions_of
+from penstock.sql.plan.relations import AggregateCall
 
 DOUBLE, VARCHAR = SqlType("DOUBLE"), SqlType("STRING")
 COLUMNS = (Column(0, "whole", BIGINT), Column(1, "some", BIGINT.or_null(False)), Column(2, "text", VARCHAR))

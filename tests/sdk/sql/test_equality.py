@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from penstock.base.row import Row
 from penstock.coders.deterministic import encode_key
+from penstock.elements.row import Row
 from penstock.relations.bags import Copies
 from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
-from penstock.sql.equality import canonical, canonical_row, copies_in_any_form
+from penstock.sql.execution.equality import canonical, canonical_row, copies_in_any_form
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 BERLIN = datetime.timezone(datetime.timedelta(hours=1), "Berlin")

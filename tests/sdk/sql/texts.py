@@ -17,10 +17,10 @@ from penstock.scalars.functions import FUNCTIONS, call
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
 from penstock.scalars.types import BIGINT, SqlType
-from penstock.sql.binding import bind
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
-from penstock.sql.relations import ColumnDef, Project
-from penstock.sql.statement import Tables
+from penstock.sql.plan.relations import ColumnDef, Project
 from penstock.sql.transform import deep_calls
 
 

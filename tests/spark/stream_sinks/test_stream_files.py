@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from writing import SCHEMES, contents, dying, lines
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToSpark, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming

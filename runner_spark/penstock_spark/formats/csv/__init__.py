@@ -7,7 +7,7 @@ from penstock_spark.formats.csv.scan import open_csv
 from penstock_spark.formats.csv.stream import open_csv_stream, schema_before_opening
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.format import Format
-from penstock_spark.sources.beginnings import told_by_files
+from penstock_spark.sources.file_samples import told_by_files
 
 CSV = Format(
     open_csv,

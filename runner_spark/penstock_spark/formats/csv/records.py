@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes
 from penstock.io.csvio import CsvSource
-from penstock.io.object_stores import store_of
+from penstock.io.files.compression import CompressionTypes
+from penstock.io.files.object_stores import store_of
 from penstock_spark.files.compressed import decompress, open_for_reading, unpacking
 from penstock_spark.files.finding import Files, unreadable
 from penstock_spark.files.found_file import open_by_hadoop, open_found

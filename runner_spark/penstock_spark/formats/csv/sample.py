@@ -15,7 +15,7 @@ from penstock.typehints.unions import column_of
 from penstock_spark.formats.csv.quotes import lines_and_quotes
 from penstock_spark.formats.csv.records import dialect, names_in
 from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
-from penstock_spark.sources.beginnings import Beginning, beginnings
+from penstock_spark.sources.file_samples import Beginning, beginnings
 from penstock_spark.sources.partition_values import partition_values
 
 _Matches = Callable[[str], Any]

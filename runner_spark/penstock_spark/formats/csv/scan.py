@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.typehints import typehints

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.files.task_rows import TaskRows

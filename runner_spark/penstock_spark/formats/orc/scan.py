@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import merged, same_type
 from penstock_spark.columns.types import is_beyond_spark, is_unknown, struct_of
 from penstock_spark.columns.values import check_names, to_dicts, to_rows

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from penstock.error import noun_for, refusal
-from penstock.io.compression import CompressionTypes
+from penstock.io.files.compression import CompressionTypes
 from penstock.io.orcio import OrcSink
 from penstock.values.types import INSTANT, LOCAL_TIME
 from penstock_spark.columns.records import schema_of, to_batch

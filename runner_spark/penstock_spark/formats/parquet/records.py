@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.io.object_stores import ObjectStore, store_of
+from penstock.io.files.object_stores import ObjectStore, store_of
 from penstock_spark.columns.common_types import misfit_in
 from penstock_spark.columns.types import arrow_schema_of, is_unknown, struct_of
 from penstock_spark.columns.values import cast_column, check_names, table_as_read, to_tables

@@ -16,9 +16,9 @@ from pyspark.sql import types as T
 
 from penstock.error import refusal
 from penstock.io.filesystems import FileSystems
+from penstock.io.formats.partition_folders import table_of_pattern
 from penstock.io.parquetio import ParquetSource
-from penstock.io.partition_folders import table_of_pattern
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
 from penstock_spark.columns.values import check_names, table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.io.ranges import RangesOfSource
+from penstock.io.custom.ranges import RangesOfSource
 from penstock_spark.formats.ranges.positions import asked, ranges_between
 from penstock_spark.formats.ranges.reading import BatchReader, shared_out
 from penstock_spark.session.parallelism import parallelism_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from penstock.error import noun_for, refusal
-from penstock.io.ranges import RangeSource, SourceRange
+from penstock.io.custom.ranges import RangeSource, SourceRange
 from penstock.utils import clock
 from penstock_spark.reports.failure import step_failed
 

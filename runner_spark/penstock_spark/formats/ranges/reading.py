@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import types as T
 
 from penstock.error import noun_for, refusal
-from penstock.io.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
+from penstock.io.custom.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
 from penstock_spark.columns.types import arrow_schema_of
 from penstock_spark.columns.values import table_as_read, to_rows
 from penstock_spark.files.task_rows import TaskRows

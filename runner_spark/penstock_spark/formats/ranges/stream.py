@@ -19,8 +19,8 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.error import UnsupportedByRunner
-from penstock.io.ranges import RangesOfSource, RangeSource
-from penstock.io.streams import MAX_RECORDS, StreamSource
+from penstock.io.custom.ranges import RangesOfSource, RangeSource
+from penstock.io.streaming.stream_sources import MAX_RECORDS, StreamSource
 from penstock_spark.formats.ranges.positions import AWAY, Positions
 from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, shared_out
 from penstock_spark.process.written_formats import POSITION

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.base.row import Row
+from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSource
-from penstock.io.streams import StreamSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.values import to_rows
 from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.plan.schema_text import schema_of_text

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.io.compression import CompressionTypes, resolve_compression
+from penstock.io.files.compression import CompressionTypes, resolve_compression
+from penstock.io.files.naming_errors import undecodable
 from penstock.io.filesystems import FileSystems
-from penstock.io.naming_errors import undecodable
-from penstock.io.records import records
-from penstock.io.text_source import TextSource
+from penstock.io.formats.records import records
+from penstock.io.formats.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of

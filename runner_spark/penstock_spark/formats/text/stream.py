@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.error import refusal
-from penstock.io.compression import CompressionTypes
-from penstock.io.streams import StreamSource
-from penstock.io.text_source import TextSource
+from penstock.io.files.compression import CompressionTypes
+from penstock.io.formats.text_source import TextSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.finding import Namer
 from penstock_spark.formats.text import scan
 from penstock_spark.reports.failure import step_failed

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.error import UnsupportedByRunner
-from penstock.io.text_sink import TextFileSink
+from penstock.io.formats.text_sink import TextFileSink
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock import graph
-from penstock.base.bounded_window import TimestampedValue
-from penstock.base.whole_numbers import check_whole_number
-from penstock.base.window_lengths import positive_micros
+from penstock.checks.whole_numbers import check_whole_number
+from penstock.checks.window_lengths import positive_micros
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import refusal
-from penstock.io.schedules import Schedule
 from penstock.io.source_transforms import SourceTransform
-from penstock.transforms.create import Create
-from penstock.transforms.pardo import FlatMap, Map
+from penstock.io.streaming.schedules import Schedule
+from penstock.transforms.elements.create import Create
+from penstock.transforms.elements.pardo import FlatMap, Map
 from penstock.utils.timestamp import DurationTypes, Timestamp
 
 __all__ = ["FULL_SPEED_PER_SECOND", "GenerateSequence", "SequenceSource"]

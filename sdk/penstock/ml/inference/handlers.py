@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from penstock.base.unsupported_arguments import refuse_unsupported
+from penstock.checks.unsupported_arguments import refuse_unsupported
 
 ExampleT = TypeVar("ExampleT")
 PredictionT = TypeVar("PredictionT")

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from penstock.base.unsupported_arguments import refuse_unsupported
+from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.metrics import Metrics
 from penstock.ml.inference.handlers import ModelHandler
-from penstock.transforms.batching import BatchElements
-from penstock.transforms.pardo import Map, ParDo
+from penstock.transforms.elements.pardo import Map, ParDo
+from penstock.transforms.grouping.batching import BatchElements
 from penstock.utils import clock as system_clock
 from penstock.utils.shared import Shared
 

@@ -1,0 +1,379 @@
+"""Rewrites Spark's part of a checkpoint for another number of shards, other levels or other sources.
+
+Spark's offsets and logs of sources go to a new folder unchanged, each to the place that the source has now. The
+state is cut into pieces (`penstock_spark.stream.moved_pages`). A query with the new operators reads them in one
+micro-batch. What it has stored gets the number of the pipeline's next micro-batch, so the pipeline's own query
+continues from there.
+
+Nothing refers to the new folder before it is whole, and nothing in the old one changes. A run that dies in between
+leaves a folder that the next run deletes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.error import RunnerError
+from penstock_spark.checkpoints.contract.compare import Signature
+from penstock_spark.checkpoints.contract.signature import WAITS
+from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
+from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.session.session import is_local_session, runner_session
+from penstock_spark.session.shard_keys import shard_keys
+from penstock_spark.session.spark_versions import transform_with_state
+from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.workers_python import map_in_arrow, workers_python
+from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
+from penstock_spark.stream.header import Header
+from penstock_spark.stream.level_processor import ROWS
+from penstock_spark.stream.merged_headers import Division, merged_headers
+from penstock_spark.stream.moved_pages import Waits, names_in, pieces, waits_of
+from penstock_spark.stream.seed_processor import SeedProcessor, seed_of_header, seed_of_piece
+from penstock_spark.stream.tasks import HEADER_KEY
+from penstock_spark.stream.waiting import STATE
+from penstock_spark.stream.waiting_state import waiting_label
+
+HEARTBEAT_SLOT, COMMANDS_SLOT = "<heartbeat", "<commands"
+"""The sources of a query that no step of the pipeline has."""
+
+SEEDS = "-seeds"
+"""The end of the names of folders that hold the pieces of the state."""
+
+_PLAYED = ("RecordedStream", "InlineValues")
+"""The kinds of sources whose events the program lists, which Spark does not read in recorded time."""
+
+_NOWHERE = (0, 0)
+"""The level and the shard of a row that no operator takes: a query without any row would not begin."""
+
+_SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
+# So a micro-batch stores one file for each shard, with everything.
+_SNAPSHOTS = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
+_STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_SHUFFLES = "spark.sql.shuffle.partitions"
+_PAGE = ("shard", "grouping", "page", "content")
+_TALLY = ("grouping", "number", "total")
+_OFFSETS = "v1"
+_HINT = "go on with the number of shards, the levels and the sources that the checkpoint has"
+_SEEDS_VERSION = 1
+"""Spark's number of the state after the first micro-batch of a query."""
+
+
+def division_of(
+    old: Signature,
+    after: int,
+    dropped: Sequence[str] = (),
+    removed: Sequence[str] = (),
+    waiting_anew: Collection[str] = (),
+) -> Division:
+    """Returns the division of a plan's state into another number of shards.
+
+    Args:
+        old: The plan's signature.
+        after: The new number of shards.
+        dropped: The groupings whose state is given up.
+        removed: The sources that are no longer read.
+        waiting_anew: The steps with state whose watermarks wait for a source that is added.
+    """
+    groupings = {label: grouping for level in old["levels"] for label, grouping in level.items()}
+    kept = {label: grouping for label, grouping in groupings.items() if label not in dropped}
+    waiting = {label for label, grouping in kept.items() if grouping["combine"] == WAITS}
+    parcels = {*waiting, *map(waiting_label, kept.keys() - waiting)}
+    return Division(
+        old["shards"],
+        after,
+        frozenset(groupings),
+        frozenset(waiting),
+        frozenset(parcels),
+        frozenset({*kept, *parcels}),
+        frozenset(removed),
+        frozenset(waiting_anew),
+    )
+
+
+def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
+    """Returns the steps with state whose watermarks depend on one of some sources, also through other steps.
+
+    >>> sums, totals, others = {"feeds": ["A", "B"]}, {"feeds": ["Sums"]}, {"feeds": ["B"]}
+    >>> sorted(depending_on({"levels": [{"Sums": sums, "Others": others}, {"Totals": totals}]}, ["A"]))
+    ['Sums', 'Totals']
+    """
+    found: set[str] = set()
+    for level in plan["levels"]:
+        found |= {label for label, step in level.items() if not {*sources, *found}.isdisjoint(step["feeds"])}
+    return found
+
+
+def slots_of(plan: Signature) -> list[str]:
+    """Returns the sources of a query for Spark, in its order: the heartbeat, the commands, and those that it reads.
+
+    >>> slots_of({"heartbeat": "none", "clock": "live", "levels": [{}], "sources": [{"label": "A", "kind": "files"}]})
+    ['<commands', 'A']
+    """
+    is_recorded = plan["clock"] == "recorded"
+    read = [each for each in plan["sources"] if not (is_recorded and each["kind"] in _PLAYED)]
+    first = [] if plan["heartbeat"] == "none" else [HEARTBEAT_SLOT]
+    commands = [COMMANDS_SLOT]
+    waits_for_end = any(native["waits_for_end"] for native in plan.get("native", {}).values())
+    return [
+        *first,
+        *(commands if plan["levels"] else []),
+        *(each["label"] for each in read),
+        *(commands if waits_for_end else []),
+    ]
+
+
+def operators_of(plan: Signature) -> int:
+    """Returns the number of operators with state in Spark: one for each level, and Spark's aggregates."""
+    return len(plan["levels"]) + len(plan.get("native", {}))
+
+
+def must_rewrite(old: Signature, new: Signature) -> bool:
+    """True if Spark's part of the checkpoint of one plan has to be rewritten for another."""
+    return (
+        old["shards"] != new["shards"]
+        or len(old["levels"]) != len(new["levels"])
+        or slots_of(old) != slots_of(new)
+    )
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """A move of Spark's part of a checkpoint from one folder to a new one, for another plan."""
+
+    spark: SparkSession
+    old: Signature
+    new: Signature
+    source: str  # The old folder.
+    target: str  # The new folder, which does not exist.
+    last: int  # The number of the last finished micro-batch.
+
+    def run(self) -> None:
+        seeds = f"{self.target}{SEEDS}"
+        files = self._files
+        files.make(self.target)
+        # Before the first micro-batch has ended, no state exists.
+        if self.new["levels"] and self.last >= 0:
+            if self.old["levels"]:
+                check_readable(self.spark, self.source)
+            self._stage(seeds)
+            self._seed(seeds)
+            self._renumber()
+            files.delete(seeds)
+        self._copy_logs()
+        if self.last >= 0:
+            self._check()
+
+    @cached_property
+    def _files(self) -> HadoopFiles:
+        return HadoopFiles(self.spark, self.target)
+
+    @cached_property
+    def _division(self) -> Division:
+        before, now = ({source["label"] for source in plan["sources"]} for plan in (self.old, self.new))
+        waiting_anew = depending_on(self.new, now - before)
+        return division_of(self.old, self.new["shards"], self.new["dropped"], [*before - now], waiting_anew)
+
+    def _stage(self, seeds: str) -> None:
+        """Writes the state as rows for the new operators."""
+        rows = [(*_NOWHERE, b"")]
+        keys = shard_keys(self.new["shards"])
+        local = is_local_session(self.spark)
+        if not local:
+            ship_packages(self.spark)
+        frames = []
+        for level, frame in enumerate(self._states(), 1):
+            headers, waits = self._known(frame)
+            if not headers or level > len(self.new["levels"]):
+                continue
+            for key, header in zip(keys, merged_headers(headers, self._division), strict=True):
+                rows.append((level, key, seed_of_header(header, waits)))
+            function = _cutting(level, self._division, waits, driver_sys_path() if local else ())
+            frames.append(map_in_arrow(frame, function, ROWS))
+        columns = zip(zip(*rows, strict=True), _SCHEMA, strict=True)
+        told = pa.Table.from_arrays([pa.array(own, field.type) for own, field in columns], schema=_SCHEMA)
+        # PySpark's createDataFrame would make the runner's session the user's active one.
+        frames.insert(0, map_in_arrow(self.spark.range(0, 1, 1, 1), _giving(told), ROWS))
+        reduce(DataFrame.unionAll, frames).write.parquet(seeds)
+
+    def _states(self) -> list[DataFrame]:
+        """Returns the pages of each level, with their shards' keys; Spark counts operators from the deepest level."""
+        count = len(self.old["levels"])
+        return [pages_of_operator(self.spark, self.source, count - level) for level in range(1, count + 1)]
+
+    def _known(self, frame: DataFrame) -> tuple[list[Header], dict[str, Waits]]:
+        """Returns what the driver has to know of a level: the headers, and the numbers of waiting pages."""
+        division, keys = self._division, shard_keys(self.old["shards"])
+        known = frame.where(
+            frame["grouping"].isin("", *division.parcels) & (frame["page"] == STATE)
+        ).collect()
+        found = {(row.grouping, keys.index(row.shard)): bytes(row.content) for row in known}
+        headers = [found.get((HEADER_KEY[0], shard)) for shard in range(division.before)]
+        if not any(headers):
+            return [], {}
+        waits = {
+            label: waits_of([found.get((label, shard)) for shard in range(division.before)])
+            for label in {label for label, _ in found} & division.parcels
+        }
+        return [Header.decoded(header) for header in headers], waits
+
+    def _seed(self, seeds: str) -> None:
+        """Lets the new operators take the state in, in one micro-batch."""
+        # The pipeline's query reads the state in the form that its offsets name.
+        noted = _metadata_of(self._files.read(f"{self.source}/offsets/{self.last}") or b"")["conf"]
+        if noted.get(_STATE_FORMAT, "1") != "1":
+            raise _unknown(f"the form {noted[_STATE_FORMAT]} of its state")
+        conf = {**noted, **_SNAPSHOTS, _STATE_FORMAT: "1", _SHUFFLES: str(self.new["shards"])}
+        session = runner_session(self.spark, conf)
+        frame = session.readStream.schema(ROWS).parquet(seeds)
+        for level in range(1, len(self.new["levels"]) + 1):
+            sys_path = driver_sys_path() if is_local_session(self.spark) else ()
+            processor = SeedProcessor(level, self.new["shards"], sys_path)
+            with workers_python():
+                frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
+        writer = frame.writeStream.format("noop").option("checkpointLocation", self.target)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    def _renumber(self) -> None:
+        """Renumbers what the first micro-batch has stored, to the number of the pipeline's next one."""
+        files, wanted = self._files, self.last + 1
+        shards = itertools.product(range(len(self.new["levels"])), range(self.new["shards"]))
+        for operator, shard in shards if wanted != _SEEDS_VERSION else ():
+            folder = f"{self.target}/state/{operator}/{shard}"
+            for name in files.names(folder, f"{_SEEDS_VERSION}.zip"):
+                renamed = f"{wanted}{name.removeprefix(str(_SEEDS_VERSION))}"
+                files.rename(f"{folder}/{name}", f"{folder}/{renamed}")
+
+    def _copy_logs(self) -> None:
+        """Copies what Spark knows of its sources, to the places that they have now."""
+        files, before, after = self._files, slots_of(self.old), slots_of(self.new)
+        for name in ("offsets", "commits", "sources"):
+            files.delete(f"{self.target}/{name}")
+            files.make(f"{self.target}/{name}")
+        places = [before.index(slot) if slot in before else None for slot in after]
+        for new, old in enumerate(places):
+            if old is not None and files.exists(f"{self.source}/sources/{old}"):
+                files.copy(f"{self.source}/sources/{old}", f"{self.target}/sources/{new}")
+        # Spark reads the last two; one that is planned and not finished is repeated with the same input.
+        for name in files.names(f"{self.source}/offsets"):
+            if name.isdecimal() and int(name) >= self.last - 1:
+                content = files.read(f"{self.source}/offsets/{name}") or b""
+                files.write(
+                    f"{self.target}/offsets/{name}", moved_offsets(content, places, self.new["shards"])
+                )
+        if self.last >= 0:
+            files.copy(f"{self.source}/commits/{self.last}", f"{self.target}/commits/{self.last}")
+        files.delete(f"{self.target}/metadata")
+        files.copy(f"{self.source}/metadata", f"{self.target}/metadata")
+
+    def _check(self) -> None:
+        """Compares the state that Spark finds in the new folder with the old one, before anything refers to it."""
+        levels = range(1, min(len(self.old["levels"]), len(self.new["levels"])) + 1)
+        for level in levels:
+            before, after = (
+                self._tally(location, len(plan["levels"]) - level)
+                for location, plan in ((self.source, self.old), (self.target, self.new))
+            )
+            if before != after:
+                what = f"Spark does not find the state of level {level} again that was written: {after}, not {before}"
+                raise RunnerError(what, where=f"in {self.target}", hint=_HINT)
+
+    def _tally(self, location: str, operator: int) -> dict[str, tuple[int, int]]:
+        """Returns, for each grouping, the number of keys (in each window), and a sum by which keys differ."""
+        pages, local = pages_of_operator(self.spark, location, operator), is_local_session(self.spark)
+        function = _tallying(self._division, driver_sys_path() if local else ())
+        told = map_in_arrow(pages, function, "grouping string, number long, total long")
+        sums = told.groupBy("grouping").sum("number", "total").collect()
+        # A step for which nothing waits any more has a page that says so, and needs none in the new folder.
+        return {row[0]: (row[1], row[2]) for row in sums if row[1]}
+
+
+def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Returns a function that replaces the one row of a frame by a table."""
+    content = told.to_batches()
+
+    def giving(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                yield from content
+
+    return giving
+
+
+def _cutting(
+    level: int, division: Division, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Returns the function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
+    before, after = shard_keys(division.before), shard_keys(division.after)
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        for key, label, number, content in _kept(records, division, sys_path):
+            for shard, piece in pieces(division, waits, before.index(key), label, number, content):
+                row = level, after[shard], seed_of_piece(piece)
+                columns = zip(row, _SCHEMA, strict=True)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([value], field.type) for value, field in columns], schema=_SCHEMA
+                )
+
+    return run
+
+
+def _tallying(division: Division, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Returns the function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
+
+    def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        for _, label, number, content in _kept(records, division, sys_path):
+            names = names_in(division, label, number, content)
+            row = label, len(names), sum(map(crc32, names))
+            yield pa.RecordBatch.from_arrays([pa.array([value]) for value in row], [*_TALLY])
+
+    return run
+
+
+_Page = tuple[int, str, int, bytes]
+"""The key of the page's shard, the label of its grouping, its number, and its content."""
+
+
+def _kept(records: Iterator[Any], division: Division, sys_path: tuple[str, ...]) -> Iterator[_Page]:
+    """Yields the pages of groupings that are not given up."""
+    import_like_driver(sys_path)
+    for record in promptly(records):
+        for row in zip(*(record.column(name).to_pylist() for name in _PAGE), strict=True):
+            if row[1] in division.kept:
+                yield row
+
+
+def moved_offsets(content: bytes, places: Sequence[int | None], shards: int) -> bytes:
+    r"""Spark's offsets of a micro-batch, in which each source has another place, or is new.
+
+    >>> moved_offsets(b'v1\n{"conf":{"spark.sql.shuffle.partitions":"2"}}\n4\n7', [1, None, 0], 3)
+    b'v1\n{"conf": {"spark.sql.shuffle.partitions": "3"}}\n7\n-\n4'
+    """
+    noted = _metadata_of(content)
+    noted["conf"][_SHUFFLES] = str(shards)
+    offsets = content.decode().split("\n")[2:]
+    moved = ["-" if place is None else offsets[place] for place in places]
+    return "\n".join([_OFFSETS, json.dumps(noted), *moved]).encode()
+
+
+def _metadata_of(offsets: bytes) -> Any:
+    """Returns the metadata that Spark stores with the offsets of a micro-batch."""
+    version, metadata, *_ = offsets.decode().split("\n")
+    if version != _OFFSETS:
+        raise _unknown(f"the form {version} of its offsets")
+    return json.loads(metadata)
+
+
+def _unknown(what: str) -> RunnerError:
+    return RunnerError(
+        f"Spark's part of the checkpoint cannot be written anew: penstock does not know {what}", hint=_HINT
+    )

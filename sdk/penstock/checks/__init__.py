@@ -1,0 +1,1 @@
+"""Checks of arguments, made when the pipeline is built."""

@@ -1,0 +1,1 @@
+"""Records in files: what a format declares, its rows and their types."""

@@ -1,0 +1,265 @@
+"""Sources that are read continuously: what ``as_stream`` makes of a source, and the check of its arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.checks.window_lengths import positive_micros
+from penstock.error import refusal
+from penstock.graph import InlineValues, Source
+from penstock.io.streaming.stream_times import MicrosOf, PartOf, Selector
+from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
+from penstock.io.watermarks import (
+    BoundedDisorder,
+    CustomWatermark,
+    EstimationBand,
+    IngressTime,
+    OrderedPartitions,
+    Wrapping,
+)
+from penstock.utils.timestamp import DurationTypes
+
+__all__ = ["ACCEPTED", "REJECTED", "StreamSource", "Streamable"]
+
+ACCEPTED = "accepted"
+"""The name of the main output of a stream with two outputs."""
+
+REJECTED = "rejected"
+"""The tag of the output for elements without a usable time and for rows that cannot be parsed."""
+
+MAX_RECORDS = "maxRecordsPerBatch"
+"""The option with the limit of records in a micro-batch."""
+
+_POLICIES = "BoundedDisorder(60), EstimationBand(), OrderedPartitions() or your own CustomWatermark"
+
+
+class Streamable(Source):
+    """A source that may be read continuously."""
+
+    reads_files: bool = True
+    """Whether it reads files, so that a micro-batch may be limited to some of them."""
+    rejects_text: bool = False
+    """Whether rows that cannot be parsed are rejected as text, not as elements."""
+    limits_records: bool = False
+    """Whether a micro-batch may be limited to some records."""
+    has_times: bool = False
+    """Whether its elements have event times of their own."""
+    has_partitions: bool = False
+    """Whether it names the partitions of its elements."""
+    has_columns: bool = False
+    """True if a stream of it has the fields of its elements as columns, with which Spark may compute."""
+    acknowledges: bool = False
+    """Whether its server is told how far a stream has read, which happens when the next micro-batch begins."""
+
+    def why_no_stream(self) -> tuple[str, str] | None:
+        """Why it cannot be read as a stream, and what to do instead; None if it can."""
+        return None
+
+    def known_fields(self) -> tuple[str, ...] | None:
+        """The fields of the elements, if the description has them; None if only the data does."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSource(Source):
+    """A source that is read continuously: every addition arrives once. See `SourceTransform.as_stream`.
+
+    >>> from penstock.io.formats.text_source import TextSource
+    >>> StreamSource(TextSource("/logs/*.txt"), IngressTime()).describe()
+    'stream of text /logs/*.txt, IngressTime'
+    """
+
+    source: Source
+    watermark: WatermarkPolicy
+    event_time: Selector | None = None
+    arrival_time: Selector | None = None
+    tick_micros: int = 1_000_000
+    partition: Selector | None = None
+    max_ahead_micros: int | None = None
+    has_rejects: bool = False
+    options: tuple[tuple[str, Any], ...] = ()  # More options of Spark's reader.
+    ends: bool = False
+
+    is_bounded = False
+
+    def check(self) -> StreamSource:
+        """Returns itself if the arguments fit together and the source can be read as a stream."""
+        _check_streamable(self.source)
+        for argument in ("event_time", "arrival_time", "partition"):
+            _check_selector(self.source, argument, getattr(self, argument))
+        has_times = isinstance(self.source, Streamable) and self.source.has_times
+        _check_watermark(self.watermark, self.event_time, has_times)
+        has_partitions = isinstance(self.source, Streamable) and self.source.has_partitions
+        _check_partition(self.watermark, self.partition, has_partitions)
+        return self
+
+    def describe(self) -> str:
+        return f"stream of {self.source.describe()}, {_policy_name(self.watermark)}"
+
+    def event_time_of(self) -> MicrosOf | None:
+        """A function from an element to its event time in microseconds, which can be pickled; None without event
+        times.
+        """
+        return None if self.event_time is None else MicrosOf("event_time", self.event_time)
+
+    def arrival_time_of(self) -> MicrosOf | None:
+        """The same for the recorded arrival time."""
+        return None if self.arrival_time is None else MicrosOf("arrival_time", self.arrival_time)
+
+    def partition_of(self) -> PartOf | None:
+        """A function from an element to the name of its partition, which can be pickled; or None."""
+        return None if self.partition is None else PartOf("partition", self.partition)
+
+
+def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: Any) -> WatermarkPolicy:
+    """The policy, by default `IngressTime`; event times need one."""
+    if watermark is not None:
+        return watermark
+    has_times = isinstance(source, Streamable) and source.has_times
+    if event_time is None and not has_times:
+        return IngressTime()
+    what = "event_time is given, but no watermark"
+    if event_time is None:
+        what = f"the elements of {source.describe()} have event times, but no watermark is given"
+    raise _refused(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles wrap one of them")
+
+
+def tick_micros_of(tick: DurationTypes, arrival_time: Any) -> int:
+    """The length of a tick, which only recorded arrival times have."""
+    tick_micros = positive_micros("tick parameter", tick)
+    if arrival_time is None and tick_micros != 1_000_000:
+        what = f"tick={tick!r} has no meaning without arrival_time: each micro-batch of a live stream is a logical time"
+        raise _refused(what, "leave it out, or pass arrival_time, which says when elements arrived")
+    return tick_micros
+
+
+def max_ahead_micros_of(max_ahead: DurationTypes | None) -> int | None:
+    """How far ahead of the clock event times may be."""
+    if max_ahead is None:
+        return None
+    return 0 if max_ahead == 0 else positive_micros("max_ahead parameter", max_ahead)
+
+
+def reader_options(
+    source: Source,
+    max_files_per_batch: int | None,
+    max_bytes_per_batch: int | None,
+    max_records_per_batch: int | None,
+) -> tuple[tuple[str, Any], ...]:
+    """The limits of a micro-batch, as options of Spark's reader."""
+    reads_files = isinstance(source, Streamable) and source.reads_files
+    limits_records = isinstance(source, Streamable) and source.limits_records
+    limits = {
+        "max_files_per_batch": ("maxFilesPerTrigger", max_files_per_batch, reads_files),
+        "max_bytes_per_batch": ("maxBytesPerTrigger", max_bytes_per_batch, reads_files),
+        "max_records_per_batch": (MAX_RECORDS, max_records_per_batch, limits_records),
+    }
+    options = []
+    for argument, (option, limit, fits) in limits.items():
+        if limit is None:
+            continue
+        if not isinstance(limit, int) or isinstance(limit, bool):
+            what = f"{argument} must be an integer, but is {limit!r}"
+            raise refusal(TypeError, what, hint=f"write {argument}=100, for example")
+        if limit < 1:
+            raise _refused(f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit")
+        if not fits:
+            limited = (
+                "records, but {} does not count them" if option == MAX_RECORDS else "files, but {} reads none"
+            )
+            what = f"{argument} limits {limited.format(source.describe())}"
+            own = "max_records_per_batch" if limits_records else "max_files_per_batch or max_bytes_per_batch"
+            hint = "pass the format's own option to ReadFromSpark, such as maxOffsetsPerTrigger for kafka"
+            raise _refused(what, f"pass {own}" if limits_records or reads_files else hint)
+        options.append((option, limit))
+    return tuple(options)
+
+
+def _check_streamable(source: Source) -> None:
+    if not source.is_bounded:
+        raise _refused(f"{source.describe()} is a stream already", "apply it without as_stream")
+    if isinstance(source, InlineValues):
+        hint = "apply them without as_stream, and they arrive first; or use a TestStream for their times"
+        raise _refused("values of the program cannot be read as a stream", hint)
+    if not isinstance(source, Streamable):
+        hint = "use ReadFromText, ReadFromCsv, ReadFromJson, ReadFromParquet or ReadFromSpark"
+        raise _refused(f"the source {source.describe()} cannot be read as a stream", hint)
+    why = source.why_no_stream()
+    if why is not None:
+        raise _refused(*why)
+
+
+def _check_selector(source: Source, argument: str, selector: Any) -> None:
+    """Refuses everything but None, a function, and the name of a field that elements may have."""
+    if selector is None or callable(selector):
+        return
+    if not isinstance(selector, str):
+        what = f"{argument} must be the name of a field or a function of the element, but is {selector!r}"
+        hint = f'write {argument}="time" or {argument}=lambda element: ...'
+        raise refusal(TypeError, what, hint=hint)
+    fields = source.known_fields() if isinstance(source, Streamable) else None
+    if fields is not None and selector not in fields:
+        known = f"; fields are {', '.join(fields)}" if fields else ""
+        what = f"the elements of {source.describe()} have no field {selector!r}"
+        raise _refused(what, f"make {argument} a function of the element{known}")
+
+
+def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
+    """Refuses anything but a policy, and event times that do not fit it."""
+    if not isinstance(watermark, WatermarkPolicy):
+        what = f"the watermark parameter must be a policy, but is {watermark!r}"
+        raise refusal(TypeError, what, hint=f"pass {_POLICIES}")
+    match innermost_policy(watermark):
+        case IngressTime():
+            if event_time is not None:
+                what = "with IngressTime the event time is the arrival time, but event_time is given too"
+                raise _refused(what, f"leave event_time out, or pass watermark={_POLICIES}")
+        case BoundedDisorder() | CustomWatermark() | EstimationBand() | OrderedPartitions():
+            if event_time is None and not has_times:
+                what = f"a source without event time: {_policy_name(watermark)} needs one for each element"
+                hint = 'pass event_time="field" or a function of the element; or leave the watermark out'
+                raise _refused(what, hint)
+        case Recorded():
+            what = "the policy Recorded needs a stream with recorded watermarks, which only a TestStream has"
+            raise _refused(what, f"pass {_POLICIES}")
+        case policy:
+            what = f"{type(policy).__name__} does not say how to find the watermark"
+            hint = "derive your own policies from CustomWatermark"
+            raise refusal(TypeError, what, hint=hint)
+
+
+def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions: bool) -> None:
+    """Refuses partitions for a policy that does not use them, and a number of unknown partitions."""
+    policy = innermost_policy(watermark)
+    match policy:
+        case OrderedPartitions(at_least=at_least) | BoundedDisorder(per_partition=True, at_least=at_least):
+            if at_least > 1 and partition is None and not has_partitions:
+                what = f"the watermark would wait for {at_least} partitions, but elements have no partition"
+                raise _refused(what, 'pass partition="field" or a function, or leave at_least out')
+        case _ if partition is not None:
+            what = f"partition has no meaning for {_policy_name(policy)}, which combines all partitions"
+            raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
+
+
+def innermost_policy(policy: WatermarkPolicy) -> WatermarkPolicy:
+    """The policy inside the ones that wrap another."""
+    while isinstance(policy, Wrapping):
+        policy = policy.policy
+    return policy
+
+
+def _policy_name(policy: WatermarkPolicy) -> str:
+    """The classes of a policy and of the policies inside it.
+
+    >>> from penstock.io.watermarks import IdleTimeout
+    >>> _policy_name(IdleTimeout(EstimationBand()))
+    'IdleTimeout(EstimationBand)'
+    """
+    name = type(policy).__name__
+    inner = policy.policy if isinstance(policy, Wrapping) else None
+    return name if inner is None else f"{name}({_policy_name(inner)})"
+
+
+def _refused(what: str, hint: str) -> ValueError:
+    return refusal(ValueError, what, hint=hint)

@@ -1,0 +1,575 @@
+"""The expressions of a query: what each one means for the rows of a scope, and of which type its values are."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from penstock.scalars import casts, decimals, functions, resolving, types
+from penstock.scalars.row_functions import Projection
+from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
+from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
+from penstock.sql.binding import subqueries
+from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
+from penstock.sql.binding.statement import Statement
+from penstock.sql.binding.window_functions import (
+    BOUNDS,
+    SPELLINGS,
+    WINDOWS,
+    is_descriptor,
+    is_grouped_by,
+    is_window_call,
+    mentions_window,
+    window_call_in,
+)
+from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.plan.lineage import bound_of, period
+from penstock.sql.plan.relations import AggregateCall, Values
+
+_TYPES = {
+    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
+    "DOUBLE": DOUBLE,
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR"), types.STRING),
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMPLTZ"), TIMESTAMP),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ"), types.TIMESTAMP_NTZ),
+    "BOOLEAN": BOOLEAN,
+    "DATE": types.DATE,
+    "BINARY": types.BINARY,
+    "VARBINARY": types.BINARY,
+}
+_WITH_UNIT = {
+    **dict.fromkeys(
+        ("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)"
+    ),
+    **dict.fromkeys(
+        ("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "write DATEDIFF(end, start) for days, or end - start"
+    ),
+}
+_Entry = TypeVar("_Entry")
+_SEE_PAGE = "see the page about SQL for what is"
+
+
+class ExpressionBinder:
+    """Binds expressions at one place of a query.
+
+    Args:
+        statement: The query.
+        env: What names mean there.
+        query_of: Binds a query inside of an expression.
+    """
+
+    def __init__(self, statement: Statement, env: Env, query_of: Callable[[Any, Env], Scope]) -> None:
+        self._statement = statement
+        self._env = env
+        self._query_of = query_of
+
+    def scalar(self, node: Any) -> Scalar:
+        """Returns the value of an expression for each row of the scope, or for each row of a grouped result."""
+        if isinstance(self._env.scope, Grouping):
+            found = self._key_or_aggregate(node, self._env.scope)
+            if found is not None:
+                return found
+        bind = _by_kind(_BINDINGS, node)
+        return self._unsupported(node) if bind is None else bind(self, node)
+
+    def condition(self, node: Any, clause: str) -> Scalar:
+        """Returns a condition; `clause` is the word before it."""
+        condition = self.scalar(node)
+        if condition.type.name not in ("BOOLEAN", "NULL", "ANY"):
+            what = f"the condition of {clause} is {condition.type}"
+            self._statement.refuse(node, what, "compare it with something")
+        return condition
+
+    def constant(self, node: Any) -> Literal:
+        """Returns a value that depends on no row."""
+        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).scalar(node)
+        if isinstance(scalar, Literal):
+            return scalar
+        if columns_of(scalar):
+            self._statement.refuse(node, "a constant belongs here", "write a literal")
+        [value] = Projection((scalar,))(())
+        return Literal(value, scalar.type)
+
+    def time(self, node: Any) -> Scalar:
+        """Returns the time of rows that are put into windows."""
+        if is_descriptor(node):
+            node = node.expressions[0]
+        time = self.scalar(node)
+        if time.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+            what = f"{time} is {time.type}, and windows are of timestamps"
+            self._statement.refuse(node, what, "CAST it to a TIMESTAMP, or use TIMESTAMP_SECONDS")
+        return time
+
+    def _in(self, env: Env) -> ExpressionBinder:
+        return ExpressionBinder(self._statement, env, self._query_of)
+
+    def _of_rows(self) -> ExpressionBinder:
+        """Returns the binder of expressions of the rows that are grouped."""
+        return self._in(replace(self._env, scope=self._env.rows, aliases={}))
+
+    def _call(self, node: Any, name: str, *parts: Any) -> Scalar:
+        """A call of parts of the tree; those that are not there are left out."""
+        arguments = [self.scalar(each) for each in parts if each is not None]
+        return self._statement.call(node, name, arguments)
+
+    def _unsupported(self, node: Any) -> Scalar:
+        return self._statement.refuse(node, f"{node.sql()!r} is not supported", _SEE_PAGE)
+
+    # Names
+
+    def _inner(self, node: Any) -> Scalar:
+        return self.scalar(node.this)
+
+    def _column(self, node: Any) -> Scalar:
+        refuse, rows = self._statement.refuse, self._env.rows
+        if node.args.get("db"):
+            refuse(node, f"{node.sql()} has too many parts", "write TABLE.COLUMN")
+        qualifier, name = node.table or None, node.name
+        if (qualifier or "").lower() == "sys":
+            return self._system_column(node)
+        selected = self._env.aliases.get(name.lower()) if qualifier is None else None
+        without_aliases = self._in(replace(self._env, aliases={}))
+        if isinstance(self._env.scope, Grouping):
+            if selected is not None:
+                return without_aliases.scalar(selected)
+            self._found(node, rows)
+            what = f"the column {name!r} is neither a key of the grouping nor aggregated"
+            refuse(node, what, f"add it to GROUP BY, or write MAX({name})")
+        if selected is not None and name.lower() not in {each.name.lower() for each in rows.visible}:
+            return without_aliases.scalar(selected)
+        return self._found(node, rows)
+
+    def _system_column(self, node: Any) -> Scalar:
+        if node.name.lower() != "mtime":
+            what = f"Sys.{node.name} can only be selected, by the outermost SELECT"
+            self._statement.refuse(node, what, "select it with an alias")
+        arrival = self._env.rows.arrival
+        if arrival is None:
+            what = "rows of this query have no Sys.MTime of their own"
+            self._statement.refuse(node, what, "use it where the table is read")
+        return arrival
+
+    def _found(self, node: Any, scope: Scope) -> Scalar:
+        """The value of a column by its name, which must not be one of a query around this one."""
+        qualifier, name = node.table or None, node.name
+        if not scope.has(qualifier, name) and any(each.has(qualifier, name) for each in self._env.around):
+            self._statement.refuse(
+                node,
+                f"the subquery reads {node.sql()}, a column of the query around it, which is not supported",
+                "write a join: LEFT SEMI JOIN for EXISTS and IN, LEFT ANTI JOIN for NOT EXISTS, "
+                "LEFT JOIN with a grouped query for a value",
+            )
+        return scope.find(qualifier, name, self._statement.at(node))
+
+    def _row_number(self, node: Any) -> Scalar:
+        return self._unsupported(node) if self._env.row_number is None else self._env.row_number
+
+    # Groupings
+
+    def _key_or_aggregate(self, node: Any, grouping: Grouping) -> Scalar | None:
+        """The column of a grouped result that an expression is: a key, or an aggregate."""
+        condition = None
+        if isinstance(node, exp.Filter):
+            condition = self._of_rows().condition(node.expression.this, "FILTER")
+            node = node.this
+        if self._statement.is_aggregate(node):
+            return self._aggregate(node, grouping, condition)
+        if (call := window_call_in(node)) is not None:
+            return self._window_of(node, call, grouping)
+        if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
+            return None
+        has_others = node.find(exp.Subquery, exp.Exists) or node.find(exp.Window)
+        if self._statement.aggregate_in(node) or has_others or mentions_window(node):
+            return None
+        try:
+            scalar = self._of_rows().scalar(node)
+        except ValueError:
+            # It may be an alias of something that is aggregated.
+            return None
+        return grouping.key(scalar) if columns_of(scalar) else None
+
+    def _window_of(self, node: Any, call: Any, grouping: Grouping) -> Scalar:
+        """The window that the query groups by, or a bound of it."""
+        first, last = (
+            None if each is None else grouping.key(each) for each in window_columns(grouping.inner)
+        )
+        if first is None or last is None:
+            what = f"{node.name.upper()} needs a window among the keys of the grouping"
+            self._statement.refuse(node, what, "GROUP BY TUMBLE(…)")
+        if call.expressions:
+            time = self._of_rows().time(call.expressions[0])
+            if not is_grouped_by(self._statement, call, grouping.inner, time):
+                what = f"{call.sql()} is not the window that the query groups by"
+                self._statement.refuse(call, what, "write the window as in GROUP BY")
+        if is_window_call(node):
+            return period(first, last)
+        return last if node.name.upper().endswith("_END") else first
+
+    def _aggregate(self, node: Any, grouping: Grouping, condition: Scalar | None) -> Scalar:
+        refuse, name = self._statement.refuse, node.name.upper()
+        arguments = list(node.expressions)
+        is_distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
+        if is_distinct:
+            arguments = arguments[0].expressions
+        for each in arguments:
+            if inner := self._statement.aggregate_in(each):
+                what = f"the aggregate {inner.name.upper()} is inside another one"
+                refuse(inner, what, "aggregate in a subquery")
+        if name == "COUNT" and (not arguments or isinstance(arguments[0], exp.Star)):
+            if is_distinct:
+                refuse(node, "COUNT(DISTINCT *) is not supported", "count the rows of SELECT DISTINCT *")
+            return grouping.call(AggregateCall("count", None, BIGINT.or_null(False), False, condition))
+        if len(arguments) != 1:
+            hint = f"write {name}(points)"
+            if name == "COUNT":
+                hint = "write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL"
+            refuse(node, f"{name} takes one argument, not {len(arguments)}", hint)
+        value = self._of_rows().scalar(arguments[0])
+        own = self._statement.tables.functions.get(name)
+        if own is not None:
+            return grouping.call(AggregateCall(name.lower(), value, own.type, is_distinct, condition, own.fn))
+        if name in ("SUM", "AVG", "MEAN") and not (
+            value.type.is_number or value.type.name in ("NULL", "ANY")
+        ):
+            refuse(node, f"{name} takes numbers, and {value} is {value.type}", "CAST it to a number")
+        return grouping.call(_aggregate_call(name, value, is_distinct, condition))
+
+    def _misplaced_or_function(self, node: Any) -> Scalar:
+        """A call of a function, since an aggregate has no meaning for one row."""
+        name = node.name.upper()
+        if self._statement.is_aggregate(node):
+            what = f"the aggregate {name} cannot be used here"
+            self._statement.refuse(node, what, "aggregate in a subquery")
+        own = self._statement.tables.functions.get(name)
+        if own is None and name not in (*_WITH_UNIT, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
+            # It is refused before its arguments, which may be right in an aggregate only.
+            unknown = functions.unknown(name)
+            hint = functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint
+            self._statement.refuse(node, unknown.what, hint)
+        if name in _WITH_UNIT and len(node.expressions) == 3:
+            self._statement.refuse(node, f"{name} with a unit of time is not supported", _WITH_UNIT[name])
+        arguments = list(map(self.scalar, node.expressions))
+        if own is not None:
+            return UserCall(node.name, own.fn, tuple(arguments), own.type)
+        if name in BOUNDS and len(arguments) == 1 and arguments[0].type.name == "WINDOW":
+            return bound_of(arguments[0], BOUNDS.index(name))
+        if name in WINDOWS:
+            self._statement.refuse(node, f"{name} belongs into GROUP BY or FROM", SPELLINGS[name])
+        return self._statement.call(node, name, arguments)
+
+    # Values
+
+    def _literal(self, node: Any) -> Scalar:
+        """A literal whose number has no more digits than its type has."""
+        literal = _literal_of(node)
+        if (literal.type.precision or 0) > types.DIGITS_MAX:
+            self._statement.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
+        if literal.suffixed and not casts.fits(literal.value, literal.suffixed):
+            what = f"{literal} is not a {literal.suffixed}, as its suffix says"
+            self._statement.refuse(node, what, "leave out the suffix")
+        return literal
+
+    def _interval(self, node: Any) -> Scalar:
+        length = datetime.timedelta(microseconds=self._statement.interval(node))
+        return Literal(length, types.INTERVAL.or_null(False))
+
+    # Queries
+
+    def _query(self, node: Any) -> Scalar:
+        return subqueries.value_of(self._statement, node, self._env, self._query_of(node, self._env))
+
+    def _exists(self, node: Any) -> Scalar:
+        inner = self._query_of(node.this, self._env)
+        return subqueries.has_rows(self._statement, node, self._env, inner)
+
+    def _in_list(self, node: Any) -> Scalar:
+        query = node.args.get("query")
+        if query is None:
+            return self._call(node, "IN", node.this, *node.expressions)
+        if isinstance(self._env.scope, Grouping):
+            what = "IN with a query is not supported after grouping"
+            self._statement.refuse(node, what, "write it in a query around this one")
+        inner = self._query_of(query, self._env)
+        subqueries.single_column(self._statement, query, inner)
+        return subqueries.is_among(self._statement, node, self._env, inner, self.scalar(node.this))
+
+    # Operators and functions with words of their own
+
+    def _operator(self, node: Any) -> Scalar:
+        name = _by_kind(_OPERATORS, node)
+        assert name is not None
+        found = self._call(node, name, node.this, node.expression)
+        return self._negated(node, found)
+
+    def _negated(self, node: Any, found: Scalar) -> Scalar:
+        """A value, or its opposite: newer parsers write NOT LIKE as a LIKE with a mark, and not inside a NOT."""
+        return self._statement.call(node, "NOT", [found]) if node.args.get("negate") else found
+
+    def _not(self, node: Any) -> Scalar:
+        negated = self.scalar(node.this)
+        if isinstance(negated, Call) and negated.name == "IS NULL":
+            return self._statement.call(node, "IS NOT NULL", negated.arguments)
+        return self._statement.call(node, "NOT", [negated])
+
+    def _negative(self, node: Any) -> Scalar:
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            return self._literal(node)
+        return self._call(node, "NEGATIVE", inner)
+
+    def _is(self, node: Any) -> Scalar:
+        test = node.expression
+        if isinstance(test, exp.Null):
+            return self._call(node, "IS NULL", node.this)
+        if isinstance(test, exp.Boolean):
+            return self._call(node, "IS TRUE" if test.this else "IS FALSE", node.this)
+        return self._call(node, "<=>", node.this, test)
+
+    def _between(self, node: Any) -> Scalar:
+        value, call = self.scalar(node.this), self._statement.call
+        low = call(node, ">=", [value, self.scalar(node.args["low"])])
+        return call(node, "AND", [low, call(node, "<=", [value, self.scalar(node.args["high"])])])
+
+    def _escape(self, node: Any) -> Scalar:
+        like = node.this
+        name = "ILIKE" if isinstance(like, exp.ILike) else "LIKE"
+        return self._negated(like, self._call(node, name, like.this, like.expression, node.expression))
+
+    def _case(self, node: Any) -> Scalar:
+        subject = None if node.this is None else self.scalar(node.this)
+        arguments = []
+        for branch in node.args["ifs"]:
+            test = self.scalar(branch.this)
+            arguments.append(test if subject is None else self._statement.call(branch, "=", [subject, test]))
+            arguments.append(self.scalar(branch.args["true"]))
+        default = node.args.get("default")
+        arguments.append(Literal(None, types.NULL) if default is None else self.scalar(default))
+        return self._statement.call(node, "CASE", arguments)
+
+    def _if(self, node: Any) -> Scalar:
+        default = node.args.get("false")
+        no = self.scalar(default) if default else Literal(None, types.NULL)
+        return self._statement.call(
+            node, "CASE", [self.scalar(node.this), self.scalar(node.args["true"]), no]
+        )
+
+    def _extract(self, node: Any) -> Scalar:
+        part = _text_literal(node.this.name)
+        return self._statement.call(node, "EXTRACT", [part, self.scalar(node.expression)])
+
+    def _trim(self, node: Any) -> Scalar:
+        name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(node.args.get("position") or "", "TRIM")
+        return self._call(node, name, node.this, node.expression or None)
+
+    def _substring(self, node: Any) -> Scalar:
+        return self._call(node, "SUBSTRING", node.this, node.args.get("start"), node.args.get("length"))
+
+    def _position(self, node: Any) -> Scalar:
+        return self._call(node, "LOCATE", node.args["substr"], node.this, node.args.get("position"))
+
+    def _floor(self, node: Any) -> Scalar:
+        match node.this:
+            case exp.Div(expression=exp.Interval() as length) as division:
+                return self._call(node, "DATE_BIN", length, division.this)
+        return self._named_function(node)
+
+    def _item(self, node: Any) -> Scalar:
+        if len(node.expressions) != 1:
+            return self._unsupported(node)
+        return self._call(node, "ITEM", node.this, node.expressions[0])
+
+    def _named_function(self, node: Any) -> Scalar:
+        """A function for which the parser has a class: its arguments are in their order."""
+        arguments = [each for key in node.arg_types for each in _listed(node.args.get(key))]
+        return self._call(node, node.sql_name(), *arguments)
+
+    # Casts
+
+    def _cast(self, node: Any) -> Scalar:
+        operand, kind = self.scalar(node.this), node.to.this.name
+        is_try = isinstance(node, exp.TryCast)
+        target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
+        if kind == "FLOAT":
+            what = "CAST to FLOAT is not supported: numbers have 64 bits"
+            self._statement.refuse(node, what, "write DOUBLE")
+        if target is None:
+            names = sorted({"DECIMAL", *(each.name for each in _TYPES.values())})
+            what = f"CAST to {node.to.sql()} is not supported"
+            self._statement.refuse(node, what, f"there are {', '.join(names)}")
+
+        def make() -> Scalar:
+            found = (resolving.try_cast if is_try else resolving.cast)(operand, target)
+            return casts.narrowed(found, kind, is_try)
+
+        found = self._statement.typed(node, make)
+        if isinstance(operand, Literal) and isinstance(operand.value, str) and not is_try:
+            return self._read(node, operand, found)
+        return found
+
+    def _read(self, node: Any, text: Literal, cast: Scalar) -> Scalar:
+        """A text of the query that is cast, as the value that it reads as."""
+        try:
+            [value] = Projection((cast,))(())
+        except ArithmeticError:
+            self._statement.refuse(node, f"{text} is not a {cast.type.or_null()}", "correct the literal")
+        # A whole number stays a call, which knows how many bits it has.
+        return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
+
+    def _decimal_type(self, node: Any) -> SqlType:
+        """The type DECIMAL with the digits that a query names; ten without any."""
+        precision, scale = (
+            *(int(each.name) for each in node.to.expressions),
+            *(10, 0)[len(node.to.expressions) :],
+        )
+        if not 1 <= precision <= types.DIGITS_MAX or not 0 <= scale <= precision:
+            what = f"DECIMAL({precision}, {scale}) has other digits than a DECIMAL may have"
+            self._statement.refuse(
+                node, what, "write at most 38 digits, and not more of them behind the point"
+            )
+        return types.decimal_type(precision, scale)
+
+    def _date_with_format(self, node: Any) -> Scalar:
+        return self._statement.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
+
+
+def _aggregate_call(name: str, value: Scalar, is_distinct: bool, condition: Scalar | None) -> AggregateCall:
+    kind = value.type
+    match name:
+        case "COUNT":
+            return AggregateCall("count", value, BIGINT.or_null(False), is_distinct, condition)
+        case "COUNT_IF":
+            true = functions.call("IS TRUE", [value])
+            both = true if condition is None else functions.call("AND", [condition, true])
+            return AggregateCall("count", None, BIGINT.or_null(False), False, both)
+        case "AVG" | "MEAN":
+            mean = decimals.mean_type(kind) if kind.name == "DECIMAL" else DOUBLE.or_null()
+            return AggregateCall("avg", value, mean, is_distinct, condition)
+        case "ARRAY_AGG" | "COLLECT_LIST":
+            array = SqlType("ARRAY", False, kind.or_null(False))
+            return AggregateCall("array_agg", value, array, is_distinct, condition)
+        case "SUM":
+            total = decimals.sum_type(kind) if kind.name == "DECIMAL" else kind.or_null()
+            return AggregateCall("sum", value, total, is_distinct, condition)
+    return AggregateCall("max" if name == "MAX" else "min", value, kind.or_null(), False, condition)
+
+
+# Literals
+
+
+def _literal_of(node: Any) -> Literal:
+    match node:
+        case exp.Null():
+            return Literal(None, types.NULL)
+        case exp.Boolean():
+            return Literal(bool(node.this), BOOLEAN.or_null(False))
+        case exp.HexString():
+            return Literal(bytes.fromhex(node.this), types.BINARY.or_null(False))
+        case exp.Neg(this=number):
+            return _number(f"-{number.this}")
+        case exp.Literal(is_string=False):
+            return _number(node.this)
+    return _text_literal(node.this)
+
+
+def _text_literal(text: str) -> Literal:
+    return Literal(text, types.STRING.or_null(False))
+
+
+_SUFFIXES = {"Y": "TINYINT", "S": "SMALLINT", "L": "BIGINT"}
+"""The types that suffixes of numbers name."""
+
+
+def _number(text: str) -> Literal:
+    if suffixed := _SUFFIXES.get(text[-1].upper()):
+        return replace(_number(text[:-1]), suffixed=suffixed)
+    if text.lstrip("-").isdigit():
+        value = int(text)
+        is_whole = -(1 << 63) <= value < 1 << 63
+        return Literal(value, BIGINT.or_null(False)) if is_whole else _decimal(decimal.Decimal(value))
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE.or_null(False))
+    return _decimal(decimal.Decimal(text))
+
+
+def _decimal(value: decimal.Decimal) -> Literal:
+    """A decimal with the digits that its text has."""
+    _, figures, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    # Spark's zero has no sign.
+    value = value if value else value.copy_abs()
+    return Literal(value, types.decimal_type(max(len(figures), scale), scale, nullable=False))
+
+
+def _by_kind(table: Mapping[type, _Entry], node: Any) -> _Entry | None:
+    """Returns the entry of a table for the class of a node, or for the nearest class that it is derived from."""
+    return next((table[kind] for kind in type(node).__mro__ if kind in table), None)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [value] if isinstance(value, exp.Expression) else []
+
+
+# Kinds of nodes
+
+_OPERATORS: dict[type, str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "DIV",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.DPipe: "||",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.RegexpLike: "RLIKE",
+}
+"""The functions that operators are."""
+
+_BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
+    **dict.fromkeys(_OPERATORS, ExpressionBinder._operator),
+    **dict.fromkeys((exp.Paren, exp.Alias), ExpressionBinder._inner),
+    exp.Column: ExpressionBinder._column,
+    exp.Window: ExpressionBinder._row_number,
+    **dict.fromkeys(
+        (exp.Null, exp.Boolean, exp.Literal, exp.HexString, exp.RawString), ExpressionBinder._literal
+    ),
+    exp.Interval: ExpressionBinder._interval,
+    exp.Subquery: ExpressionBinder._query,
+    exp.Exists: ExpressionBinder._exists,
+    exp.In: ExpressionBinder._in_list,
+    exp.Not: ExpressionBinder._not,
+    exp.Neg: ExpressionBinder._negative,
+    exp.Is: ExpressionBinder._is,
+    exp.Between: ExpressionBinder._between,
+    exp.Escape: ExpressionBinder._escape,
+    exp.Case: ExpressionBinder._case,
+    exp.If: ExpressionBinder._if,
+    exp.Cast: ExpressionBinder._cast,
+    **dict.fromkeys((exp.StrToDate, exp.StrToTime), ExpressionBinder._date_with_format),
+    exp.Extract: ExpressionBinder._extract,
+    exp.Trim: ExpressionBinder._trim,
+    exp.Substring: ExpressionBinder._substring,
+    exp.StrPosition: ExpressionBinder._position,
+    exp.Floor: ExpressionBinder._floor,
+    exp.Bracket: ExpressionBinder._item,
+    exp.Anonymous: ExpressionBinder._misplaced_or_function,
+    exp.Func: ExpressionBinder._named_function,
+}
+"""The method for each kind of node; a class also stands for those that are derived from it."""

@@ -1,0 +1,273 @@
+"""Which columns of a join must be equal, and which joins are by validity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, NoReturn
+
+from penstock.scalars import functions
+from penstock.scalars.tree import Call, Column, Scalar, columns_of, conjuncts, replaced, shifted
+from penstock.sql.binding.scopes import moved
+from penstock.sql.plan.limiting import limited
+from penstock.sql.plan.lineage import is_window, simplified
+from penstock.sql.plan.relations import (
+    ColumnDef,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    Valid,
+    ValidityJoin,
+    columns_as_scalars,
+)
+
+Refuse = Callable[..., NoReturn]
+
+
+def joined(
+    left: Relation,
+    right: Relation,
+    kind: str,
+    condition: Scalar | None,
+    as_of: tuple[Scalar, Scalar] | None,
+    is_asof: bool,
+    refuse: Refuse,
+) -> Relation:
+    """The join of two relations.
+
+    Args:
+        left: The left rows.
+        right: The right rows.
+        kind: The kind, or ``cross``.
+        condition: What must hold of a left row and a right row in one tuple.
+        as_of: The time of a left row and of a right row, if the right row must be the one that is valid then.
+        is_asof: Whether the condition itself says that, by comparing two times.
+        refuse: Raises the error of this place in the query.
+    """
+    width = len(left.columns)
+    equal, rest = _split(condition, width, takes_null_safe=as_of is None and not is_asof)
+    if is_asof:
+        times = [found for part in rest if (found := _as_of_times(part, width))]
+        if len(times) != 1 or len(rest) != 1:
+            refuse(
+                "ASOF JOIN takes equal columns and one comparison of times", "write left.time >= right.time"
+            )
+        [as_of] = times
+        rest = []
+    if as_of is not None:
+        if rest or not equal:
+            refuse(
+                "a join with the valid row takes equal columns and nothing else", "write the rest in WHERE"
+            )
+        return _by_validity(left, right, kind, equal, as_of, refuse)
+    if (validity := _of_valid(left, right, kind, equal, rest)) is not None:
+        return validity
+    if kind == "cross" or (kind == "inner" and condition is None):
+        cross = Join(left, right, "inner", (), ())
+        return cross if condition is None else pushed(Filter(cross, condition))
+    if not equal:
+        what = f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables"
+        refuse(what, "name an equality, or write CROSS JOIN and a condition in WHERE")
+    join = Join(left, right, kind, *_keys(equal), null_safe=_null_safe(equal))
+    if kind == "inner":
+        return _filtered(join, _all(rest))
+    return replace(join, condition=_all(rest))
+
+
+def pushed(relation: Filter) -> Relation:
+    """A filter whose parts also act below it.
+
+    Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered.
+    """
+    join = relation.input
+    if not (isinstance(join, Join) and join.kind == "inner" and join.condition is None):
+        return limited(relation)
+    width = len(join.left.columns)
+    left, right = join.left, join.right
+    rest = []
+    equal, others = _split(relation.condition, width)
+    for part in others:
+        columns = columns_of(part)
+        if columns and max(columns) < width:
+            left = pushed(Filter(left, part))
+        elif columns and min(columns) >= width:
+            right = pushed(Filter(right, shifted(part, {at: at - width for at in columns})))
+        else:
+            rest.append(part)
+    left_keys, right_keys = _keys(equal)
+    made = Join(
+        left,
+        right,
+        "inner",
+        join.left_keys + left_keys,
+        join.right_keys + right_keys,
+        null_safe=join.null_safe + _null_safe(equal, len(join.left_keys)),
+    )
+    condition = _all(rest)
+    return made if condition is None else Filter(made, condition)
+
+
+def _filtered(relation: Relation, condition: Scalar | None) -> Relation:
+    return relation if condition is None else Filter(relation, condition)
+
+
+class _Equality(NamedTuple):
+    """An equality between the two sides of a join.
+
+    Attributes:
+        left: What must be equal, of a left row.
+        right: The same of a right row.
+        is_null_safe: Whether NULL equals NULL, and both may be.
+    """
+
+    left: Scalar
+    right: Scalar
+    is_null_safe: bool
+
+
+def _split(
+    condition: Scalar | None, width: int, takes_null_safe: bool = True
+) -> tuple[list[_Equality], list[Scalar]]:
+    """The equalities between the two sides, and all other parts."""
+    names = ("=", "<=>") if takes_null_safe else ("=",)
+    equal: list[_Equality] = []
+    rest = []
+    for part in conjuncts(condition):
+        if not isinstance(part, Call) or part.name not in names or (sides := _sides(part, width)) is None:
+            rest.append(part)
+            continue
+        may_be_null = all(each.type.nullable for each in sides)
+        equal.append(_Equality(*sides, part.name == "<=>" and may_be_null))
+    return equal, rest
+
+
+def _sides(part: Call, width: int) -> tuple[Scalar, Scalar] | None:
+    """The two operands of a comparison, of a left row and of a right row; None if they are not so."""
+    one, other = part.arguments
+    if _is_left(other, width) and _is_right(one, width):
+        one, other = other, one
+    if _is_left(one, width) and _is_right(other, width):
+        return one, shifted(other, {at: at - width for at in columns_of(other)})
+    return None
+
+
+def _is_left(scalar: Scalar, width: int) -> bool:
+    columns = columns_of(scalar)
+    return bool(columns) and max(columns) < width
+
+
+def _is_right(scalar: Scalar, width: int) -> bool:
+    columns = columns_of(scalar)
+    return bool(columns) and min(columns) >= width
+
+
+def _as_of_times(part: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
+    """The left time and the right time of ``left >= right``; the right one as a value of joined rows."""
+    if not isinstance(part, Call) or part.name not in (">=", "<="):
+        return None
+    later, earlier = part.arguments if part.name == ">=" else reversed(part.arguments)
+    return (later, earlier) if _is_left(later, width) and _is_right(earlier, width) else None
+
+
+def _by_validity(
+    left: Relation,
+    right: Relation,
+    kind: str,
+    equal: list[_Equality],
+    as_of: tuple[Scalar, Scalar],
+    refuse: Refuse,
+) -> Relation:
+    if kind not in ("inner", "left"):
+        refuse(f"a {kind.upper()} JOIN with the valid row is not supported", "write JOIN or LEFT JOIN")
+    width = len(left.columns)
+    left_time, right_time = as_of
+    if not _is_left(left_time, width):
+        refuse("the time of the join is not a column of the left table", "write left.time")
+    own_time = shifted(right_time, {at: at - width for at in columns_of(right_time)})
+    columns = Join(left, right, kind, (), ()).columns
+    return ValidityJoin(left, right, kind, *_keys(equal), left_time, own_time, columns)
+
+
+def _of_valid(
+    left: Relation, right: Relation, kind: str, equal: list[_Equality], rest: list[Scalar]
+) -> Relation | None:
+    """A join with rows that say when they are valid, if its condition is that a left time is in that time."""
+    if kind not in ("inner", "left", "full") or len(rest) != 2 or not equal or _null_safe(equal):
+        return None
+    found = _valid_below(right)
+    if found is None:
+        return None
+    valid, scalars = found
+    width, inner_width = len(left.columns), len(valid.input.columns)
+    # The values of a left row and of a row with its validity, instead of the right row's.
+    both = (
+        *columns_as_scalars(left.columns),
+        *(moved(each, width) for each in scalars),
+    )
+    times = {}
+    for part in rest:
+        if not isinstance(part, Call) or part.name not in ("<=", "<", ">", ">="):
+            return None
+        sides = [simplified(replaced(each, both)) for each in part.arguments]
+        small, large = sides if part.name in ("<", "<=") else reversed(sides)
+        strict = part.name in ("<", ">")
+        if not strict and isinstance(small, Column) and small.index == width + inner_width:
+            times["start"] = large
+        elif strict and isinstance(large, Column) and large.index == width + inner_width + 1:
+            times["end"] = small
+    if len(times) != 2 or times["start"] != times["end"] or not _is_left(times["start"], width):
+        return None
+    own = [each._replace(right=replaced(each.right, scalars)) for each in equal]
+    if {each.right for each in own} != set(valid.keys) or len(own) != len(valid.keys):
+        return None
+    window = tuple(ColumnDef(name, valid.time.type.or_null()) for name in ("window_start", "window_end"))
+    inner = Join(left, valid.input, kind, (), ()).columns
+    join = ValidityJoin(
+        left,
+        valid.input,
+        kind,
+        *_keys(own),
+        times["start"],
+        valid.time,
+        (*inner, *window),
+        with_validity=True,
+    )
+    shown = tuple(replaced(each, columns_as_scalars(join.columns)) for each in both)
+    plain = Join(left, right, kind, (), ()).columns
+    return Project(join, shown, plain)
+
+
+def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
+    """Rows with validity below projections; and the columns of the relation as values of these rows.
+
+    The projections may give columns and windows only: these are NULL where a join gives no row.
+    """
+    if isinstance(relation, Valid):
+        return relation, columns_as_scalars(relation.columns)
+    if isinstance(relation, Project) and all(
+        isinstance(each, Column) or is_window(each) for each in relation.scalars
+    ):
+        inner = _valid_below(relation.input)
+        if inner is not None:
+            valid, scalars = inner
+            return valid, tuple(replaced(each, scalars) for each in relation.scalars)
+    return None
+
+
+def _keys(equal: list[_Equality]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    return tuple(each.left for each in equal), tuple(each.right for each in equal)
+
+
+def _null_safe(equal: list[_Equality], first: int = 0) -> tuple[int, ...]:
+    """The places of the keys of which NULL equals NULL, where the keys begin at a place."""
+    return tuple(place for place, each in enumerate(equal, first) if each.is_null_safe)
+
+
+def _all(parts: list[Scalar]) -> Scalar | None:
+    if not parts:
+        return None
+    first, *others = parts
+    for other in others:
+        first = functions.call("AND", [first, other])
+    return first

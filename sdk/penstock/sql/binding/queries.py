@@ -1,0 +1,532 @@
+"""Binds the tree of a query to its logical plan: to the meaning of every name and the type of every value.
+
+`Binder` binds queries; it is composed of what binds their parts: `sources` (FROM), `groupings` (GROUP BY), `selections`
+(SELECT) and `expressions`.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from penstock.scalars import resolving
+from penstock.scalars.casting import whole_micros
+from penstock.scalars.row_functions import Projection
+from penstock.scalars.tree import Column, Scalar, columns_of
+from penstock.scalars.types import TIMESTAMP
+from penstock.sql.binding.expressions import ExpressionBinder
+from penstock.sql.binding.groupings import GroupingBinder, window_below
+from penstock.sql.binding.joining import pushed
+from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
+from penstock.sql.binding.selections import (
+    Item,
+    SelectionBinder,
+    ShownColumns,
+    aliases_of,
+    numbered,
+    order_of,
+    orders_of,
+    ordinal,
+    system_column,
+)
+from penstock.sql.binding.sources import SourceBinder, renamed
+from penstock.sql.binding.statement import Statement, Tables, text_of
+from penstock.sql.binding.subqueries import fitting, single_column
+from penstock.sql.errors import SqlError
+from penstock.sql.language.dialect import EmitClause, outermost_select, parsed, rendering_of
+from penstock.sql.language.unsupported_clauses import refuse_unsupported_clauses
+from penstock.sql.plan.lineage import bound_of, emission_keys, window_ends
+from penstock.sql.plan.relations import (
+    Aggregate,
+    ColumnDef,
+    Emitted,
+    Filter,
+    Join,
+    Order,
+    Project,
+    Query,
+    Relation,
+    SetOperation,
+    Top,
+    Union_,
+    Values,
+    Windowed,
+    columns_as_scalars,
+    distinct,
+    inputs_of,
+)
+
+_SET_KINDS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
+_REFUSED = {
+    "MATCH_RECOGNIZE": "match",
+    "LATERAL": "laterals",
+    "CLUSTER BY": "cluster",
+    "DISTRIBUTE BY": "distribute",
+    "SORT BY": "sort",
+    "TABLESAMPLE": "sample",
+    "a named WINDOW": "windows",
+    "PIVOT": "pivots",
+    "CONNECT BY": "connect",
+}
+
+
+def bind(query: str, tables: Tables) -> Query:
+    """Returns the plan of a query.
+
+    Raises:
+        SqlError: The query breaks the grammar, names what is not there, or mixes types that do not fit.
+
+    >>> from penstock.scalars import types
+    >>> columns = (ColumnDef("team", types.STRING), ColumnDef("points", types.BIGINT))
+    >>> plan = bind("SELECT team, SUM(points) AS total FROM goals GROUP BY team", Tables({"goals": columns}, {}, {}))
+    >>> plan.shown
+    (('team', 0), ('total', 1))
+    """
+    tree = parsed(query)
+    statement = Statement(query, tables, has_arrival=_reads_arrival(tree))
+    if not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
+        statement.refuse(tree, f"this is {tree.key.upper()}, not a query", "write SELECT")
+    refuse_unsupported_clauses(tree, query)
+    statement = replace(statement, rendered=outermost_select(tree))
+    rendering = rendering_of(statement.rendered)
+    if as_of := tree.args.get("as_of"):
+        until_micros = whole_micros(_constant_time(statement, as_of))
+        statement = replace(statement, until_micros=until_micros, has_arrival=True)
+        if rendering == "STREAM":
+            what = "AS OF SYSTEM TIME is the time of a table, and a STREAM has none"
+            statement.refuse(as_of, what, "write TABLE")
+        rendering = rendering or "TABLE"
+    return _rendered(statement, tree, rendering)
+
+
+def _rendered(statement: Statement, tree: Any, rendering: str | None) -> Query:
+    """The plan of a query with its rendering."""
+    shown: ShownColumns = []
+    binder = Binder(statement)
+    scope = binder.query(tree, shown)
+    _check_sessions(statement, scope.relation)
+    ordered = _table_order(binder, tree, scope)
+    if not shown:
+        shown = [(each.name, at) for at, each in enumerate(scope.visible)]
+    names = [name.lower() for name, _ in shown]
+    for name in names:
+        if names.count(name) > 1:
+            what = f"two columns of the result have the name {name!r}"
+            statement.refuse(tree, what, "give one of them an alias with AS")
+    emit = tree.args.get("emit")
+    if emit is not None and emit.args["clause"].as_stream:
+        rendering = "STREAM"
+        shown += [("undo", "Undo"), ("ptime", "EmitTime"), ("ver", "Ver")]
+    if rendering != "STREAM":
+        _refuse_system_columns(statement, rendering)
+    return Query(scope.relation, rendering, tuple(shown), ordered)
+
+
+def _refuse_system_columns(statement: Statement, rendering: str | None) -> None:
+    """Refuses what only a stream of changes has a value for."""
+    for item in statement.rendered.expressions:
+        if system := system_column(item.unalias()):
+            shown = f"a {rendering} shows none" if rendering else "a query without STREAM shows none"
+            what = f"{system} tells of changes, and {shown}"
+            statement.refuse(item.unalias(), what, "write SELECT STREAM")
+
+
+def _check_sessions(statement: Statement, relation: Relation) -> None:
+    """Refuses sessions that no grouping makes: only the rows of a group tell where one ends."""
+    for each in inputs_of(relation):
+        grouped = isinstance(relation, Aggregate) and relation.start is not None
+        below = window_below(each) if grouped else None
+        if isinstance(each, Windowed) and each.kind == "session" and below is not each:
+            hint = "GROUP BY window_start, window_end right above SESSION(…)"
+            statement.refuse(None, "sessions are only there in a grouping by their window", hint)
+        if below is None or below.kind != "session":
+            _check_sessions(statement, each)
+
+
+def _table_order(binder: Binder, tree: Any, scope: Scope) -> tuple[Order, ...]:
+    order = tree.args.get("order")
+    if order is None:
+        return ()
+    try:
+        return binder.output_orders(order, scope)
+    except SqlError:
+        if tree.args.get("limit") or tree.args.get("offset"):
+            # Which rows there are depends on something that is not among their columns.
+            return ()
+        raise
+
+
+def _reads_arrival(tree: Any) -> bool:
+    return any(
+        text_of(column.args.get("table")).lower() == "sys" and column.name.lower() == "mtime"
+        for column in tree.find_all(exp.Column)
+    )
+
+
+def _constant_time(statement: Statement, node: Any) -> Any:
+    literal = Binder(statement).expressions(scope_of(Values(((),), ()), None)).constant(node)
+    value = literal.value
+    if isinstance(value, str):
+        [value] = Projection((resolving.cast(literal, TIMESTAMP),))(())
+    if not isinstance(value, datetime.datetime):
+        what = "AS OF SYSTEM TIME takes a time"
+        statement.refuse(node, what, "write AS OF SYSTEM TIME '2026-01-31 12:03:00'")
+    return value
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds queries of one text.
+
+    Attributes:
+        statement: The text, and the tables that it may read.
+        ctes: The queries that WITH has named.
+        around: The scopes of the queries around this one.
+    """
+
+    statement: Statement
+    ctes: Mapping[str, Scope] = field(default_factory=dict)
+    around: tuple[Scope, ...] = ()
+
+    def query(self, tree: Any, shown: ShownColumns | None = None) -> Scope:
+        """Returns a query as a scope whose names are the columns of its result.
+
+        Args:
+            tree: The query.
+            shown: Takes the columns of the result, those of the system among them; None where those are refused.
+        """
+        binder = self._with(tree)
+        match tree:
+            case exp.Subquery():
+                return binder._tail(tree, binder.query(tree.this, shown))
+            case exp.SetOperation():
+                return binder._tail(tree, binder._set_operation(tree))
+            case exp.Values():
+                return binder._values(tree)
+            case exp.Select():
+                return binder._select(tree, shown)
+        return self.statement.refuse(tree, f"{tree.key.upper()} is not a query", "write SELECT")
+
+    def expressions(
+        self,
+        scope: Scope | Grouping,
+        aliases: Mapping[str, Any] | None = None,
+        row_number: Scalar | None = None,
+    ) -> ExpressionBinder:
+        """Returns what binds expressions of a scope."""
+        env = Env(scope, self.ctes, aliases or {}, self.around, row_number)
+        return ExpressionBinder(self.statement, env, self._inner_query)
+
+    def _inner_query(self, tree: Any, env: Env) -> Scope:
+        return Binder(self.statement, env.ctes, (*env.around, env.rows)).query(tree)
+
+    def _view(self, name: str) -> Scope:
+        text, until_micros = self.statement.tables.views[name], self.statement.until_micros
+        tree = parsed(text)
+        refuse_unsupported_clauses(tree, text)
+        statement = Statement(
+            text,
+            self.statement.tables,
+            (*self.statement.views, name.lower()),
+            _reads_arrival(tree) or until_micros is not None,
+            until_micros,
+        )
+        return Binder(statement).query(tree)
+
+    def _sources(self) -> SourceBinder:
+        return SourceBinder(self.statement, self.ctes, self.expressions, self.query, self._view, self._values)
+
+    def _with(self, tree: Any) -> Binder:
+        named = tree.args.get("with_")
+        if named is None:
+            return self
+        if named.args.get("recursive"):
+            hint = "compute the steps that there are by joins"
+            self.statement.refuse(named, "WITH RECURSIVE is not supported", hint)
+        binder = self
+        for cte in named.expressions:
+            scope = binder.query(cte.this)
+            scope = renamed(self.statement, cte, scope, cte.alias, cte.args["alias"].columns)
+            binder = replace(binder, ctes={**binder.ctes, cte.alias.lower(): scope})
+        return binder
+
+    # Queries other than SELECT
+
+    def _tail(self, tree: Any, scope: Scope) -> Scope:
+        """What may follow a set operation or a query in parentheses: ORDER BY, LIMIT and EMIT."""
+        if tree.args.get("limit") or tree.args.get("offset"):
+            orders = self.output_orders(tree.args.get("order"), scope)
+            scope = Scope(self._limited(tree, scope.relation, orders), scope.visible, scope.arrival)
+        return self._emitted(tree, scope)
+
+    def output_orders(self, order: Any, scope: Scope) -> tuple[Order, ...]:
+        """Returns the orders of rows by values of the result, after a set operation or of a table."""
+
+        def value_of(node: Any) -> Scalar:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                return ordinal(self.statement, node, [each.scalar for each in scope.visible])
+            return replace(self, ctes={}).expressions(scope).scalar(node)
+
+        return orders_of(order, value_of)
+
+    def _values(self, tree: Any) -> Scope:
+        nothing = self.expressions(scope_of(Values(((),), ()), None))
+        rows = [[nothing.constant(each) for each in row.expressions] for row in tree.expressions]
+        if len({len(row) for row in rows}) != 1:
+            what = "the rows of VALUES have different numbers of columns"
+            self.statement.refuse(tree, what, "give each row the same columns")
+        columns = []
+        for at, values in enumerate(zip(*rows, strict=True)):
+            kind = resolving.common_type(values)
+            if kind is None:
+                kinds = ", ".join(str(each.type) for each in values)
+                what = f"column {at + 1} of VALUES has values of types that do not fit: {kinds}"
+                self.statement.refuse(tree, what, "CAST them to one type")
+            columns.append(ColumnDef(f"col{at + 1}", kind))
+        relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
+        alias = tree.args.get("alias")
+        scope = scope_of(relation, None)
+        return scope if alias is None else renamed(self.statement, tree, scope, alias.name, alias.columns)
+
+    def _set_operation(self, tree: Any) -> Scope:
+        kind = next(name for each, name in _SET_KINDS.items() if isinstance(tree, each))
+        left, right = (self.query(each) for each in (tree.this, tree.expression))
+        widths = [len([each for each in side.visible if each.in_star]) for side in (left, right)]
+        if widths[0] != widths[1]:
+            what = f"{kind.upper()} combines {widths[0]} columns with {widths[1]}"
+            self.statement.refuse(tree, what, "select the same number of columns on both sides")
+        columns = tuple(
+            self._common_column(tree, mine, other)
+            for mine, other in zip(left.star(None), right.star(None), strict=True)
+        )
+        sides = tuple(_cast_columns(side, columns) for side in (left, right))
+        is_all = not tree.args.get("distinct")
+        if kind == "union":
+            union = Union_(sides, columns)
+            return scope_of(union if is_all else distinct(union), None)
+        return scope_of(SetOperation(sides[0], sides[1], kind, is_all), None)
+
+    def _common_column(self, tree: Any, mine: Visible, other: Visible) -> ColumnDef:
+        common = resolving.common_type([mine.scalar, other.scalar])
+        if common is None:
+            kinds = f"{mine.scalar.type} on the left and {other.scalar.type} on the right"
+            self.statement.refuse(tree, f"the column {mine.name!r} is {kinds}", "CAST one of them")
+        return ColumnDef(mine.name, common)
+
+    # SELECT
+
+    def _select(self, tree: Any, shown: ShownColumns | None) -> Scope:
+        self._refuse_misplaced(tree)
+        scope = self._sources().source(tree)
+        if where := tree.args.get("where"):
+            self._where(where.this, scope)
+        aliases = aliases_of(tree)
+        groupings = GroupingBinder(self.statement, self.expressions)
+        grouping, has_window = groupings.grouping(tree, scope, aliases)
+        rows: Scope | Grouping = scope if grouping is None else grouping
+        items = SelectionBinder(self.statement, self.expressions(rows), rows).items(tree, shown is not None)
+        condition = self._having(tree, grouping, aliases)
+        named = SelectionBinder(self.statement, self.expressions(rows, aliases), rows)
+        numbers = named.numbers(tree)
+        orders: tuple[tuple[Any, Scalar], ...] = ()
+        if (order := tree.args.get("order")) and (tree.args.get("limit") or tree.args.get("offset")):
+            orders = tuple((each, named.order_scalar(each.this, items)) for each in order.expressions)
+        numbering = None if numbers is None else named.numbering(numbers)
+        relation = scope.relation
+        if grouping is not None:
+            relation = groupings.grouped(relation, grouping, has_window)
+            for one in grouping.ones:
+                relation = Join(relation, one, "inner", (), ())
+            place = grouping.placed
+            items = [
+                (name, value if value is None or isinstance(value, str) else place(value))
+                for name, value in items
+            ]
+            orders = tuple((node, place(scalar)) for node, scalar in orders)
+            condition = None if condition is None else place(condition)
+            numbering = None if numbering is None else numbering.placed(place)
+        if condition is not None:
+            relation = Filter(relation, condition)
+        qualify = tree.args.get("qualify")
+        if numbering is not None:
+            others = scope.visible if grouping is None else ()
+            condition_of = None if qualify is None else self._qualify(qualify)
+            relation, items = numbered(relation, items, numbering, others, condition_of)
+        elif qualify is not None:
+            self.statement.refuse(qualify, "QUALIFY needs ROW_NUMBER() OVER (…)", "write WHERE or HAVING")
+        return self._projected(tree, relation, items, orders, shown)
+
+    def _refuse_misplaced(self, tree: Any) -> None:
+        rendering = rendering_of(tree)
+        if rendering is not None and tree is not self.statement.rendered:
+            what = f"SELECT {rendering} stands inside another query"
+            self.statement.refuse(tree, what, "write it outermost")
+        for name, key in _REFUSED.items():
+            if tree.args.get(key):
+                hint = "see the page about SQL for what is"
+                self.statement.refuse(tree, f"{name} is not supported", hint)
+
+    def _where(self, node: Any, scope: Scope) -> None:
+        """Filters the relation of a scope."""
+        if found := self.statement.aggregate_in(node):
+            what = f"the aggregate {found.name.upper()} is in WHERE"
+            self.statement.refuse(found, what, "write it in HAVING")
+        for part in _conjuncts(node):
+            if isinstance(part, exp.In) and (query := part.args.get("query")) is not None:
+                # Of a condition that must be true, NULL and FALSE are the same: a join answers it.
+                value = self.expressions(scope).scalar(part.this)
+                inner = self._inner_query(query, Env(scope, self.ctes, around=self.around))
+                other = single_column(self.statement, query, inner)
+                left, right = fitting(self.statement, part, value, other)
+                scope.relation = Join(scope.relation, inner.relation, "semi", (left,), (right,))
+                continue
+            condition = self.expressions(scope).condition(part, "WHERE")
+            scope.relation = pushed(Filter(scope.relation, condition))
+
+    def _having(self, tree: Any, grouping: Grouping | None, aliases: Mapping[str, Any]) -> Scalar | None:
+        having = tree.args.get("having")
+        if having is None:
+            return None
+        if grouping is None:
+            self.statement.refuse(having, "HAVING needs GROUP BY or an aggregate", "write WHERE")
+        return self.expressions(grouping, aliases).condition(having.this, "HAVING")
+
+    def _qualify(self, node: Any) -> Any:
+        def condition(scope: Scope, number: Scalar) -> Scalar:
+            binder = replace(self, ctes={})
+            return binder.expressions(scope, row_number=number).condition(node.this, "QUALIFY")
+
+        return condition
+
+    def _projected(
+        self,
+        tree: Any,
+        relation: Relation,
+        items: list[Item],
+        orders: tuple[tuple[Any, Scalar], ...],
+        shown: ShownColumns | None,
+    ) -> Scope:
+        """The selected columns, then DISTINCT, LIMIT and EMIT."""
+        values = [(name, value) for name, value in items if not isinstance(value, str)]
+        scalars: list[Scalar] = [value for _, value in values]  # type: ignore[misc]
+        columns = tuple(ColumnDef(name, value.type) for (name, _), value in zip(values, scalars, strict=True))
+        hidden = [value for _, value in orders if value not in scalars]
+        if hidden and tree.args.get("distinct"):
+            what = "ORDER BY with DISTINCT takes selected columns only"
+            self.statement.refuse(tree, what, "select what orders the rows")
+        extra = tuple(ColumnDef(f"order{at}", each.type) for at, each in enumerate(hidden))
+        selected = Project(relation, (*scalars, *hidden), (*columns, *extra))
+        result: Relation = selected
+        if tree.args.get("distinct"):
+            if tree.args["distinct"].args.get("on"):
+                hint = "write QUALIFY ROW_NUMBER() OVER (…) = 1"
+                self.statement.refuse(tree, "DISTINCT ON is not supported", hint)
+            result = GroupingBinder(self.statement, self.expressions).distinct_rows(selected)
+        if tree.args.get("limit") or tree.args.get("offset"):
+            every = [*scalars, *hidden]
+            resolved = tuple(
+                order_of(node, Column(every.index(value), "order", value.type)) for node, value in orders
+            )
+            result = self._limited(tree, result, resolved)
+        if hidden:
+            result = Project(result, columns_as_scalars(columns), columns)
+        if shown is not None:
+            places = iter(range(len(columns)))
+            shown += [(name, value if isinstance(value, str) else next(places)) for name, value in items]
+        return self._emitted(tree, scope_of(result, None))
+
+    def _limited(self, tree: Any, relation: Relation, orders: tuple[Order, ...]) -> Relation:
+        limit, offset = (tree.args.get(key) for key in ("limit", "offset"))
+        count = None
+        if limit is not None:
+            count = self._whole(limit.args.get("expression") or limit.args.get("count"), "LIMIT")
+        skipped = 0 if offset is None else self._whole(offset.expression, "OFFSET")
+        return Top(relation, (), orders, count, skipped, relation.columns)
+
+    def _whole(self, node: Any, clause: str) -> int:
+        value = self.expressions(scope_of(Values(((),), ()), None)).constant(node).value
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            what = f"{clause} takes a whole number from 0 on"
+            self.statement.refuse(node, what, f"write {clause} 10")
+        return value
+
+    # EMIT
+
+    def _emitted(self, tree: Any, scope: Scope) -> Scope:
+        node = tree.args.get("emit")
+        if node is None:
+            return scope
+        clause = node.args["clause"]
+        past: Scalar | None = None
+        if clause.watermark:
+            scope = _with_window_end(scope)
+            past = self._past(node, clause.past, scope)
+        keys = emission_keys(scope.relation)
+        if past is not None:
+            keys = tuple(sorted({*keys, *columns_of(past)})) if keys else tuple(sorted(columns_of(past)))
+        clause = replace(clause, past=None)
+        return Scope(Emitted(scope.relation, clause, keys, past), scope.visible, scope.arrival)
+
+    def _past(self, node: EmitClause, past: Any, scope: Scope) -> Scalar:
+        """What the watermark must pass: what the clause names, or the end of the window in the result."""
+        if past is None:
+            found = _window_end_of(scope)
+            if found is None:
+                what = "EMIT AFTER WATERMARK needs rows that have the end of a window"
+                hint = "GROUP BY a window, or select a time and write EMIT WHEN WATERMARK PAST it"
+                self.statement.refuse(node, what, hint)
+            return found
+        found = replace(self, ctes={}).expressions(scope).scalar(past)
+        if found.type.name == "WINDOW":
+            found = bound_of(found, 1)
+        if found.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+            what = f"the watermark is a time, and {found} is {found.type}"
+            self.statement.refuse(past, what, "name a TIMESTAMP")
+        return found
+
+
+def _cast_columns(side: Scope, columns: tuple[ColumnDef, ...]) -> Project:
+    """The rows of a side of a set operation, with the types of the result's columns."""
+    values = zip(side.star(None), columns, strict=True)
+    return Project(side.relation, tuple(resolving.cast(each.scalar, to.type) for each, to in values), columns)
+
+
+def _window_end_of(scope: Scope) -> Scalar | None:
+    """The end of the window in a result; None if it is not known."""
+    for name in ("window_end", "wend"):
+        for each in scope.visible:
+            if each.name.lower() == name:
+                return each.scalar
+    for each in scope.visible:
+        if each.scalar.type.name == "WINDOW":
+            return bound_of(each.scalar, 1)
+    ends = window_ends(scope.relation)
+    return columns_as_scalars(scope.relation.columns)[ends[0]] if len(ends) == 1 else None
+
+
+def _with_window_end(scope: Scope) -> Scope:
+    """A scope whose rows have the end of their window, hidden, where it is known and not selected."""
+    relation = scope.relation
+    if not isinstance(relation, Project) or window_ends(relation):
+        return scope
+    ends = window_ends(relation.input)
+    if len(ends) != 1:
+        return scope
+    end = columns_as_scalars(relation.input.columns)[ends[0]]
+    hidden = ColumnDef("window_end", end.type)
+    made = Project(relation.input, (*relation.scalars, end), (*relation.columns, hidden))
+    return Scope(made, scope.visible, scope.arrival)
+
+
+def _conjuncts(node: Any) -> Iterable[Any]:
+    if isinstance(node, exp.Paren):
+        yield from _conjuncts(node.this)
+    elif isinstance(node, exp.And):
+        yield from _conjuncts(node.left)
+        yield from _conjuncts(node.right)
+    else:
+        yield node

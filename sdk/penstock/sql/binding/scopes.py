@@ -1,0 +1,192 @@
+"""What the names of a query mean at one place in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from penstock.checks.near_names import nearest
+from penstock.scalars.tree import Column, Scalar, columns_of, replaced, shifted
+from penstock.sql.plan.lineage import window_bounds
+from penstock.sql.plan.relations import AggregateCall, Columns, Join, Relation, columns_as_scalars
+
+_BESIDE = 1 << 20
+"""The place of the first column that is beside the keys and the aggregates, as long as their number is not known."""
+Refuse = Callable[..., NoReturn]
+"""Raises the error of a query, with the place of a part of its tree."""
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A name that stands for a value of each row.
+
+    Attributes:
+        qualifier: The name of the table, or its alias; None if there is none.
+        name: The name of the column.
+        scalar: The value.
+        in_star: Whether ``*`` gives it.
+    """
+
+    qualifier: str | None
+    name: str
+    scalar: Scalar
+    in_star: bool = True
+
+
+@dataclass
+class Scope:
+    """A relation under construction, and the names of its columns.
+
+    Attributes:
+        relation: The relation; a subquery in an expression adds columns to it, at the end.
+        visible: The names.
+        arrival: The processing time at which a row arrived, if it is known.
+    """
+
+    relation: Relation
+    visible: list[Visible]
+    arrival: Scalar | None = None
+
+    def find(self, qualifier: str | None, name: str, refuse: Refuse) -> Scalar:
+        """The value of a column by its name; upper and lower case are the same, as in Spark."""
+        named = [each for each in self.visible if _same(each.name, name)]
+        found = [each for each in named if qualifier is None or _same(each.qualifier, qualifier)]
+        if qualifier is None:
+            # Of a column that USING names, the two of the tables themselves need their tables.
+            found = [each for each in found if each.in_star] or found
+        distinct = {each.scalar for each in found}
+        if len(distinct) == 1:
+            return found[0].scalar
+        if distinct:
+            owners = sorted({str(each.qualifier) for each in found})
+            hint = (
+                "write TABLE.COLUMN" if len(owners) > 1 else "name one of them with AS, in the query inside"
+            )
+            return refuse(f"the column {name!r} is ambiguous: it is in {' and in '.join(owners)}", hint)
+        full = name if qualifier is None else f"{qualifier}.{name}"
+        qualifiers = {str(each.qualifier) for each in self.visible if each.qualifier}
+        if qualifier is not None and not any(_same(each, qualifier) for each in qualifiers):
+            refuse(f"there is no table {qualifier!r} here", suggest(qualifier, qualifiers))
+        return refuse(f"there is no column {full!r}", suggest(name, (each.name for each in self.visible)))
+
+    def has(self, qualifier: str | None, name: str) -> bool:
+        """True if a name stands for a column here."""
+        return any(
+            _same(each.name, name) and (qualifier is None or _same(each.qualifier, qualifier))
+            for each in self.visible
+        )
+
+    def star(self, qualifier: str | None) -> Iterator[Visible]:
+        """The columns that ``*`` stands for."""
+        for each in self.visible:
+            if each.in_star and (qualifier is None or _same(each.qualifier, qualifier)):
+                yield each
+
+
+@dataclass
+class Grouping:
+    """What a grouped query may refer to: its keys and its aggregates.
+
+    Attributes:
+        inner: The scope of the rows that are grouped.
+        keys: The keys, as values of these rows.
+        calls: The aggregates that were found so far.
+        ones: Relations with one row each that expressions read besides, which are joined to the grouped result.
+    """
+
+    inner: Scope
+    keys: list[Scalar]
+    calls: list[AggregateCall] = field(default_factory=list)
+    ones: list[Relation] = field(default_factory=list)
+
+    def key(self, scalar: Scalar) -> Column | None:
+        """The column of a key, if a value is one."""
+        if scalar in self.keys:
+            at = self.keys.index(scalar)
+            return Column(at, str(scalar), scalar.type)
+        return None
+
+    def call(self, call: AggregateCall) -> Column:
+        """The column of an aggregate."""
+        if call not in self.calls:
+            self.calls.append(call)
+        return Column(len(self.keys) + self.calls.index(call), call.name, call.type)
+
+    def beside(self, relation: Relation) -> tuple[Column, ...]:
+        """The columns of a relation with one row, until `placed` gives them their places behind all aggregates."""
+        first = _BESIDE + sum(len(each.columns) for each in self.ones)
+        self.ones.append(relation)
+        return columns_as_scalars(relation.columns, first)
+
+    def placed(self, scalar: Scalar) -> Scalar:
+        """A value of the grouped result, once all aggregates are known."""
+        behind = len(self.keys) + len(self.calls) - _BESIDE
+        return shifted(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
+
+
+@dataclass(frozen=True)
+class Env:
+    """The meaning of names in an expression.
+
+    Attributes:
+        scope: The rows that it is of, or the result of a grouping.
+        ctes: The queries that WITH has named.
+        aliases: The selected expressions by their names, where a clause may name them.
+        around: The scopes of the queries around this one, whose columns it may not read.
+        row_number: The value of ROW_NUMBER(), where the rows are numbered.
+    """
+
+    scope: Scope | Grouping
+    ctes: Mapping[str, Scope]
+    aliases: Mapping[str, Any] = field(default_factory=dict)
+    around: tuple[Scope, ...] = ()
+    row_number: Scalar | None = None
+
+    @property
+    def rows(self) -> Scope:
+        """The rows that it is of; of the result of a grouping, those that are grouped."""
+        return self.scope.inner if isinstance(self.scope, Grouping) else self.scope
+
+    def joined(self, relation: Relation) -> tuple[Column, ...]:
+        """Adds the columns of a relation with one row to each row, and returns them."""
+        if isinstance(self.scope, Grouping):
+            return self.scope.beside(relation)
+        first = len(self.scope.relation.columns)
+        self.scope.relation = Join(self.scope.relation, relation, "inner", (), ())
+        return columns_as_scalars(relation.columns, first)
+
+
+def scope_of(relation: Relation, qualifier: str | None) -> Scope:
+    """Returns a relation with the names of its columns."""
+    scalars = columns_as_scalars(relation.columns)
+    return Scope(relation, [Visible(qualifier, each.name, each) for each in scalars])
+
+
+def moved(scalar: Scalar, width: int) -> Scalar:
+    """Returns a value of the right rows of a join, as a value of joined rows."""
+    return shifted(scalar, {at: at + width for at in columns_of(scalar)})
+
+
+def retyped(scalar: Scalar, columns: Columns) -> Scalar:
+    """Returns a value with the types that columns have after a join, where they may be NULL."""
+    return replaced(scalar, columns_as_scalars(columns))
+
+
+def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
+    """Returns the start and the end of the window of a scope's rows, if there is one."""
+    scalars = columns_as_scalars(scope.relation.columns)
+    start, end = (None if at is None else scalars[at] for at in window_bounds(scope.relation))
+    return start, end
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Returns the hint at a wrong name: the known one that is most like it, or the first of all."""
+    names = sorted(set(known))
+    if near := nearest(name, names):
+        return f"did you mean {near!r}?"
+    return f"there are {', '.join(names[:10])}" if names else "there are none"
+
+
+def _same(one: str | None, other: Any) -> bool:
+    return one is not None and one.lower() == str(other).lower()

@@ -1,0 +1,251 @@
+"""The FROM of a query: its tables, the functions of windows over them, and joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from penstock.scalars import functions
+from penstock.scalars.tree import Column, Scalar
+from penstock.scalars.types import TIMESTAMP
+from penstock.sql.binding.expressions import ExpressionBinder
+from penstock.sql.binding.joining import joined
+from penstock.sql.binding.scopes import Scope, Visible, moved, retyped, scope_of, suggest
+from penstock.sql.binding.statement import Statement, text_of
+from penstock.sql.binding.window_functions import SPELLINGS, WINDOWS, is_descriptor, windowed, with_window
+from penstock.sql.plan.relations import ColumnDef, Scan, Valid, Values
+
+
+@dataclass(frozen=True)
+class SourceBinder:
+    """Binds what a query reads.
+
+    Attributes:
+        statement: The query.
+        ctes: The queries that WITH has named.
+        expressions: Makes what binds expressions of the rows of a scope.
+        query_of: Binds a query in FROM.
+        view_of: Binds the query of a view, by the view's name.
+        values_of: Binds VALUES.
+    """
+
+    statement: Statement
+    ctes: Mapping[str, Scope]
+    expressions: Callable[[Scope], ExpressionBinder]
+    query_of: Callable[[Any], Scope]
+    view_of: Callable[[str], Scope]
+    values_of: Callable[[Any], Scope]
+
+    def source(self, tree: Any) -> Scope:
+        """Returns the rows of a SELECT, before its conditions."""
+        source = tree.args.get("from_")
+        if source is None:
+            return scope_of(Values(((),), ()), None)
+        if version := source.this.args.get("version"):
+            what = f"{text_of(version.this) or 'SYSTEM_TIME'} AS OF is not supported here"
+            self.statement.refuse(source.this, what, "write it in a JOIN, with a time of the other table")
+        return self._with_joins(self._table(source.this), tree.args.get("joins"))
+
+    def _with_joins(self, scope: Scope, joins: Iterable[Any] | None) -> Scope:
+        for join in joins or ():
+            scope = self._join(join, scope, self._table(join.this))
+        return scope
+
+    def _table(self, node: Any) -> Scope:
+        alias = node.args.get("alias")
+        names = alias.columns if alias is not None else ()
+        if isinstance(node, exp.Values):
+            return self.values_of(node)
+        if isinstance(node, exp.Subquery):
+            return renamed(self.statement, node, self.query_of(node), node.alias or None, names)
+        if not isinstance(node, exp.Table):
+            what = f"{node.key.upper()} cannot be read as a table"
+            self.statement.refuse(node, what, "name a table or a query in parentheses")
+        if isinstance(node.this, exp.Anonymous):
+            scope, own_name = self._table_function(node.this), node.this.name
+        else:
+            scope, own_name = self._named_table(node), node.name
+        scope = renamed(self.statement, node, scope, node.alias or own_name, names)
+        return self._with_joins(scope, node.args.get("joins"))
+
+    def _named_table(self, node: Any) -> Scope:
+        name, tables = node.name, self.statement.tables
+        if node.args.get("db"):
+            self.statement.refuse(node, f"the table {node.sql()!r} has a schema", "name the input alone")
+        if name.lower() in self.ctes:
+            return self.ctes[name.lower()]
+        if view := _by_name(tables.views, name):
+            if name.lower() in self.statement.views:
+                self.statement.refuse(node, f"the view {name!r} reads itself", "define it by other tables")
+            return self.view_of(view)
+        found = _by_name(tables.inputs, name)
+        if found is None:
+            known = [*tables.inputs, *tables.views, *self.ctes]
+            self.statement.refuse(node, f"there is no table {name!r}", suggest(name, known))
+        relation = Scan(found, tables.inputs[found], self.statement.has_arrival, self.statement.until_micros)
+        if not self.statement.has_arrival:
+            return scope_of(relation, name)
+        arrival = Column(len(relation.columns), "Sys.MTime", TIMESTAMP.or_null(False))
+        relation = replace(relation, columns=(*relation.columns, ColumnDef("Sys.MTime", arrival.type)))
+        scope = scope_of(relation, name)
+        scope.visible.pop()
+        scope.arrival = arrival
+        return scope
+
+    # Joins
+
+    def _join(self, join: Any, left: Scope, right: Scope) -> Scope:
+        width = len(left.relation.columns)
+        own = [replace(each, scalar=moved(each.scalar, width)) for each in right.visible]
+        both = Scope(left.relation, [*left.visible, *own])
+        kind = self._join_kind(join)
+        condition: Scalar | None = None
+        if using := join.args.get("using"):
+            condition = self._using(using, left, right, own, both, kind)
+        elif on := join.args.get("on"):
+            condition = self.expressions(both).condition(on, "ON")
+            if both.relation is not left.relation:
+                what = "a subquery in ON is not supported"
+                self.statement.refuse(on, what, "join it in FROM, or write it in WHERE")
+        elif kind not in ("cross", "inner"):
+            what = f"a {kind.upper()} JOIN needs ON or USING"
+            self.statement.refuse(join, what, "say which columns are equal")
+        version = join.this.args.get("version")
+        as_of = None if version is None else self._times_of_versions(version, own, both)
+        is_asof = join.args.get("method") == "ASOF"
+        refuse = self.statement.at(join.this)
+        relation = joined(left.relation, right.relation, kind, condition, as_of, is_asof, refuse)
+        arrival = left.arrival
+        if kind in ("semi", "left_anti"):
+            return Scope(relation, left.visible, arrival)
+        visible = [replace(each, scalar=retyped(each.scalar, relation.columns)) for each in both.visible]
+        if arrival is not None and right.arrival is not None:
+            both_arrivals = (arrival, moved(right.arrival, width))
+            arrival = functions.call("GREATEST", [retyped(each, relation.columns) for each in both_arrivals])
+        return Scope(relation, visible, arrival)
+
+    def _join_kind(self, join: Any) -> str:
+        side, kind = (join.args.get(key) or "" for key in ("side", "kind"))
+        if kind in ("SEMI", "ANTI"):
+            if side == "RIGHT":
+                what = f"RIGHT {kind} JOIN is not supported"
+                self.statement.refuse(join.this, what, f"swap the tables and write LEFT {kind} JOIN")
+            return "semi" if kind == "SEMI" else "left_anti" if side else "anti"
+        if join.args.get("method") not in (None, "", "ASOF"):
+            what = f"{join.args['method']} JOIN is not supported"
+            self.statement.refuse(join.this, what, "name the equal columns with ON")
+        if kind == "CROSS":
+            return "cross"
+        return {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}[side]
+
+    def _using(
+        self, using: Any, left: Scope, right: Scope, own: list[Visible], both: Scope, kind: str
+    ) -> Scalar:
+        condition: Scalar | None = None
+        for name in using:
+            text = text_of(name)
+            mine = left.find(None, text, self.statement.at(name))
+            right.find(None, text, self.statement.at(name))
+            other = next(each for each in own if each.name.lower() == text.lower())
+            equal = self.statement.call(name, "=", [mine, other.scalar])
+            condition = equal if condition is None else self.statement.call(name, "AND", [condition, equal])
+            # The column is there once: as the right one in a RIGHT JOIN, otherwise as the left one.
+            merged = other.scalar if kind == "right" else mine
+            if kind in ("full", "anti"):
+                sides = [replace(each, type=each.type.or_null()) for each in (mine, other.scalar)]
+                merged = functions.call("COALESCE", sides)
+            both.visible = [
+                each if each.name.lower() != text.lower() else replace(each, in_star=False)
+                for each in both.visible
+            ]
+            both.visible.insert(0, Visible(None, text, merged))
+            both.visible = [
+                each
+                for each in both.visible
+                if each.qualifier is not None or each.name.lower() != text.lower() or each.scalar is merged
+            ]
+        assert condition is not None
+        return condition
+
+    def _times_of_versions(self, version: Any, own: list[Visible], both: Scope) -> tuple[Scalar, Scalar]:
+        """The two times of a temporal join: of a left row, and of a right row."""
+        at = self.expressions(both).scalar(version.expression)
+        times = [
+            each.scalar for each in own if each.in_star and each.scalar.type.name.startswith("TIMESTAMP")
+        ]
+        if len(times) != 1:
+            what = f"the table of FOR SYSTEM_TIME AS OF has {len(times)} columns with a time, not one"
+            hint = "write ASOF JOIN … ON … AND right.time <= left.time"
+            self.statement.refuse(version.expression, what, hint)
+        return at, times[0]
+
+    # Functions of windows
+
+    def _table_function(self, node: Any) -> Scope:
+        name = node.name.upper()
+        if name == "TABLE" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Anonymous):
+            return self._table_function(node.expressions[0])
+        if name not in WINDOWS:
+            what = f"there is no table function {node.name!r}"
+            self.statement.refuse(node, what, suggest(name, WINDOWS))
+        named = {
+            each.this.name.lower(): each.expression
+            for each in node.expressions
+            if isinstance(each, exp.Kwarg)
+        }
+        given = [each for each in node.expressions if not isinstance(each, exp.Kwarg)]
+        table = named.pop("data", None) or named.pop("table", None) or (given.pop(0) if given else None)
+        column = named.pop("timecol", None) or (given.pop(0) if given else None)
+        if table is None or column is None:
+            what = f"{name} takes a table, the column of its time, and lengths"
+            self.statement.refuse(node, what, SPELLINGS[name])
+        scope = self._argument_table(table)
+        expressions = self.expressions(scope)
+        time = expressions.time(column)
+        partition = named.pop("partition_by", None)
+        if partition is None and given and is_descriptor(given[0]):
+            partition = given.pop(0)
+        keys = tuple(map(expressions.scalar, partition.expressions)) if partition is not None else ()
+        lengths = {key: self.statement.interval(each) for key, each in named.items()}
+        micros = [self.statement.interval(each) for each in given]
+        if name == "VALIDITY_WINDOW":
+            if lengths or micros:
+                self.statement.refuse(node, "VALIDITY_WINDOW takes no length", SPELLINGS[name])
+            return with_window(scope, lambda columns: Valid(scope.relation, keys, time, columns), time.type)
+        make = windowed(self.statement, node, scope.relation, time, micros, lengths)
+        return with_window(scope, lambda columns: replace(make(columns), partition=keys), time.type)
+
+    def _argument_table(self, node: Any) -> Scope:
+        if isinstance(node, exp.Anonymous) and node.name.upper() == "TABLE":
+            node = node.expressions[0]
+        if isinstance(node, (exp.Subquery, exp.Select)):
+            return self.query_of(node)
+        if isinstance(node, exp.Anonymous):
+            return self._table_function(node)
+        if isinstance(node, exp.Column):
+            return self._named_table(exp.Table(this=node.this, db=node.args.get("table")))
+        what = "the first argument of a window function is a table"
+        return self.statement.refuse(node, what, "write TABLE name")
+
+
+def renamed(
+    statement: Statement, node: Any, scope: Scope, qualifier: str | None, names: Sequence[Any] = ()
+) -> Scope:
+    """Returns a scope under the name of a table, perhaps with other names for its columns."""
+    shown = [each for each in scope.visible if each.in_star]
+    if names and len(names) != len(shown):
+        what = f"there are {len(shown)} columns, and {len(names)} names for them"
+        statement.refuse(node, what, "name each column")
+    own_names = [text_of(name) for name in names] or [each.name for each in shown]
+    hidden = [each for each in scope.visible if not each.in_star]
+    visible = [
+        replace(each, qualifier=qualifier, name=name) for each, name in zip(shown, own_names, strict=True)
+    ] + [replace(each, qualifier=qualifier) for each in hidden]
+    return Scope(scope.relation, visible, scope.arrival)
+
+
+def _by_name(named: Mapping[str, Any], name: str) -> str | None:
+    return next((each for each in named if each.lower() == name.lower()), None)

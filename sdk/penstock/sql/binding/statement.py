@@ -1,0 +1,138 @@
+"""A query while it is bound: its text, the tables that it may read, and how a part of it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from sqlglot import exp
+
+from penstock.scalars import functions
+from penstock.scalars.resolving import SqlTypeError
+from penstock.scalars.tree import Scalar
+from penstock.scalars.types import SqlType
+from penstock.sql.errors import sql_error
+from penstock.sql.language.dialect import micros_of, micros_of_span, position_of
+from penstock.sql.plan.relations import Columns
+
+AGGREGATES = frozenset(
+    ["SUM", "COUNT", "MIN", "MAX", "AVG", "MEAN", "ARRAY_AGG", "COLLECT_LIST", "COUNT_IF", "ANY_VALUE"]
+)
+"""The names of aggregates."""
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function in Python that queries may call.
+
+    Attributes:
+        fn: The function of one row's values, or a CombineFn.
+        type: The type of its result.
+        aggregates: Whether it is a CombineFn.
+    """
+
+    fn: Any
+    type: SqlType
+    aggregates: bool = False
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The inputs, views and functions that queries may name.
+
+    Attributes:
+        inputs: The columns of each input, by its name.
+        views: The query of each view, by its name.
+        functions: The user's functions, by their names in capitals.
+    """
+
+    inputs: Mapping[str, Columns]
+    views: Mapping[str, str]
+    functions: Mapping[str, UserFunction]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One query, or the query of a view.
+
+    Attributes:
+        text: Its text.
+        tables: What it may read, and the user's functions.
+        views: The names of the views in whose definitions it stands.
+        has_arrival: Whether rows of inputs tell when they arrived.
+        until_micros: The processing time after which rows are not seen; None sees all.
+        rendered: The SELECT that may name a rendering.
+    """
+
+    text: str
+    tables: Tables
+    views: tuple[str, ...] = ()
+    has_arrival: bool = False
+    until_micros: int | None = None
+    rendered: Any = None
+
+    def refuse(self, node: Any, what: str, hint: str = "") -> NoReturn:
+        """Raises the error of a part of the query."""
+        position = position_of(node) if node is not None else None
+        raise sql_error(what, self.text, position, hint)
+
+    def at(self, node: Any) -> Callable[..., NoReturn]:
+        """Returns what refuses a part of the tree."""
+
+        def refuse(what: str, hint: str = "") -> NoReturn:
+            self.refuse(node, what, hint)
+
+        return refuse
+
+    def call(self, node: Any, name: str, arguments: Sequence[Scalar]) -> Scalar:
+        """Returns a call of a function, with checked types."""
+        return self.typed(node, lambda: functions.call(name, arguments))
+
+    def typed(self, node: Any, make: Callable[[], Scalar]) -> Scalar:
+        """Returns an expression; where its types do not fit, a part of the query is refused."""
+        try:
+            return make()
+        except SqlTypeError as error:
+            raise sql_error(error.what, self.text, position_of(node), error.hint) from None
+
+    def is_aggregate(self, node: Any) -> bool:
+        """True if a part of the tree is a call of an aggregate."""
+        if not isinstance(node, exp.Anonymous):
+            return False
+        own = self.tables.functions.get(node.name.upper())
+        return own.aggregates if own else node.name.upper() in AGGREGATES
+
+    def aggregate_in(self, node: Any) -> Any:
+        """Returns the first call of an aggregate in a part of the tree; None if there is none."""
+        for each in own_parts(node):
+            if self.is_aggregate(each) and not isinstance(each.parent, exp.Window):
+                return each
+        return None
+
+    def interval(self, node: Any) -> int:
+        """Returns the microseconds of a length of time."""
+        if isinstance(node, exp.Interval):
+            unit = node.args.get("unit")
+            if isinstance(unit, exp.IntervalSpan):
+                micros = micros_of_span(
+                    text_of(node.this), unit.this.name.upper(), unit.expression.name.upper()
+                )
+            else:
+                micros = micros_of([*text_of(node.this).split(), *([unit.name] if unit else [])])
+            if micros is not None:
+                return micros
+        return self.refuse(
+            node, "a length of time belongs here", "write INTERVAL '10' MINUTES; months have no fixed length"
+        )
+
+
+def own_parts(node: Any) -> Iterator[Any]:
+    """Yields the parts of a tree without what is in queries inside it."""
+    if node is not None:
+        yield from node.walk(prune=lambda each: isinstance(each, (exp.Select, exp.SetOperation)))
+
+
+def text_of(node: Any) -> str:
+    """Returns the name that a part of a tree is, or has."""
+    return node.name if isinstance(node, exp.Expression) else str(node or "")

@@ -1,0 +1,192 @@
+"""SQL's equality: the one form of all values that are equal to each other, by which keys and rows are compared.
+
+Beam's keys are equal if their bytes are (`penstock.coders.deterministic`), and values that a query finds equal may have
+several: 1.5 and 1.50, 0.0 and -0.0, one instant in two zones. So a value becomes a key in its canonical form:
+
+=============  =================================================================================================
+type           the form
+=============  =================================================================================================
+DOUBLE         0.0 for both zeros, one NaN, and a float for a whole number that stands in for one
+DECIMAL        without zeros at its end; 0 for all zeros
+TIMESTAMP      in UTC
+TIMESTAMP_NTZ  as the first of the two times that a clock shows twice
+ARRAY          a list of the forms of its elements
+ANY            all numbers as one DECIMAL; lists, tuples, dicts and rows by their parts; other values by their type
+others         the value itself
+=============  =================================================================================================
+
+NULL is a form of its own: groups have it as a key, and joins leave it out. Values of different types are cast to a
+common type before they are compared (`penstock.scalars.types.common`), as in Spark.
+
+What a query shows of a group's key is, as in Spark, a value of the group, and not the form: see `has_forms`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import functools
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from penstock.elements.row import Row
+from penstock.relations.bags import Copies
+from penstock.scalars.tree import Scalar, UserCall
+from penstock.scalars.types import ANY, SqlType
+
+Canonical = Callable[[Any], Any]
+"""From a value to the form of all values that are equal to it; of NULL, NULL."""
+
+_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
+_NO_NUMBER = decimal.Decimal("NaN")
+_ZERO = decimal.Decimal(0)
+
+
+def canonical(kind: SqlType) -> Canonical | None:
+    """Returns what brings the values of a type into their canonical form; None if each value is in it already.
+
+    >>> from penstock.scalars.types import BIGINT, DECIMAL, DOUBLE
+    >>> canonical(DECIMAL)(decimal.Decimal("7.00")), canonical(DOUBLE)(-0.0), canonical(BIGINT)
+    (Decimal('7'), 0.0, None)
+    """
+    if kind.name == "ARRAY":
+        return functools.partial(_list, canonical(kind.element or ANY))
+    return _CANONICAL.get(kind.name)
+
+
+def has_forms(kind: SqlType) -> bool:
+    """True if the canonical form of a value is not what a query shows of it: it shows one of the values.
+
+    >>> from penstock.scalars.types import DECIMAL, DOUBLE
+    >>> has_forms(DECIMAL), has_forms(DOUBLE)
+    (True, False)
+    """
+    if kind.name == "ARRAY":
+        return has_forms(kind.element or ANY)
+    return kind.name in ("DECIMAL", "ANY")
+
+
+def as_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    """Returns expressions as the parts of a key, in canonical form.
+
+    >>> from penstock.scalars.row_functions import Projection
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import DECIMAL
+    >>> price = Column(0, "price", DECIMAL)
+    >>> Projection(as_keys([price]))((decimal.Decimal("1.50"),))
+    (Decimal('1.5'),)
+    """
+    return tuple(
+        each if (form := canonical(each.type)) is None else UserCall("KEY", form, (each,), each.type)
+        for each in scalars
+    )
+
+
+class CanonicalRow:
+    """Makes of a row the row of the canonical forms of its values.
+
+    Args:
+        forms: What brings the value at a place into its form, by place.
+    """
+
+    def __init__(self, forms: Mapping[int, Canonical]) -> None:
+        self._forms = dict(forms)
+
+    def __call__(self, row: Any) -> tuple[Any, ...]:
+        """Returns the row in canonical form."""
+        values = list(row)
+        for place, form in self._forms.items():
+            values[place] = form(values[place])
+        return tuple(values)
+
+
+def canonical_row(kinds: Iterable[SqlType]) -> CanonicalRow | None:
+    """Returns what brings rows of columns of these types into their canonical form; None if they are in it."""
+    forms = {place: form for place, kind in enumerate(kinds) if (form := canonical(kind)) is not None}
+    return CanonicalRow(forms) if forms else None
+
+
+def copies_in_any_form(kind: SqlType) -> Copies:
+    """Returns copies of values of a type whose form does not matter to what is made of them."""
+    form = canonical(kind)
+    if kind.name == "DOUBLE":
+        return _CopiesOfFloats(form, by_value=True)
+    return Copies(form, by_value=kind.name not in ("ARRAY", "ANY"))
+
+
+class _CopiesOfFloats(Copies):
+    """Holds floats, whose equality in Python is SQL's except for NaN, which has a name here."""
+
+    _NAN = "NaN"
+
+    def _key(self, row: Any) -> Any:
+        return row + 0.0 if row == row else self._NAN
+
+    def _row(self, key: Any) -> Any:
+        return math.nan if key == self._NAN else key
+
+
+def _float(value: Any) -> Any:
+    if value is None:
+        return None
+    return value + 0.0 if value == value else math.nan
+
+
+def _decimal(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, decimal.Decimal):
+        value = decimal.Decimal(value)
+    if not value:
+        return _ZERO
+    return _NO_NUMBER if value.is_nan() else value.normalize(_EXACT)
+
+
+def _instant(value: Any) -> Any:
+    if value is None or value.tzinfo is datetime.UTC:
+        return value
+    try:
+        return value.astimezone(datetime.UTC)
+    except OverflowError:
+        # In UTC, it is in no year from 1 to 9999.
+        return value
+
+
+def _local(value: Any) -> Any:
+    return value.replace(fold=0) if value is not None and value.fold else value
+
+
+def _list(form: Canonical | None, value: Any) -> Any:
+    if value is None:
+        return None
+    return list(value) if form is None else list(map(form, value))
+
+
+def _any(value: Any) -> Any:
+    match value:
+        case None | str() | bytes():
+            return value
+        case numbers.Integral():
+            return _decimal(int(value))
+        case float() | decimal.Decimal():
+            return _decimal(value)
+        case datetime.datetime():
+            return _instant(value) if value.tzinfo else _local(value)
+        case list() | tuple():
+            return list(map(_any, value))
+        case dict():
+            return {key: _any(each) for key, each in value.items()}
+        case Row():
+            return Row(**{name: _any(each) for name, each in vars(value).items()})
+    return value
+
+
+_CANONICAL: Mapping[str, Canonical] = {
+    "DOUBLE": _float,
+    "DECIMAL": _decimal,
+    "TIMESTAMP": _instant,
+    "TIMESTAMP_NTZ": _local,
+    "ANY": _any,
+}

@@ -1,0 +1,70 @@
+"""What a query over input that does not end keeps for ever, and how to bound it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from penstock.sql.execution.lowering import without_windows
+from penstock.sql.plan.relations import (
+    Aggregate,
+    Emitted,
+    Join,
+    Relation,
+    Scan,
+    SetOperation,
+    Top,
+    below_projections,
+    inputs_of,
+)
+
+
+def kept_for_ever(
+    relation: Relation, endless: Set[str], is_kept_for_late_rows: bool = False
+) -> Iterator[str]:
+    """A sentence for each part of a plan that keeps more and more.
+
+    Args:
+        relation: The plan.
+        endless: The names of the inputs that do not end.
+        is_kept_for_late_rows: Whether the windows of a grouping would end if late rows were not to come.
+    """
+    if not _reads(relation, endless):
+        return
+    match relation:
+        case Aggregate() if relation.keys:
+            keys = ", ".join(map(str, relation.keys))
+            what = f"GROUP BY or DISTINCT ({keys}) keeps each group for ever"
+            if is_kept_for_late_rows:
+                yield f"{what}, for late rows; leave out AND THEN, to keep open windows only"
+            else:
+                yield f"{what}; group by windows, and write EMIT AFTER WATERMARK, to keep open windows only"
+        case Join():
+            yield "a join keeps all rows of its endless sides; group them by windows before it, to keep fewer"
+        case SetOperation():
+            yield "EXCEPT or INTERSECT keeps all rows of both sides"
+        case Top() if relation.limit is None:
+            yield "ROW_NUMBER without a limit keeps all rows; add a condition such as ROW_NUMBER() ... <= 10"
+        case Top() if relation.keys:
+            yield "ROW_NUMBER keeps rows of each partition for ever"
+    late = is_kept_for_late_rows and not isinstance(relation, Aggregate)
+    if isinstance(relation, Emitted) and (windowed := _grouping_by_windows(relation)) is not None:
+        if relation.emit.after is None:
+            relation = windowed  # It forgets each window at its end.
+        else:
+            late = True
+    for each in inputs_of(relation):
+        yield from kept_for_ever(each, endless, late)
+
+
+def _grouping_by_windows(emitted: Emitted) -> Aggregate | None:
+    """The grouping by windows whose rows are emitted when the watermark passes; None without one."""
+    _, inner = below_projections(emitted.input)
+    if emitted.emit.watermark and isinstance(inner, Aggregate) and without_windows(inner) is not None:
+        return inner
+    return None
+
+
+def _reads(relation: Relation, names: Set[str]) -> bool:
+    if isinstance(relation, Scan):
+        return relation.name in names
+    return any(_reads(each, names) for each in inputs_of(relation))

@@ -1,0 +1,694 @@
+"""From a logical plan to transforms: each relation becomes a PCollection of tuples in the global window."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.construction.retractions import may_retract
+from penstock.functions.combinefn import CombineFn
+from penstock.functions.expression_combinefn import ExpressionCombineFn
+from penstock.relations.joins import AT_END, AT_ONCE, JoinRows
+from penstock.relations.validity import ValidFrom
+from penstock.relations.validity import ValidityJoin as JoinByValidity
+from penstock.scalars import functions
+from penstock.scalars.casting import whole_micros
+from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
+from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replaced
+from penstock.scalars.types import SqlType, to_hint
+from penstock.sql.execution import steps
+from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
+from penstock.sql.execution.equality import CanonicalRow, as_keys, canonical_row, has_forms
+from penstock.sql.language.dialect import Delay, Emit
+from penstock.sql.plan.lineage import simplified
+from penstock.sql.plan.relations import (
+    Aggregate,
+    AggregateCall,
+    Columns,
+    Emitted,
+    Filter,
+    Join,
+    Period,
+    Project,
+    Relation,
+    Scan,
+    SetOperation,
+    Top,
+    Union_,
+    Valid,
+    ValidityJoin,
+    Values,
+    Windowed,
+    below_projections,
+    columns_as_scalars,
+    origin_of,
+)
+from penstock.transforms.combining.combine import CombinePerKey
+from penstock.transforms.combining.ready_combiners import CountCombineFn
+from penstock.transforms.elements.create import Create
+from penstock.transforms.elements.pardo import Filter as FilterRows
+from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
+from penstock.transforms.grouping.group_by_key import Flatten
+from penstock.transforms.grouping.windowing import WindowInto
+from penstock.typehints import KV, Optional, Tuple
+from penstock.typehints import Any as AnyHint
+from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
+from penstock.windows.triggers import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+    Repeatedly,
+)
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+
+_RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
+_FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How relations are lowered.
+
+    Attributes:
+        final: Whether only the final rows matter, since all inputs end: then each grouping gives its result once.
+    """
+
+    final: bool
+
+
+class Lowering:
+    """Lowers one query.
+
+    Args:
+        inputs: The rows of each input, as tuples.
+        stamps: For some inputs, the column that has the timestamps of its rows, and is never NULL.
+        mode: How.
+        pipeline: Where rows that the query itself contains are made.
+    """
+
+    def __init__(
+        self, inputs: Mapping[str, Any], stamps: Mapping[str, str], mode: Mode, pipeline: Any
+    ) -> None:
+        self._inputs = inputs
+        self._stamps = stamps
+        self._mode = mode
+        self._pipeline = pipeline
+        self._done: dict[int, tuple[Relation, Any]] = {}
+        self._labels: dict[str, int] = {}
+
+    def lower(self, relation: Relation) -> Any:
+        """The rows of a relation; a relation that is used twice is computed once."""
+        known = self._done.get(id(relation))
+        if known is None:
+            known = self._done[id(relation)] = relation, self._lower(relation)
+        return known[1]
+
+    def _lower(self, relation: Relation) -> Any:
+        match relation:
+            case Scan():
+                return self._scan(relation)
+            case Values():
+                rows = self._pipeline | self._label("Values") >> Create(list(relation.rows))
+                return rows | self._label("Values") >> Map(steps.same).with_output_types(
+                    hint_of(relation.columns)
+                )
+            case Project():
+                return self._project(relation)
+            case Filter():
+                return self._filtered(self.lower(relation.input), "Where", relation.condition)
+            case Windowed():
+                return self._windows(relation)
+            case Aggregate():
+                return self._aggregate(relation, None)
+            case Join():
+                return self._join(relation)
+            case Valid():
+                return self._valid(relation)
+            case ValidityJoin():
+                return self._validity_join(relation)
+            case Union_():
+                return tuple(map(self.lower, relation.inputs)) | self._label("Union") >> Flatten()
+            case SetOperation():
+                return self._counted(relation)
+            case Top():
+                return self._top(relation)
+        return self._emitted(relation)
+
+    def _label(self, name: str) -> str:
+        """A label that no other step of the query has."""
+        number = self._labels[name] = self._labels.get(name, 0) + 1
+        return name if number == 1 else f"{name} {number}"
+
+    def _changing(self, rows: Any, windowfn: Any = None) -> Any:
+        """The rows in windows whose groupings give each change, or the final result alone."""
+        return self._triggered(rows, windowfn or GlobalWindows(), Emit(before=Delay(0)))
+
+    def _triggered(self, rows: Any, windowfn: Any, emit: Emit) -> Any:
+        if self._mode.final:
+            return rows | self._label("Window") >> WindowInto(windowfn)
+        lateness = 0 if emit.watermark and emit.after is None else _FOREVER
+        if isinstance(windowfn, GlobalWindows):
+            lateness = 0
+        return rows | self._label("Window") >> WindowInto(
+            windowfn,
+            trigger=trigger_of(emit),
+            accumulation_mode=_RETRACTING,
+            allowed_lateness=lateness,
+        )
+
+    def _in_one_window(self, rows: Any) -> Any:
+        return rows | self._label("All time") >> WindowInto(GlobalWindows())
+
+    # Rows one by one
+
+    def _filtered(self, rows: Any, label: str, condition: Scalar) -> Any:
+        keep = FilterRows(Predicate(condition)).with_output_types(rows.element_type)
+        return rows | self._label(label) >> keep
+
+    def _scan(self, relation: Scan) -> Any:
+        rows = self._inputs[relation.name]
+        if relation.arrival:
+            rows = (
+                rows
+                | self._label("Row as arrival key")
+                >> Map(steps.WholeRowAsKey(form_of(relation.columns[:-1]))).with_output_types(
+                    KV[rows.element_type, AnyHint]
+                )
+                | self._label("Arrival")
+                >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
+            )
+        if relation.until_micros is not None:
+            rows = rows | self._label("As of") >> FilterRows(_Until(relation.until_micros)).with_output_types(
+                rows.element_type
+            )
+        return rows
+
+    def _project(self, relation: Project) -> Any:
+        scalars, inner = relation.scalars, relation.input
+        while isinstance(inner, Project):
+            scalars = tuple(replaced(each, inner.scalars) for each in scalars)
+            inner = inner.input
+        if isinstance(inner, ValidityJoin) and inner.with_validity:
+            width = len(inner.columns) - 2
+            if all(max(columns_of(each), default=0) < width for each in scalars):
+                inner = replace(inner, with_validity=False, columns=inner.columns[:-2])
+        rows = self.lower(inner)
+        plain = [each.index for each in scalars if isinstance(each, Column)]
+        if plain == list(range(len(inner.columns))) == list(range(len(scalars))):
+            return rows
+        return rows | self._label("Select") >> Map(Projection(scalars)).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    def _windows(self, relation: Windowed) -> Any:
+        windows = steps.InWindows(
+            relation.kind, relation.time, relation.size_micros, relation.step_micros, relation.offset_micros
+        )
+        return self.lower(relation.input) | self._label("Windows") >> FlatMap(windows).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    # Groupings
+
+    def _aggregate(self, relation: Aggregate, emit: Emit | None) -> Any:
+        """A grouping, whose results are given at each change, or when a clause says."""
+        found = without_windows(relation)
+        windowfn: Any = GlobalWindows()
+        if found is None:
+            rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
+        else:
+            inner, keys, calls, windowed = found
+            rows = self._at_times(inner, windowed.time)
+            windowfn = windowfn_of(windowed)
+        retracts = may_retract(rows)
+        forms = tuple(at for at, key in enumerate(keys) if has_forms(key.type))
+        calls = (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms))
+        combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
+        pairs_type = KV[key_hint(keys), AnyHint]
+        pairing = Pairing(as_keys(keys), values, in_row=results == "counted")
+        pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
+        if retracts and any(call.name == "single" for call in calls):
+            pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
+        if not relation.keys:
+            pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
+        pairs = self._triggered(pairs, windowfn, emit or Emit(before=Delay(0)))
+        grouped = pairs | self._label("Group") >> CombinePerKey(combine)
+        has_zone = windowed is None or windowed.time.type.name == "TIMESTAMP"
+        rows_of = steps.GroupRows(
+            len(keys),
+            relation.start if windowed else None,
+            relation.end if windowed else None,
+            has_zone,
+            results,
+            not relation.keys,
+            forms,
+        )
+        return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
+
+    def _at_times(self, relation: Relation, time: Scalar) -> Any:
+        """The rows with the time of an expression as their timestamps; rows without a time go."""
+        rows = self.lower(relation)
+        if self._is_stamped(*origin_of(relation, time)):
+            return rows
+        if time.type.nullable:
+            rows = self._filtered(rows, "With time", functions.call("IS NOT NULL", [time]))
+        return rows | self._label("At time") >> Map(AtTime(time)).with_output_types(rows.element_type)
+
+    def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
+        """Whether the rows come with this time as their timestamp."""
+        if not (isinstance(relation, Scan) and isinstance(time, Column)):
+            return False
+        return self._stamps.get(relation.name) == relation.columns[time.index].name
+
+    def _seed(self, hint: Any) -> Any:
+        """No row, for the one group that is there without rows, too."""
+        nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NOBODY, None)])
+        return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
+
+    def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
+        """Rows of what a grouping gives."""
+        return grouped | self._label("Rows") >> ParDo(steps.Changes(rows_of)).with_output_types(
+            hint_of(columns)
+        )
+
+    def _counted(self, relation: SetOperation) -> Any:
+        forms = any(has_forms(each.type) for each in relation.columns)
+        sides = tuple(
+            self.lower(side)
+            | self._label(name)
+            >> Map(_OnSide(pair, form_of(side.columns), forms)).with_output_types(
+                KV[hint_of(side.columns), AnyHint]
+            )
+            for name, pair, side in (("Left", (1, 0), relation.left), ("Right", (0, 1), relation.right))
+        )
+        both = self._changing(sides | self._label("Both") >> Flatten())
+        grouped = both | self._label("Count") >> CombinePerKey(SideCounts())
+        return self._in_one_window(
+            self._rows(grouped, steps.Copies(relation.kind, relation.all), relation.columns)
+        )
+
+    def _top(self, relation: Top) -> Any:
+        rows = self.lower(relation.input)
+        pairs = rows | self._label("Partition") >> Map(
+            Pairing(as_keys(relation.keys), None)
+        ).with_output_types(KV[key_hint(relation.keys), AnyHint])
+        first = TopRows(
+            steps.Comparable(relation.orders),
+            relation.limit,
+            relation.offset,
+            may_retract(rows),
+            form_of(relation.input.columns),
+        )
+        grouped = self._changing(pairs) | self._label("Top") >> CombinePerKey(first)
+        return self._in_one_window(
+            self._rows(grouped, steps.FirstRows(relation.offset, relation.numbered), relation.columns)
+        )
+
+    # Joins
+
+    def _join(self, relation: Join) -> Any:
+        widths = len(relation.left.columns), len(relation.right.columns)
+        sides, alone = [], []
+        preserved = _preserved(relation.kind)
+        for at, (side, keys) in enumerate(
+            ((relation.left, relation.left_keys), (relation.right, relation.right_keys))
+        ):
+            rows = self.lower(side)
+            needed = tuple(key for place, key in enumerate(keys) if place not in relation.null_safe)
+            if (has_key := _not_null(needed)) is not None:
+                # NULL equals nothing, not even NULL.
+                if preserved[at]:
+                    without = self._filtered(rows, "Without key", functions.call("NOT", [has_key]))
+                    alone.append(self._alone(without, relation, at, widths))
+                rows = self._filtered(rows, "With key", has_key)
+            hint = KV[key_hint(keys), hint_of(side.columns)]
+            keyed = rows | self._label("Key") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
+            sides.append(self._changing(keyed))
+        unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
+        matching = None if relation.condition is None else _Matching(relation.condition)
+        kind, forms = relation.kind, (form_of(relation.left.columns), form_of(relation.right.columns))
+        joined = tuple(sides) | self._label("Join") >> JoinRows(kind, unjoined, matching, forms)
+        shown = _of_left if kind in ("semi", "left_anti") else _Pair(*widths)
+        result = self._in_one_window(joined) | self._label("Joined") >> Map(shown).with_output_types(
+            hint_of(relation.columns)
+        )
+        return (result, *alone) | self._label("With all") >> Flatten() if alone else result
+
+    def _alone(self, rows: Any, relation: Join | ValidityJoin, side: int, widths: tuple[int, int]) -> Any:
+        if relation.kind == "left_anti":
+            return rows
+        return rows | self._label("Alone") >> Map(_Padded(side, widths)).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    def _valid(self, relation: Valid) -> Any:
+        values = self._timeline(relation.input, relation.time, relation.keys)
+        valid = values | self._label("Valid") >> ValidFrom(form_of(relation.input.columns))
+        shown = _ValidRow(relation.time.type.name == "TIMESTAMP")
+        return self._in_one_window(valid) | self._label("Validity") >> Map(shown).with_output_types(
+            hint_of(relation.columns)
+        )
+
+    def _validity_join(self, relation: ValidityJoin) -> Any:
+        left, right = relation.left, relation.right
+        # NULL equals nothing, not even NULL. Of a FULL JOIN, the right rows without a key come unmatched.
+        if (with_key := _not_null(relation.left_keys)) is not None:
+            left = Filter(left, with_key)
+        if relation.kind != "full" and (with_key := _not_null(relation.right_keys)) is not None:
+            right = Filter(right, with_key)
+        sides = (
+            self._timeline(left, relation.left_time, relation.left_keys),
+            self._timeline(right, relation.right_time, relation.right_keys),
+        )
+        join = JoinByValidity(
+            relation.kind,
+            with_validity=relation.with_validity,
+            forms=(form_of(left.columns), form_of(right.columns)),
+        )
+        joined = sides | self._label("Validity join") >> join
+        has_zone = relation.right_time.type.name == "TIMESTAMP"
+        width = len(relation.left.columns)
+        widths = width, len(relation.right.columns)
+        pair = _ValidPair(*widths, has_zone) if relation.with_validity else _Pair(*widths)
+        result = self._in_one_window(joined) | self._label("Joined") >> Map(pair).with_output_types(
+            hint_of(relation.columns)
+        )
+        fits = _not_null((relation.left_time, *relation.left_keys))
+        if relation.kind == "inner" or fits is None:
+            return result
+        without = self.lower(Filter(relation.left, functions.call("NOT", [fits])))
+        alone = self._alone(without, relation, 0, (width, len(relation.columns) - width))
+        return (result, alone) | self._label("With all") >> Flatten()
+
+    def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> Any:
+        """The rows of a relation with their keys, at their times, in windows that give each change."""
+        rows = self._at_times(relation, time)
+        hint = KV[key_hint(keys), hint_of(relation.columns)]
+        return self._changing(
+            rows | self._label("Timeline") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
+        )
+
+    # Emissions
+
+    def _emitted(self, relation: Emitted) -> Any:
+        if self._mode.final:
+            return self.lower(relation.input)
+        if (direct := self._by_trigger(relation)) is not None:
+            return direct
+        rows = self.lower(relation.input)
+        columns = columns_as_scalars(relation.columns)
+        keys = tuple(columns[at] for at in relation.keys) or columns
+        emit = relation.emit
+        key_of = steps.RowAsKey(keys)
+        pairs = rows | self._label("Emission key") >> FlatMap(
+            _WithEnd(key_of, relation.past)
+        ).with_output_types(KV[key_hint(keys), AnyHint])
+        windowfn: Any = steps.EndsAtTime() if emit.watermark else GlobalWindows()
+        lateness = _FOREVER if emit.watermark and emit.after is not None else 0
+        placed = pairs | self._label("Emission window") >> WindowInto(windowfn, allowed_lateness=lateness)
+        hold = steps.EmitFn(
+            emit.watermark,
+            None if emit.before is None else emit.before.micros,
+            emit.before is not None and emit.before.aligned,
+            None if emit.after is None else emit.after.micros,
+            form_of(relation.columns),
+        )
+        emitted = placed | self._label("Emit") >> ParDo(hold).with_output_types(hint_of(relation.columns))
+        return self._in_one_window(emitted)
+
+    def _by_trigger(self, relation: Emitted) -> Any:
+        """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
+        _, inner = below_projections(relation.input)
+        if not isinstance(inner, Aggregate):
+            return None
+        if relation.emit.watermark and (without_windows(inner) is None or not _is_window_end(relation)):
+            return None
+        grouped = self._aggregate(inner, relation.emit)
+        self._done[id(inner)] = inner, grouped
+        return self.lower(relation.input)
+
+
+def without_windows(
+    relation: Aggregate,
+) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
+    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+
+    Returns:
+        The rows; the keys besides the window; the aggregates; and the windows.
+    """
+    if relation.start is None or relation.end is None:
+        return None
+    above, inner = below_projections(relation.input)
+    if not isinstance(inner, Windowed):
+        return None
+    width = len(inner.input.columns)
+    scalars: tuple[Scalar, ...] = columns_as_scalars(inner.columns)
+    rows: Relation = inner.input
+    for each in reversed(above):
+        if isinstance(each, Filter):
+            condition = replaced(each.condition, scalars)
+            if any(at >= width for at in columns_of(condition)):
+                return None
+            rows = Filter(rows, condition)
+        else:
+            scalars = tuple(replaced(scalar, scalars) for scalar in each.scalars)
+    keys = tuple(
+        replaced(key, scalars)
+        for at, key in enumerate(relation.keys)
+        if at not in (relation.start, relation.end)
+    )
+    ends = [replaced(relation.keys[at], scalars) for at in (relation.start, relation.end)]
+    if [columns_of(each) for each in ends] != [{width}, {width + 1}] or not all(
+        isinstance(each, Column) for each in ends
+    ):
+        return None
+    calls = tuple(
+        replace(
+            call,
+            argument=None if call.argument is None else replaced(call.argument, scalars),
+            condition=None if call.condition is None else replaced(call.condition, scalars),
+        )
+        for call in relation.calls
+    )
+    used = [*keys, *(each for call in calls for each in (call.argument, call.condition) if each is not None)]
+    if any(at >= width for each in used for at in columns_of(each)):
+        return None
+    return rows, keys, calls, inner
+
+
+def windowfn_of(windowed: Windowed) -> Any:
+    """The windows of the model."""
+    size, step, offset = (
+        micros / 1_000_000 for micros in (windowed.size_micros, windowed.step_micros, windowed.offset_micros)
+    )
+    match windowed.kind:
+        case "tumble":
+            return FixedWindows(Duration(micros=windowed.size_micros), offset % size)
+        case "hop":
+            return SlidingWindows(
+                Duration(micros=windowed.size_micros), Duration(micros=windowed.step_micros), offset % step
+            )
+        case "session":
+            # As in Spark's session_window, sessions that only touch are one.
+            return Sessions(Duration(micros=windowed.size_micros), merge_touching=True)
+    return steps.CumulatingWindows(windowed.size_micros, windowed.step_micros, windowed.offset_micros)
+
+
+def trigger_of(emit: Emit) -> Any:
+    """The trigger that does what an EMIT clause says.
+
+    >>> trigger_of(Emit(before=Delay(0)))
+    Repeatedly(AfterCount(1))
+    """
+    if not emit.watermark:
+        assert emit.before is not None
+        return Repeatedly(_delayed(emit.before))
+    early = None if emit.before is None else _delayed(emit.before)
+    late = None if emit.after is None else _delayed(emit.after)
+    return AfterWatermark(early=early, late=late)
+
+
+def _delayed(delay: Delay) -> Any:
+    if not delay.micros:
+        return AfterCount(1)
+    seconds = delay.micros / 1_000_000
+    return AfterProcessingTime.aligned_to(seconds) if delay.aligned else AfterProcessingTime(seconds)
+
+
+def argument_of(call: AggregateCall) -> Scalar:
+    """What is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
+    one = Literal(1, SqlType("BIGINT", False))
+    value = one if call.argument is None else call.argument
+    if call.condition is None:
+        return value
+    return functions.call("CASE", [call.condition, value, Literal(None, SqlType("NULL"))])
+
+
+def form_of(columns: Columns) -> CanonicalRow | None:
+    """Returns what brings rows of a relation into their canonical form; None if they are in it."""
+    return canonical_row(each.type for each in columns)
+
+
+def hint_of(columns: Columns) -> Any:
+    """The type hint of the rows of a relation."""
+    return Tuple[tuple(hint_of_type(each.type) for each in columns)] if columns else AnyHint
+
+
+def hint_of_type(kind: SqlType) -> Any:
+    """The type hint of the values of a column."""
+    if kind.name != "WINDOW":
+        return to_hint(kind)
+    return Optional[Period] if kind.nullable else Period
+
+
+def key_hint(keys: tuple[Scalar, ...]) -> Any:
+    """The type hint of a key: of the only expression, or of a tuple of several; without any, of the key of all."""
+    if not keys:
+        return int
+    hints = tuple(hint_of_type(each.type) for each in keys)
+    return hints[0] if len(hints) == 1 else Tuple[hints]
+
+
+def _combiner(
+    calls: tuple[AggregateCall, ...], retracts: bool, has_empty: bool
+) -> tuple[CombineFn, tuple[Scalar, ...], str]:
+    """What combines the values of a group, the values of a row, and how the results come (see `GroupRows`).
+
+    Args:
+        calls: The aggregates.
+        retracts: Whether values may be taken back, so that a group may become empty again.
+        has_empty: Whether there is a result without rows.
+    """
+    arguments = tuple(argument_of(call) for call in calls)
+    if not (retracts or has_empty):
+        match calls:
+            case [AggregateCall("count", argument, distinct=False, condition=None, fn=None)] if (
+                argument is None or not argument.type.nullable
+            ):
+                return CountCombineFn(), (), "one"
+        if (expressions := expressions_of(calls)) is not None:
+            return ExpressionCombineFn(expressions), arguments, "tuple"
+    return SqlAggregates(calls, retracts), arguments, "counted"
+
+
+def _is_window_end(relation: Emitted) -> bool:
+    """Whether rows are emitted at the end of the window by which a grouping below groups."""
+    if relation.past is None:
+        return False
+    inner, past = origin_of(relation.input, relation.past)
+    past = simplified(past)
+    return isinstance(inner, Aggregate) and isinstance(past, Column) and past.index == inner.end
+
+
+def _not_null(scalars: tuple[Scalar, ...]) -> Scalar | None:
+    """Whether values are not NULL; None if they never are."""
+    parts = [functions.call("IS NOT NULL", [each]) for each in scalars if each.type.nullable]
+    return functools.reduce(lambda one, other: functions.call("AND", [one, other]), parts) if parts else None
+
+
+def _preserved(kind: str) -> tuple[bool, bool]:
+    """Whether the rows of each side are in the result without a partner, too."""
+    return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
+
+
+def _of_left(element: Any) -> Any:
+    return element[1]
+
+
+class _OnSide:
+    def __init__(self, pair: tuple[int, int], form: CanonicalRow | None, forms: bool) -> None:
+        self._pair = pair
+        self._form = form
+        self._forms = forms
+
+    def __call__(self, row: Any) -> Any:
+        key = row if self._form is None else self._form(row)
+        return key, (*self._pair, row if self._forms else None)
+
+
+class _Until:
+    def __init__(self, micros: int) -> None:
+        self._time = steps.time_of(micros, has_zone=True)
+
+    def __call__(self, row: Any) -> bool:
+        return bool(row[-1] <= self._time)
+
+
+class _Matching:
+    """Whether a left row and a right row fit."""
+
+    def __init__(self, condition: Scalar) -> None:
+        self._predicate = Predicate(condition)
+
+    def __call__(self, left: Any, right: Any) -> bool:
+        return self._predicate((*left, *right))
+
+
+class _Pair:
+    """From a key and a pair of rows to one row, with NULL in place of a row that is missing."""
+
+    def __init__(self, left_width: int, right_width: int) -> None:
+        self._lefts = (None,) * left_width
+        self._rights = (None,) * right_width
+
+    def __call__(self, element: Any) -> Any:
+        _, (left, right) = element
+        return (self._lefts if left is None else left) + (self._rights if right is None else right)
+
+
+class _Padded:
+    def __init__(self, side: int, widths: tuple[int, int]) -> None:
+        self._side = side
+        self._nulls = (None,) * widths[1 - side]
+
+    def __call__(self, row: Any) -> Any:
+        return self._nulls + row if self._side else row + self._nulls
+
+
+class _ValidRow:
+    def __init__(self, has_zone: bool) -> None:
+        self._has_zone = has_zone
+
+    def __call__(self, element: Any) -> Any:
+        _, valid = element
+        return (*valid.value, *_bounds(valid, self._has_zone))
+
+
+def _bounds(valid: Any, has_zone: bool) -> tuple[Any, Any]:
+    return steps.time_of(valid.start.micros, has_zone), steps.time_of(valid.end.micros, has_zone)
+
+
+class _ValidPair(_Pair):
+    """The same where the right row comes with its time."""
+
+    def __init__(self, left_width: int, right_width: int, has_zone: bool) -> None:
+        super().__init__(left_width, right_width)
+        self._has_zone = has_zone
+
+    def __call__(self, element: Any) -> Any:
+        _, (left, right) = element
+        left = self._lefts if left is None else left
+        if right is None:
+            return (*left, *self._rights, None, None)
+        return (*left, *right.value, *_bounds(right, self._has_zone))
+
+
+class _WithEnd:
+    """From a row to a pair of its key, and of the row and what the watermark must pass, in microseconds."""
+
+    def __init__(self, key_of: Callable[[Any], Any], past: Scalar | None) -> None:
+        self._key_of = key_of
+        self._past = None if past is None else Projection((past,))
+
+    def __call__(self, row: Any) -> Any:
+        micros = None
+        if self._past is not None:
+            [time] = self._past.function(row)
+            if time is None:
+                # The watermark never passes NULL.
+                return
+            micros = whole_micros(time)
+        yield self._key_of(row), (row, micros)

@@ -1,0 +1,255 @@
+"""A plan as one query in Spark's SQL, where Spark gives exactly what the transforms give.
+
+Each relation becomes a query in parentheses whose columns are ``c0``, ``c1`` and up, so that no names can clash. The
+optimizer of Spark makes one plan of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.scalars.spark_forms import NotForSpark, quoted, type_text
+from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.tree import Literal, Scalar
+from penstock.scalars.types import SqlType
+from penstock.sql.execution.lowering import argument_of
+from penstock.sql.plan.relations import (
+    Aggregate,
+    AggregateCall,
+    Emitted,
+    Filter,
+    Join,
+    Order,
+    Project,
+    Query,
+    Relation,
+    Scan,
+    SetOperation,
+    Top,
+    Union_,
+    Values,
+    Windowed,
+)
+
+_JOINS = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "LEFT SEMI JOIN",
+    "left_anti": "LEFT ANTI JOIN",
+}
+
+
+def spark_query(query: Query, tables: Mapping[str, str]) -> str:
+    """A query's result as text of Spark's SQL.
+
+    Args:
+        query: The plan.
+        tables: The name that each input has in Spark.
+
+    Raises:
+        NotForSpark: Spark would not give exactly the same.
+    """
+    rows = _Text(tables).of(query.relation)
+    places = [place for _, place in query.shown]
+    if any(isinstance(place, str) for place in places):
+        raise NotForSpark("columns of the system tell of changes, which a table has none of")
+    shown = ", ".join(f"c{place} AS {quoted(name)}" for name, place in query.shown)
+    return f"SELECT {shown} FROM ({rows})"
+
+
+def column_type(kind: SqlType) -> str:
+    """Returns the type of a column in Spark's SQL.
+
+    Raises:
+        NotForSpark: Spark has no type with the same values.
+    """
+    if kind.name == "ARRAY" and kind.element is not None:
+        return f"ARRAY<{column_type(kind.element)}>"
+    if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
+        raise NotForSpark(f"values of {kind.name} are others in Spark")
+    return type_text(kind)
+
+
+class _Text:
+    """Writes relations as text."""
+
+    def __init__(self, tables: Mapping[str, str]) -> None:
+        self._tables = tables
+
+    def of(self, relation: Relation) -> str:
+        """The query for a relation."""
+        match relation:
+            case Scan():
+                return self._scan(relation)
+            case Values():
+                return _values(relation)
+            case Project():
+                return f"SELECT {_listed(relation.scalars)} FROM ({self.of(relation.input)})"
+            case Filter():
+                return f"SELECT * FROM ({self.of(relation.input)}) WHERE {_text(relation.condition)}"
+            case Windowed():
+                return self._windows(relation)
+            case Aggregate():
+                return self._aggregate(relation)
+            case Join():
+                return self._join(relation)
+            case Union_():
+                return " UNION ALL ".join(f"({self.of(each)})" for each in relation.inputs)
+            case SetOperation():
+                kind = f"{relation.kind.upper()}{' ALL' if relation.all else ''}"
+                return f"({self.of(relation.left)}) {kind} ({self.of(relation.right)})"
+            case Top():
+                return self._top(relation)
+            case Emitted():
+                # Only the last rows of a table are seen, whenever they are emitted.
+                return self.of(relation.input)
+        raise NotForSpark("Spark has no windows of validity")
+
+    def _scan(self, relation: Scan) -> str:
+        if relation.arrival:
+            raise NotForSpark("Spark does not know when a row arrived")
+        columns = ", ".join(
+            f"CAST({quoted(each.name)} AS {column_type(each.type)}) AS c{at}"
+            for at, each in enumerate(relation.columns)
+        )
+        return f"SELECT {columns} FROM {self._tables[relation.name]}"
+
+    def _windows(self, relation: Windowed) -> str:
+        if relation.kind == "session" or relation.time.type.name != "TIMESTAMP":
+            raise NotForSpark("Spark has other sessions, and windows of times with a zone only")
+        width = len(relation.input.columns)
+        size, step, offset = relation.size_micros, relation.step_micros, relation.offset_micros
+        micros = f"UNIX_MICROS({_text(relation.time)})"
+        rows, known = self.of(relation.input), f"{_text(relation.time)} IS NOT NULL"
+        inner = f"SELECT *, {micros} AS micros FROM ({rows}) WHERE {known}"
+        if relation.kind == "cumulate":
+            first = f"micros - PMOD(micros - {offset}L, {size}L)"
+            last = f"{first} + (1 + PMOD(micros - {offset}L, {size}L) DIV {step}L) * {step}L"
+            ends = f"EXPLODE(SEQUENCE({last}, {first} + {size}L, {step}L))"
+            bounds = f"SELECT *, {first} AS start_micros, {ends} AS end_micros FROM ({inner})"
+        elif relation.kind == "hop":
+            last = f"micros - PMOD(micros - {offset}L, {step}L)"
+            starts = f"EXPLODE(SEQUENCE({last} - {(size - 1) // step * step}L, {last}, {step}L))"
+            every = f"SELECT *, {starts} AS start_micros FROM ({inner})"
+            end = f"start_micros + {size}L"
+            bounds = f"SELECT *, {end} AS end_micros FROM ({every}) WHERE {end} > micros"
+        else:
+            start = f"micros - PMOD(micros - {offset}L, {size}L)"
+            bounds = f"SELECT *, {start} AS start_micros, {start} + {size}L AS end_micros FROM ({inner})"
+        kept = "".join(f"c{at}, " for at in range(width))
+        window = f"TIMESTAMP_MICROS(start_micros) AS c{width}, TIMESTAMP_MICROS(end_micros) AS c{width + 1}"
+        return f"SELECT {kept}{window} FROM ({bounds})"
+
+    def _aggregate(self, relation: Aggregate) -> str:
+        inner = self.of(relation.input)
+        single = _has_one_row(relation.input)
+        keys = [_text(key) for key in relation.keys]
+        aggregates = [_aggregate(call, single) for call in relation.calls]
+        selected = ", ".join(f"{each} AS c{at}" for at, each in enumerate([*keys, *aggregates]))
+        if not keys:
+            return f"SELECT {selected} FROM ({inner})"
+        if not aggregates:
+            return f"SELECT DISTINCT {selected} FROM ({inner})"
+        return f"SELECT {selected} FROM ({inner}) GROUP BY {', '.join(keys)}"
+
+    def _join(self, relation: Join) -> str:
+        widths = len(relation.left.columns), len(relation.right.columns)
+        if relation.kind not in _JOINS:
+            raise NotForSpark("Spark's anti join gives the rows of the left side only")
+        lefts = [f"c{at}" for at in range(widths[0])]
+        rights = [f"r{at}" for at in range(widths[1])]
+        renamed = ", ".join(f"c{at} AS {name}" for at, name in enumerate(rights)) or "1"
+        equal = [
+            f"{_text(mine)} {'<=>' if place in relation.null_safe else '='} {_text(other, rights)}"
+            for place, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True))
+        ]
+        if relation.condition is not None:
+            equal.append(_text(relation.condition, lefts + rights))
+        kind = "CROSS JOIN" if relation.kind == "inner" and not equal else _JOINS[relation.kind]
+        sides = f"({self.of(relation.left)}) {kind} (SELECT {renamed} FROM ({self.of(relation.right)}))"
+        on = f" ON {' AND '.join(equal)}" if equal else ""
+        if relation.kind in ("semi", "left_anti"):
+            return f"SELECT * FROM {sides}{on}"
+        moved = [*lefts, *(f"{name} AS c{widths[0] + at}" for at, name in enumerate(rights))]
+        return f"SELECT {', '.join(moved)} FROM {sides}{on}"
+
+    def _top(self, relation: Top) -> str:
+        inner = self.of(relation.input)
+        width = len(relation.input.columns)
+        order = ", ".join([*map(_order, relation.orders), *(f"c{at}" for at in range(width))])
+        if not relation.keys and not relation.numbered:
+            limit = "" if relation.limit is None else f" LIMIT {relation.limit}"
+            offset = f" OFFSET {relation.offset}" if relation.offset else ""
+            return f"SELECT * FROM ({inner}) ORDER BY {order}{limit}{offset}"
+        partition = ", ".join(map(_text, relation.keys))
+        over = f"{'PARTITION BY ' + partition if partition else ''} ORDER BY {order}"
+        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER ({over}) AS BIGINT) AS c{width} FROM ({inner})"
+        return (
+            numbered
+            if relation.limit is None
+            else f"SELECT * FROM ({numbered}) WHERE c{width} <= {relation.limit}"
+        )
+
+
+def _values(relation: Values) -> str:
+    if not relation.columns:
+        return "SELECT 1 AS nothing"
+    rows = []
+    for row in relation.rows:
+        values = zip(row, relation.columns, strict=True)
+        cells = [
+            f"CAST({_text(Literal(value, column.type))} AS {column_type(column.type)}) AS c{at}"
+            for at, (value, column) in enumerate(values)
+        ]
+        rows.append(f"SELECT {', '.join(cells)}")
+    return " UNION ALL ".join(rows)
+
+
+def _aggregate(call: AggregateCall, single: bool) -> str:
+    if call.fn is not None:
+        raise NotForSpark(f"{call.name} is a CombineFn of the user")
+    argument = _text(argument_of(call))
+    distinct = "DISTINCT " if call.distinct else ""
+    if call.type.name == "DECIMAL" and call.type.precision is None:
+        raise NotForSpark("Spark computes decimals with other numbers of digits")
+    match call.name:
+        case "avg" if call.argument is not None and call.argument.type.name == "BIGINT":
+            return f"(SUM({distinct}{argument}) / COUNT({distinct}{argument}))"
+        case "array_agg":
+            return f"COLLECT_LIST({distinct}{argument})"
+        case "single":
+            if not single:
+                raise NotForSpark("a subquery might give several rows, which is an error")
+            return f"MAX({argument})"
+    return f"{call.name.upper()}({distinct}{argument})"
+
+
+def _has_one_row(relation: Relation) -> bool:
+    while isinstance(relation, Project):
+        relation = relation.input
+    return isinstance(relation, Aggregate) and not relation.keys
+
+
+def _order(order: Order) -> str:
+    direction = "DESC" if order.descending else "ASC"
+    return f"{_text(order.scalar)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+
+
+def _listed(scalars: Sequence[Scalar]) -> str:
+    return ", ".join(f"{_text(each)} AS c{at}" for at, each in enumerate(scalars)) or "1 AS nothing"
+
+
+class _Names(Sequence[str]):
+    """``c0``, ``c1`` and up."""
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        return f"c{index}"
+
+    def __len__(self) -> int:
+        return 1 << 30
+
+
+def _text(scalar: Scalar, names: Sequence[str] = _Names()) -> str:
+    return spark_text(scalar, names)

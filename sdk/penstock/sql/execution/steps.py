@@ -1,0 +1,573 @@
+"""What the steps of a lowered query do with one row, and what the steps with state keep."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from penstock.coders import FastPrimitivesCoder
+from penstock.coders.deterministic import encode_key
+from penstock.elements.bounded_window import IntervalWindow
+from penstock.functions.dofn import DoFn
+from penstock.functions.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+    on_window_expiration,
+)
+from penstock.relations.changes import Change, difference, kinds_of, net, with_kind
+from penstock.scalars.casting import whole_micros
+from penstock.scalars.row_functions import Projection
+from penstock.scalars.tree import Scalar
+from penstock.sql.execution.aggregating import ordered, too_many_rows
+from penstock.sql.execution.equality import CanonicalRow, as_keys
+from penstock.sql.plan.relations import Order
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
+from penstock.windows.time_domain import TimeDomain
+from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_FIRST_MICROS, _LAST_MICROS = whole_micros(datetime.datetime.min), whole_micros(datetime.datetime.max)
+
+
+def time_of(micros: int, has_zone: bool) -> datetime.datetime:
+    """The time of microseconds since 1970; the first or the last time that there is for those beyond.
+
+    The clock of a batch stands still before all of them.
+
+    >>> time_of(1_000_000, has_zone=False), time_of(-(1 << 60), has_zone=False)
+    (datetime.datetime(1970, 1, 1, 0, 0, 1), datetime.datetime(1, 1, 1, 0, 0))
+    """
+    time = _EPOCH + max(_FIRST_MICROS, min(micros, _LAST_MICROS)) * _MICROSECOND
+    return time if has_zone else time.replace(tzinfo=None)
+
+
+class RowFunction:
+    """A function of a row, as a value that travels to workers."""
+
+    def __call__(self, row: Any) -> Any:
+        """What it gives for a row."""
+        raise NotImplementedError
+
+
+class RowsFunction:
+    """A function of what a grouping gives and of the bounds of its window, as a value that travels to workers."""
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        """The rows."""
+        raise NotImplementedError
+
+
+class RowAsKey(RowFunction):
+    """From a row to a key: the value of one expression, or a tuple of several."""
+
+    def __init__(self, scalars: tuple[Scalar, ...]) -> None:
+        self._projection = Projection(as_keys(scalars))
+        self._single = len(scalars) == 1
+
+    def __call__(self, row: Any) -> Any:
+        found = self._projection.function(row)
+        return found[0] if self._single else found
+
+
+NOBODY = 0
+"""The one key of what has no keys."""
+
+
+def nobody(row: Any) -> int:
+    """The key of what has no keys."""
+    return NOBODY
+
+
+class WholeRowAsKey(RowFunction):
+    """Makes of a row a pair of the row as a key, and of the row itself, or None if that is the key.
+
+    Args:
+        form: What brings a row into its canonical form, or None.
+    """
+
+    def __init__(self, form: CanonicalRow | None) -> None:
+        self._form = form
+
+    def __call__(self, row: Any) -> tuple[Any, Any]:
+        return (row, None) if self._form is None else (self._form(row), row)
+
+
+def same(row: Any) -> Any:
+    """The row itself."""
+    return row
+
+
+class InWindows(RowFunction):
+    """From a row to the row in each of its windows, with their starts and ends at the end.
+
+    Args:
+        kind: ``tumble``, ``hop`` or ``cumulate``.
+        time: The time of a row.
+        size_micros: The length of the windows, or of the largest.
+        step_micros: The distance of their starts, or of their ends.
+        offset_micros: The start of one of them.
+    """
+
+    def __init__(
+        self, kind: str, time: Scalar, size_micros: int, step_micros: int, offset_micros: int
+    ) -> None:
+        self._kind = kind
+        self._time = Projection((time,))
+        self._size = size_micros
+        self._step = step_micros
+        self._offset = offset_micros
+
+    def __call__(self, row: Any) -> Iterator[Any]:
+        [time] = self._time.function(row)
+        if time is None:
+            return
+        has_zone = time.tzinfo is not None
+        for start, end in windows_of(self._kind, whole_micros(time), self._size, self._step, self._offset):
+            yield (*row, time_of(start, has_zone), time_of(end, has_zone))
+
+
+def windows_of(kind: str, at: int, size: int, step: int, offset: int) -> Iterator[tuple[int, int]]:
+    """The windows that an instant is in, in microseconds.
+
+    >>> list(windows_of("hop", 7, 10, 5, 0)), list(windows_of("cumulate", 7, 10, 5, 0))
+    ([(0, 10), (5, 15)], [(0, 10)])
+    """
+    if kind == "cumulate":
+        start = at - (at - offset) % size
+        first = start + ((at - start) // step + 1) * step
+        for end in range(first, start + size + 1, step):
+            yield start, end
+        return
+    last = at - (at - offset) % step
+    for start in range(last - (size - 1) // step * step, last + 1, step):
+        if start + size > at:
+            yield start, start + size
+
+
+class CumulatingWindows(IntervalWindowFn, NonMergingWindowFn):
+    """Windows with one start and ends at each step, up to a size.
+
+    Args:
+        size_micros: The length of the largest.
+        step_micros: The distance of their ends.
+        offset_micros: The start of one of them.
+    """
+
+    def __init__(self, size_micros: int, step_micros: int, offset_micros: int) -> None:
+        self.size_micros = size_micros
+        self.step_micros = step_micros
+        self.offset_micros = offset_micros
+
+    def assign(self, context: Any) -> list[IntervalWindow]:
+        found = windows_of(
+            "cumulate", context.timestamp.micros, self.size_micros, self.step_micros, self.offset_micros
+        )
+        return [
+            IntervalWindow(Timestamp.from_micros(start), Timestamp.from_micros(end)) for start, end in found
+        ]
+
+
+class EndsAtTime(IntervalWindowFn, NonMergingWindowFn):
+    """The window of an element ends at the time that the element names, after its key."""
+
+    def assign(self, context: Any) -> list[IntervalWindow]:
+        _, (_, end_micros) = context.element
+        end = Timestamp.from_micros(end_micros)
+        return [IntervalWindow(Timestamp.from_micros(end_micros - 1), end)]
+
+
+class Changes(DoFn):
+    """Makes rows of what a grouping gives; a row that stays the same is not touched.
+
+    The grouping replaces a result by two elements, the old one and then the new one. Where they give the same rows,
+    neither is seen further on.
+
+    Args:
+        rows_of: From an element, and the window's bounds in microseconds, to rows.
+
+    Attributes:
+        is_stateless: It keeps nothing from one change to the next.
+    """
+
+    def __init__(self, rows_of: Callable[[Any, int, int], list[Any]]) -> None:
+        self._rows_of = rows_of
+        self._before: tuple[Any, list[Any]] | None = None
+
+    def start_bundle(self) -> None:
+        self._before = None
+
+    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
+        [window] = windowed.windows
+        rows = self._rows_of(element, window.start.micros, window.end.micros)
+        kind = windowed.pane_info.kind
+        held, self._before = self._before, None
+        found: list[WindowedValue] = []
+        if kind is ValueKind.UPDATE_AFTER and held is not None:
+            windowed_before, before = held
+            change = difference(before, rows)
+            (retracted, inserted), (retracts, inserts) = change, kinds_of(change)
+            before = with_kind(windowed_before, retracted, retracts)
+            return before + with_kind(windowed, inserted, inserts)
+        found = [] if held is None else with_kind(*held, ValueKind.DELETE)
+        if kind is ValueKind.UPDATE_BEFORE:
+            self._before = windowed, rows
+            return found
+        kind = ValueKind.DELETE if kind.is_retraction else ValueKind.INSERT
+        return found + with_kind(windowed, rows, kind)
+
+    def finish_bundle(self) -> Iterable[WindowedValue]:
+        held, self._before = self._before, None
+        return [] if held is None else with_kind(*held, ValueKind.DELETE)
+
+
+class GroupRows(RowsFunction):
+    """From a key and the results of its aggregates to the row, or to none if the group is empty.
+
+    Args:
+        keys: How many keys there are besides the window.
+        start: The place of the window's start among all keys; None if there is none.
+        end: The place of its end.
+        has_zone: Whether times have a zone.
+        results: How results come: as a ``tuple``, as one that is ``counted`` and begins with the number of rows, or as
+            the only ``one``.
+        keeps_empty: Whether there is a row for no rows.
+        forms: The places, among the keys besides the window, of those that are shown as one of their values, which
+            the last results are.
+    """
+
+    def __init__(
+        self,
+        keys: int,
+        start: int | None,
+        end: int | None,
+        has_zone: bool,
+        results: str,
+        keeps_empty: bool,
+        forms: tuple[int, ...] = (),
+    ) -> None:
+        self._keys = keys
+        self._forms = forms
+        self._places = sorted((place, at) for at, place in enumerate((start, end)) if place is not None)
+        self._has_zone = has_zone
+        self._results = results
+        self._keeps_empty = keeps_empty
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        key, results = element
+        if self._results == "counted":
+            count, *results = results
+            if not count and not self._keeps_empty:
+                return []
+        elif self._results == "one":
+            results = [results]
+        row = [key] if self._keys == 1 else list(key) if self._keys else []
+        if self._forms:
+            first = len(results) - len(self._forms)
+            for place, shown in zip(self._forms, results[first:], strict=True):
+                row[place] = shown
+            results = results[:first]
+        for place, at in self._places:
+            row.insert(place, time_of((start_micros, end_micros)[at], self._has_zone))
+        return [(*row, *results)]
+
+
+class Copies(RowsFunction):
+    """From a row and how often each side has it to its copies in the result of a set operation."""
+
+    def __init__(self, kind: str, is_all: bool) -> None:
+        self._kind = kind
+        self._all = is_all
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        key, (left, right, form) = element
+        if self._all:
+            count = left - right if self._kind == "except" else min(left, right)
+        elif self._kind == "except":
+            count = left > 0 and right <= 0
+        else:
+            count = left > 0 and right > 0
+        return [key if form is None else form] * max(0, int(count))
+
+
+class FirstRows(RowsFunction):
+    """From a partition and its first rows to these rows, perhaps with their numbers."""
+
+    def __init__(self, offset: int, numbered: bool) -> None:
+        self._offset = offset
+        self._numbered = numbered
+
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        _, rows = element
+        if not self._numbered:
+            return list(rows)
+        return [(*row, self._offset + number) for number, row in enumerate(rows, 1)]
+
+
+class Comparable(RowFunction):
+    """What rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
+
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
+    >>> descending = Comparable((Order(Column(0, "a", BIGINT), True, False),))
+    >>> sorted([(1,), (None,), (3,)], key=descending)
+    [(3,), (1,), (None,)]
+    """
+
+    def __init__(self, orders: tuple[Order, ...]) -> None:
+        self._orders = orders
+        self._projection = Projection(tuple(each.scalar for each in orders))
+
+    def __call__(self, row: Any) -> Any:
+        values = self._projection.function(row)
+        parts = []
+        for order, value in zip(self._orders, values, strict=True):
+            if value is None:
+                parts.append((0 if order.nulls_first else 2, _Reversed(0)))
+            else:
+                comparable = ordered(value)
+                parts.append((1, _Reversed(comparable) if order.descending else comparable))
+        return (*parts, _Encoded(row))
+
+
+class _Encoded:
+    """Compares rows by their encodings, which are made only for rows that are equal in what comes before."""
+
+    __slots__ = ("row",)
+
+    def __init__(self, row: Any) -> None:
+        self.row = row
+
+    def __lt__(self, other: Any) -> bool:
+        return encode_key(self.row) < encode_key(other.row)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Encoded) and (
+            self.row is other.row or encode_key(self.row) == encode_key(other.row)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Reversed:
+    """Compares the other way round."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and other.value == self.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class EmitFn(DoFn):
+    """Holds the changes of rows back until they are to be seen, and gives what is left of them then.
+
+    Elements are pairs of a key and a pair of a row and the time that the watermark must pass.
+
+    Args:
+        watermark: Whether rows are given when the watermark has passed the end of their window.
+        before_micros: The delay of emissions before that; None if there are none.
+        aligned: Whether these come at multiples of the delay.
+        after_micros: The delay of emissions after the watermark.
+        form: What brings a row into its canonical form, or None.
+
+    Attributes:
+        takes_retractions: They are changes, too.
+        gives_retractions: What was given may be taken back.
+    """
+
+    takes_retractions = True
+    gives_retractions = True
+
+    CHANGES = BagStateSpec("changes", FastPrimitivesCoder())
+    GIVEN = ReadModifyWriteStateSpec("given", FastPrimitivesCoder())
+    DELAY = TimerSpec("delay", TimeDomain.REAL_TIME)
+    PASSED = TimerSpec("passed", TimeDomain.WATERMARK)
+
+    def __init__(
+        self,
+        watermark: bool,
+        before_micros: int | None,
+        aligned: bool,
+        after_micros: int | None,
+        form: CanonicalRow | None = None,
+    ) -> None:
+        self._form = form
+        self._watermark = watermark
+        self._before_micros = before_micros
+        self._aligned = aligned
+        self._after_micros = after_micros
+        self.gives_retractions = before_micros is not None or after_micros is not None
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+        delay: Any = DoFn.TimerParam(DELAY),
+        passed: Any = DoFn.TimerParam(PASSED),
+    ) -> None:
+        """Notes a change."""
+        _, (row, _) = element
+        changes.add((pane.kind.sign, row))
+        index, waits, is_late = given.read() or (0, False, False)
+        wait_micros = self._after_micros if is_late else self._before_micros
+        if self._watermark and not is_late:
+            passed.set(window.max_timestamp())
+        if wait_micros is not None and not waits:
+            delay.set(self._due(delay, wait_micros))
+            waits = True
+        given.write((index, waits, is_late))
+
+    def _due(self, delay: Any, wait_micros: int) -> Timestamp:
+        now_micros = delay.get_current_relative_time().micros
+        if self._aligned and wait_micros:
+            return Timestamp.from_micros(now_micros + -now_micros % wait_micros)
+        return Timestamp.from_micros(now_micros + wait_micros)
+
+    @on_timer(DELAY)
+    def after_delay(
+        self,
+        key: Any = DoFn.KeyParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+    ) -> Iterable[WindowedValue]:
+        """What has changed meanwhile."""
+        index, _, is_late = given.read() or (0, False, False)
+        timing = PaneInfoTiming.LATE if is_late else PaneInfoTiming.EARLY
+        given.write((index, False, is_late))
+        return self._emission(changes, given, window, timing)
+
+    @on_timer(PASSED)
+    def at_watermark(
+        self,
+        key: Any = DoFn.KeyParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+    ) -> Iterable[WindowedValue]:
+        """What has changed until the watermark passed."""
+        index, _, _ = given.read() or (0, False, False)
+        given.write((index, False, True))
+        return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
+
+    @on_window_expiration
+    def at_end(
+        self,
+        key: Any = DoFn.KeyParam,
+        window: Any = DoFn.WindowParam,
+        changes: Any = DoFn.StateParam(CHANGES),
+        given: Any = DoFn.StateParam(GIVEN),
+    ) -> Iterable[WindowedValue]:
+        """What is left when nothing can change any more."""
+        return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
+
+    def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
+        change = net(changes.read(), self._form)
+        changes.clear()
+        index, waits, is_late = given.read() or (0, False, False)
+        if not any(change):
+            return []
+        given.write((index + 1, waits, is_late))
+        return emit_in_pane(change, window, timing, index)
+
+
+def emit_in_pane(change: Change, window: Any, timing: int, index: int) -> Iterator[WindowedValue]:
+    """Yields the rows of a change at the end of their window, in the pane with this timing and index."""
+    for rows, kind in zip(change, kinds_of(change), strict=True):
+        pane = PaneInfo(
+            index == 0, False, timing, index, -1 if timing == PaneInfoTiming.EARLY else index, kind
+        )
+        for row in rows:
+            yield create(row, window.max_timestamp().micros, (window,), pane)
+
+
+class OneRow(DoFn):
+    """Fails when a subquery in an expression still has more than one row at the end of an instant.
+
+    Attributes:
+        takes_retractions: They pass, too.
+    """
+
+    takes_retractions = True
+    COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
+    CHANGED = TimerSpec("changed", TimeDomain.REAL_TIME)
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        count: Any = DoFn.StateParam(COUNT),
+        changed: Any = DoFn.TimerParam(CHANGED),
+    ) -> Iterator[Any]:
+        """Counts a row, and passes it on."""
+        total = (count.read() or 0) + pane.kind.sign
+        if total:
+            count.write(total)
+        else:
+            count.clear()
+        if total > 1:
+            changed.set_relative(0)
+        yield element
+
+    @on_timer(CHANGED)
+    def check(self, count: Any = DoFn.StateParam(COUNT)) -> None:
+        """Looks at what has stayed."""
+        total = count.read() or 0
+        if total > 1:
+            too_many_rows(total)
+
+
+class Arrived(DoFn):
+    """Puts the processing time of its arrival at the end of each row; a row that is taken back has the same.
+
+    Attributes:
+        takes_retractions: The row that came is found again.
+    """
+
+    takes_retractions = True
+    TIMES = ReadModifyWriteStateSpec("times", FastPrimitivesCoder())
+    NOW = TimerSpec("now", TimeDomain.REAL_TIME)
+
+    def __init__(self, retracts: bool) -> None:
+        self._retracts = retracts
+
+    def process(
+        self,
+        element: Any,
+        pane: Any = DoFn.PaneInfoParam,
+        times: Any = DoFn.StateParam(TIMES),
+        now: Any = DoFn.TimerParam(NOW),
+    ) -> Iterator[Any]:
+        key, row = element
+        row = key if row is None else row
+        micros = now.get_current_relative_time().micros
+        if self._retracts:
+            known = times.read() or []
+            if pane.kind.is_retraction:
+                micros = known.pop() if known else micros
+            else:
+                known.append(micros)
+            if known:
+                times.write(known)
+            else:
+                times.clear()
+        yield (*row, time_of(micros, has_zone=True))
+
+    @on_timer(NOW)
+    def never(self) -> None:
+        """The timer is only asked for the time."""

@@ -1,0 +1,1 @@
+"""The language of queries, as sqlglot parses it, and what of it is refused."""

@@ -1,0 +1,1 @@
+"""The logical plan of a query, and facts about it."""

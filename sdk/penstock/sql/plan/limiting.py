@@ -1,0 +1,52 @@
+"""How many rows of each partition are numbered, when a condition keeps the first ones only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.scalars.tree import Call, Column, Literal, Scalar, conjuncts
+from penstock.sql.plan.relations import Filter, Relation, Top, below_projections, origin_of
+
+_MIRRORED = {"<=": ">=", "<": ">", "=": "=", ">=": "<=", ">": "<"}
+
+
+def limited(relation: Filter) -> Relation:
+    """The same rows, of which those below that no condition lets through are not numbered.
+
+    The condition stays where it is. Between it and the numbering may be filters and projections, which take each row
+    by itself. A number that is at most the limit is the same, whether later rows are numbered or not.
+    """
+    above, top = below_projections(relation)
+    if not (isinstance(top, Top) and top.numbered):
+        return relation
+    number = len(top.columns) - 1
+    found = [
+        limit
+        for part in conjuncts(relation.condition)
+        if isinstance(part, Call)
+        and part.name in _MIRRORED
+        and (limit := _limit_of(part.name, *_below(relation.input, part), number)) is not None
+    ]
+    if not found:
+        return relation
+    limit = max(0, min(found if top.limit is None else [*found, top.limit]))
+    made: Relation = replace(top, limit=limit)
+    for each in reversed(above):
+        made = replace(each, input=made)
+    return made
+
+
+def _below(relation: Relation, comparison: Call) -> tuple[Scalar, Scalar]:
+    """The two sides of a comparison, as values of the rows below projections and filters."""
+    left, right = (origin_of(relation, each)[1] for each in comparison.arguments)
+    return left, right
+
+
+def _limit_of(name: str, left: Scalar, right: Scalar, number: int) -> int | None:
+    """The highest number that a comparison lets through; None if it is of something else or lets all through."""
+    if isinstance(left, Literal):
+        name, left, right = _MIRRORED[name], right, left
+    is_limit = isinstance(left, Column) and left.index == number and name in ("<=", "<", "=")
+    if not (is_limit and isinstance(right, Literal) and type(right.value) is int):
+        return None
+    return right.value - (name == "<")

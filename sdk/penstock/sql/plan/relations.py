@@ -1,0 +1,410 @@
+"""The logical plan of a query: relations, each with the names and the types of its columns.
+
+A row is a tuple. A relation changes over time; each node says how its rows follow from the rows of its inputs, as in
+the algebra of relations, and so holds at every instant.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Union, get_args
+
+from penstock.scalars.tree import Column, Scalar, replaced
+from penstock.scalars.types import SqlType
+from penstock.sql.language.dialect import Emit
+
+
+@dataclass(frozen=True)
+class ColumnDef:
+    """A column of a relation."""
+
+    name: str
+    type: SqlType
+
+
+Columns = tuple[ColumnDef, ...]
+
+
+class Period(NamedTuple):
+    """A window as a value: what TUMBLE(…) gives in the list of selected columns.
+
+    Attributes:
+        start: The first instant in it.
+        end: The first instant after it.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The rows of an input.
+
+    Attributes:
+        name: The name of the input.
+        columns: Its columns.
+        arrival: Whether each row ends with the processing time of its arrival, ``Sys.MTime``.
+        until_micros: The processing time after which rows are not seen; None sees all.
+    """
+
+    name: str
+    columns: Columns
+    arrival: bool = False
+    until_micros: int | None = None
+
+
+@dataclass(frozen=True)
+class Values:
+    """Rows that the query itself contains."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Project:
+    """Rows computed from rows, one by one."""
+
+    input: Relation
+    scalars: tuple[Scalar, ...]
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rows for which a condition is true."""
+
+    input: Relation
+    condition: Scalar
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """Each row once for each window that its time is in, with the columns ``window_start`` and ``window_end``.
+
+    Attributes:
+        input: The rows.
+        kind: ``tumble``, ``hop``, ``cumulate`` or ``session``; sessions are only known to the grouping above.
+        time: The time of a row.
+        size_micros: The length of the windows; the largest one of cumulating windows; the gap of sessions.
+        step_micros: From the start of one window to the next one's; for cumulating windows, from one end to the next.
+        offset_micros: The start of one of the windows.
+        partition: What tells the sessions of one table apart; None if the grouping above does.
+    """
+
+    input: Relation
+    kind: str
+    time: Scalar
+    size_micros: int
+    step_micros: int
+    offset_micros: int
+    columns: Columns
+    partition: tuple[Scalar, ...] | None = None
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate of a grouping.
+
+    Attributes:
+        name: ``sum``, ``count``, ``min``, ``max``, ``avg``, ``array_agg`` or ``single`` (the one value there may be).
+        argument: What is aggregated; None for ``COUNT(*)``.
+        type: The type of the result.
+        distinct: Whether equal values count once.
+        condition: Which rows are aggregated; None for all.
+        fn: The CombineFn of a user's aggregate.
+    """
+
+    name: str
+    argument: Scalar | None
+    type: SqlType
+    distinct: bool = False
+    condition: Scalar | None = None
+    fn: Any = None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One row for each key that has rows: the key, then the aggregates; without keys, one row always.
+
+    Attributes:
+        input: The rows.
+        keys: What they are grouped by.
+        calls: The aggregates.
+        columns: The columns of the keys, then of the aggregates.
+        start: The place of ``window_start`` among the keys, if they are grouped by windows of the input.
+        end: The place of ``window_end``.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    calls: tuple[AggregateCall, ...]
+    columns: Columns
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class Join:
+    """Pairs of rows with equal keys for which a condition holds, and the rows without a partner, by kind.
+
+    Attributes:
+        left: The left rows.
+        right: The right rows.
+        kind: ``inner``, ``left``, ``right``, ``full``, ``semi``, ``left_anti``, or ``anti``, which gives the rows of
+            both sides that have no partner.
+        left_keys: What must be equal, of the left rows.
+        right_keys: The same of the right rows.
+        condition: What must hold besides, of a left row and a right row in one tuple; None if nothing must.
+        null_safe: The places of the keys of which NULL equals NULL.
+    """
+
+    left: Relation
+    right: Relation
+    kind: str
+    left_keys: tuple[Scalar, ...]
+    right_keys: tuple[Scalar, ...]
+    condition: Scalar | None = None
+    null_safe: tuple[int, ...] = ()
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        left, right = self.left.columns, self.right.columns
+        if self.kind in ("semi", "left_anti"):
+            return left
+        if self.kind in ("right", "full", "anti"):
+            left = _nullable(left)
+        if self.kind in ("left", "full", "anti"):
+            right = _nullable(right)
+        return left + right
+
+
+@dataclass(frozen=True)
+class Valid:
+    """Each row of a key with the time in which it is valid: from its own time to the time of the key's next row.
+
+    Attributes:
+        input: The rows; of one key and time, one.
+        keys: What tells timelines apart.
+        time: From when on a row is valid.
+        columns: The columns of the input, then ``window_start`` and ``window_end``, which is the last time that there
+            is if nothing follows.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    time: Scalar
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class ValidityJoin:
+    """Each left row with the right row that is valid at the left row's time.
+
+    Attributes:
+        left: The left rows.
+        right: The right rows.
+        kind: ``inner``, ``left`` or ``full``.
+        left_keys: What must be equal, of the left rows.
+        right_keys: The same of the right rows.
+        left_time: The time of a left row.
+        right_time: From when on a right row is valid.
+        columns: The columns of the left, then of the right, then, if `with_validity`, the time in which it is valid.
+        with_validity: Whether a row says when the right row is valid.
+    """
+
+    left: Relation
+    right: Relation
+    kind: str
+    left_keys: tuple[Scalar, ...]
+    right_keys: tuple[Scalar, ...]
+    left_time: Scalar
+    right_time: Scalar
+    columns: Columns
+    with_validity: bool = False
+
+
+@dataclass(frozen=True)
+class Union_:
+    """The rows of several relations, with copies."""
+
+    inputs: tuple[Relation, ...]
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class SetOperation:
+    """Rows by how often each side has them: ``EXCEPT`` and ``INTERSECT``, with and without ``ALL``."""
+
+    left: Relation
+    right: Relation
+    kind: str
+    all: bool
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        return self.left.columns
+
+
+@dataclass(frozen=True)
+class Order:
+    """How rows are ordered."""
+
+    scalar: Scalar
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Top:
+    """The first rows of each partition.
+
+    Attributes:
+        input: The rows.
+        keys: What tells partitions apart.
+        orders: How rows are ordered; rows that are equal in it are ordered by all columns.
+        limit: How many rows there are at most; None for all.
+        offset: How many rows are left out before.
+        numbered: Whether a row ends with its number, from 1.
+        columns: The columns of the input, and perhaps the number.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    orders: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    columns: Columns
+    numbered: bool = False
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """The same rows, of which changes are seen at certain times only.
+
+    Attributes:
+        input: The rows.
+        emit: When.
+        keys: The columns by which delays are counted.
+        past: What the watermark must pass, if it must.
+    """
+
+    input: Relation
+    emit: Emit
+    keys: tuple[int, ...]
+    past: Scalar | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        return self.input.columns
+
+
+Relation = Union[
+    Scan,
+    Values,
+    Project,
+    Filter,
+    Windowed,
+    Aggregate,
+    Join,
+    Valid,
+    ValidityJoin,
+    Union_,
+    SetOperation,
+    Top,
+    Emitted,
+]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A relation, and how it is shown.
+
+    Attributes:
+        relation: The relation.
+        rendering: ``STREAM``, ``TABLE``, ``TVR``, or None for what the inputs are.
+        shown: For each column of the result, its name and the number of a column of the relation, or the name of a
+            column of the system.
+        ordered: How the rows of a table are ordered.
+    """
+
+    relation: Relation
+    rendering: str | None
+    shown: tuple[tuple[str, int | str], ...]
+    ordered: tuple[Order, ...] = ()
+
+
+def inputs_of(relation: Relation) -> Iterator[Relation]:
+    """The relations that a relation is made of."""
+    for one in fields(relation):
+        value = getattr(relation, one.name)
+        if isinstance(value, get_args(Relation)):
+            yield value
+        elif isinstance(value, tuple) and value and isinstance(value[0], get_args(Relation)):
+            yield from value
+
+
+def below_projections(relation: Relation) -> tuple[list[Project | Filter], Relation]:
+    """The projections and filters on top of a plan, the highest first, and the relation below them."""
+    above: list[Project | Filter] = []
+    while isinstance(relation, (Project, Filter)):
+        above.append(relation)
+        relation = relation.input
+    return above, relation
+
+
+def origin_of(relation: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
+    """An expression over the rows of a plan, as one over the relation below its projections and filters."""
+    above, inner = below_projections(relation)
+    for each in above:
+        if isinstance(each, Project):
+            scalar = replaced(scalar, each.scalars)
+    return inner, scalar
+
+
+def described(relation: Relation, indent: str = "") -> str:
+    """A plan as text, a line for each relation, inputs below."""
+    details = ", ".join(
+        f"{one.name}={_text(value)}"
+        for one in fields(relation)
+        if one.name not in ("input", "left", "right", "inputs", "columns")
+        and (value := getattr(relation, one.name)) not in (None, (), False, 0)
+    )
+    lines = [f"{indent}{type(relation).__name__.rstrip('_')}({details}) -> {_names(relation)}"]
+    lines += [described(each, indent + "  ") for each in inputs_of(relation)]
+    return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    return str(value)
+
+
+def _names(relation: Relation) -> str:
+    return ", ".join(column.name for column in relation.columns)
+
+
+def distinct(relation: Relation) -> Relation:
+    """Returns the rows of a relation, each once."""
+    return Aggregate(relation, columns_as_scalars(relation.columns), (), relation.columns)
+
+
+def columns_as_scalars(columns: Columns, start: int = 0) -> tuple[Column, ...]:
+    """The columns of a row as scalars."""
+    return tuple(Column(start + at, each.name, each.type) for at, each in enumerate(columns))
+
+
+def _nullable(columns: Columns) -> Columns:
+    return tuple(ColumnDef(each.name, each.type.or_null()) for each in columns)

@@ -1,0 +1,1 @@
+"""Many values become one: the transforms, and the ready-made combiners."""

@@ -1,0 +1,1 @@
+"""Transforms of one element at a time, and PCollections made of values."""

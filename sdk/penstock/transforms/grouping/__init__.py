@@ -1,0 +1,1 @@
+"""Transforms that bring elements together: by key, by window, in batches."""

@@ -1,0 +1,105 @@
+"""Joins by key: `CoGroupByKey`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
+from penstock.elements.pairs import NEVER_PAIRS, not_pairs
+from penstock.error import refusal
+from penstock.transforms.elements.create import Create
+from penstock.transforms.elements.pardo import Map, MapTuple
+from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
+from penstock.typehints import KV, Dict, Tuple, Union
+from penstock.typehints import Iterable as IterableHint
+from penstock.typehints.trivial_inference import instance_to_type, key_value_types
+
+
+class CoGroupByKey(PTransform[Any, Any]):
+    """Groups several PCollections of KVs by their common keys (Beam's name).
+
+    It is applied to a dict of PCollections, and emits, for each key, a dict of the same tags with an iterable
+    of the values that the key has in each; or to a tuple or list of PCollections, and emits tuples of
+    iterables. A key that is missing in one PCollection has an empty iterable there.
+
+    Args:
+        pipeline: The pipeline; needed only if there may be no PCollections at all, for which the result is empty.
+
+    Example: ``{"mail": mails, "phone": phones} | CoGroupByKey()`` emits
+    ``("amy", {"mail": ["amy@example.com"], "phone": []})``.
+    """
+
+    def __init__(self, *, pipeline: Any = None) -> None:
+        super().__init__()
+        self.pipeline = pipeline
+
+    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+        if isinstance(pvalueish, Mapping):
+            return pvalueish, tuple(pvalueish.values())
+        if isinstance(pvalueish, PCollection) or not isinstance(pvalueish, Iterable):
+            what = f"CoGroupByKey joins several PCollections, and its input is of the type {type(pvalueish).__name__}"
+            raise refusal(TypeError, what, hint="write {'mail': mails, 'phone': phones} | CoGroupByKey()")
+        # The iterable is needed twice.
+        pcolls = tuple(pvalueish)
+        return pcolls, pcolls
+
+    def expand(self, pcolls: Any) -> PCollection[tuple[Any, Any]]:
+        tags = tuple(pcolls) if isinstance(pcolls, Mapping) else None
+        inputs = tuple(pcolls.values()) if isinstance(pcolls, Mapping) else tuple(pcolls)
+        if not inputs:
+            pipeline: Any = self.pipeline
+            inputs = (pipeline | Create([]),)
+            tags = None if tags is None else ("",)
+        types = [key_value_types(pcoll.element_type) for pcoll in inputs]
+        labels = range(len(inputs)) if tags is None else tags
+        union = numbered([f"Tag[{label}]" for label in labels], inputs, types)
+        result: PCollection[tuple[Any, Any]] = union | GroupByKey() | "Collect" >> _collected(tags, types)
+        return result
+
+
+def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
+    """Merges PCollections of KVs into KVs of the key and a pair of the PCollection's number and a value."""
+    # One type for all, so that the type of their union is a KV.
+    key_types, value_types = zip(*types, strict=True)
+    common = KV[Union[key_types], Tuple[int, Union[value_types]]]
+    labelled = enumerate(zip(labels, pcolls, strict=True))
+    return (
+        tuple(
+            pcoll | label >> _numbered(number).with_output_types(common)
+            for number, (label, pcoll) in labelled
+        )
+        | Flatten()
+    )
+
+
+def _numbered(number: int) -> Any:
+    def with_number(pair: Any) -> tuple[Any, tuple[int, Any]]:
+        if type(pair) is not tuple and isinstance(pair, NEVER_PAIRS):
+            raise not_pairs([pair])
+        try:
+            key, value = pair
+        except (TypeError, ValueError):
+            raise not_pairs([pair]) from None
+        return key, (number, value)
+
+    return Map(with_number)
+
+
+def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
+    """Returns the step that distributes the values of a key over their inputs, with its output type."""
+    count = len(types)
+
+    def deal_out(key: Any, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:
+        dealt: list[list[Any]] = [[] for _ in range(count)]
+        for number, value in values:
+            dealt[number].append(value)
+        return key, tuple(dealt) if tags is None else dict(zip(tags, dealt, strict=True))
+
+    key_type = Union[tuple(key for key, _ in types)]
+    iterables = tuple(IterableHint[value] for _, value in types)
+    if tags is None:
+        return MapTuple(deal_out).with_output_types(KV[key_type, Tuple[iterables]])
+    tag_type = Union[tuple(instance_to_type(tag) for tag in tags)]
+    return MapTuple(deal_out).with_output_types(KV[key_type, Dict[tag_type, Union[iterables]]])
