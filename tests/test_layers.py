@@ -26,6 +26,8 @@ LAYERS = (
     ("where",),
     ("error",),
     ("utils",),
+    ("checks",),
+    ("elements",),
     ("base",),
     ("left_out", "absent"),
     ("typehints",),
@@ -458,7 +460,7 @@ MUTANTS = {
     "at the top": "from penstock.transforms.elements.create import Create\n",
     "inside a function": "def f():\n    from penstock.transforms.elements.create import Create\n",
     "by its module": "def f():\n    import penstock.transforms.elements.create\n",
-    "from its package": "from penstock.transforms import create\n",
+    "from its package": "from penstock.transforms.elements import create\n",
 }
 
 

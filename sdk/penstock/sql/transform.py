@@ -70,9 +70,10 @@ class SqlTransform(PTransform[Any, Any]):
 
     Returns:
         Rows with the columns of the result. ``SELECT TABLE`` gives the final rows, and so does a query without a
-        rendering if all inputs end. ``SELECT STREAM`` gives a row for each change, and ``SELECT TVR`` a
-        `penstock.sql.execution.rendering.Snapshot` for each instant at which the relation changed. Otherwise the result has the
-        changes themselves, as additions and retractions, for another query, a grouping, `Changelog` or `Upserts`.
+        rendering if all inputs end. ``SELECT STREAM`` emits a row for each change, and ``SELECT TVR`` a
+        `penstock.sql.execution.rendering.Snapshot` for each instant at which the relation changed. Otherwise the
+        result has the changes themselves, as additions and retractions, for another query, a grouping, `Changelog` or
+        `Upserts`.
 
     Raises:
         SqlError: The query is wrong; the message shows where.

@@ -1,1 +1,1 @@
-"""Which state fits which pipeline: the signature of a plan, and its comparison with another."""
+"""The signature of a plan, and its comparison with another: does the state fit the pipeline?"""

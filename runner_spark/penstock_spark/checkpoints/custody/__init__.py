@@ -1,1 +1,1 @@
-"""The folder of a checkpoint: which run holds it, and what each run leaves in it."""
+"""The folder of a checkpoint: the run that holds it, and the plans that runs leave in it."""

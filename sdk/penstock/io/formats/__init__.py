@@ -1,1 +1,1 @@
-"""Records in files: what a format declares, its rows and their types."""
+"""Records in files: the declarations of formats, the rows, and their types."""

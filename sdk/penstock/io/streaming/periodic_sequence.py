@@ -108,7 +108,7 @@ class PeriodicSource(graph.Source):
             due += self.interval_micros
 
     def schedule_from(self, started_micros: int) -> Schedule:
-        """The times at which the elements are due, if the pipeline starts at that time; see `penstock.io.streaming.schedules`."""
+        """Returns the times at which the elements are due, if the pipeline starts at that time."""
         source = self.starting_at(started_micros)
         return Schedule(source.start_micros, source.interval_micros, count=source.count)
 

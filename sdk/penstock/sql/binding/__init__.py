@@ -1,1 +1,1 @@
-"""From the tree of a query to its logical plan: the meaning of names, the types of values."""
+"""Binds the tree of a query to its logical plan: names get their meaning, and values their types."""

@@ -1,1 +1,1 @@
-"""From a logical plan to transforms and the steps in them, or to one query of Spark's."""
+"""Turns a logical plan into transforms and the steps in them, or into one query in Spark's SQL."""

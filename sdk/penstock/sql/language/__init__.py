@@ -1,1 +1,1 @@
-"""The language of queries, as sqlglot parses it, and what of it is refused."""
+"""The language of queries, as sqlglot parses it, and the clauses that are refused."""
