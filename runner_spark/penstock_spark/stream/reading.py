@@ -88,7 +88,7 @@ class StreamReader:
         try:
             return (
                 values,
-                list(own) if events is None or part.others_micros is not None else _times_of(part, events),
+                list(own) if events is None else _times_of(part, events),
                 clock_micros if arrivals is None else _times_of(part, arrivals),
             )
         except Exception as error:
@@ -117,8 +117,7 @@ class StreamReader:
     ) -> Iterator[Arrival]:
         place, partition = part.place, part.partition
         if isinstance(arrivals, int):
-            seen = [*events, *part.others_micros] if part.others_micros else events
-            summary, ahead = self._summary(values, seen, arrivals, partition)
+            summary, ahead = self._summary(values, events, arrivals, partition)
             yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead, place)
             return
         ticks: dict[int, list[int]] = {}
