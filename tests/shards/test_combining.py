@@ -342,7 +342,7 @@ def test_keys_that_are_their_own_names_give_what_encoded_keys_give(
 
 
 @pytest.mark.parametrize("combine", [Sum(), SUM])
-@pytest.mark.parametrize(("limit", "most"), [("_MOST_ENTRIES", 10), ("_MOST_ELEMENTS", 15)])
+@pytest.mark.parametrize(("limit", "most"), [("MOST_NAMES", 10), ("MOST_COMBINED", 15)])
 def test_a_writer_that_holds_too_much_gives_several_parts_that_come_to_the_same(
     limit: str, most: int, combine: CombineFn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
