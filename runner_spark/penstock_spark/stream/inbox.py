@@ -13,9 +13,9 @@ from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, Wa
 @dataclass
 class Inbox:
     logical_times: list[LogicalTime] = field(default_factory=list)  # In order.
-    # (Label of the grouping, elements, message), in the order of their places in the sources, or of
-    # producers.
-    parts: dict[LogicalTime, list[tuple[str, Part, Message]]] = field(default_factory=dict)
+    # The elements by the label of their grouping, with their messages, in the order of their places in the sources, or
+    # of producers.
+    parts: dict[LogicalTime, dict[str, list[tuple[Part, Message]]]] = field(default_factory=dict)
     watermark_updates: dict[LogicalTime, list[WatermarkUpdate]] = field(default_factory=dict)
     # Summaries of sources from tasks, by origin.
     summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
@@ -34,6 +34,7 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
     micro-batches, is processed at `last`.
     """
     inbox = Inbox()
+    arrived: dict[LogicalTime, list[tuple[str, Part, Message]]] = {}
 
     def settled(logical_time: LogicalTime) -> LogicalTime:
         return last if last is not None and logical_time < last else logical_time
@@ -43,15 +44,17 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
         inbox.ends.update(map(settled, message.ends))
         for label, parts in message.parts.items():
             for part in parts:
-                inbox.parts.setdefault(settled(part.logical_time), []).append((label, part, message))
+                arrived.setdefault(settled(part.logical_time), []).append((label, part, message))
         for update in message.watermark_updates:
             inbox.watermark_updates.setdefault(settled(update.logical_time), []).append(update)
         for logical_time, origin, summary in message.summaries:
             inbox.summaries.setdefault(settled(logical_time), {}).setdefault(origin, []).append(summary)
         for logical_time, name in message.signals:
             inbox.signals.setdefault(settled(logical_time), {})[name] = None
-    for arrived in inbox.parts.values():
-        arrived.sort(key=_order)
+    for logical_time, here in arrived.items():
+        by_grouping = inbox.parts[logical_time] = {}
+        for label, part, message in sorted(here, key=_order):
+            by_grouping.setdefault(label, []).append((part, message))
     inbox.common = inbox.steps.union(inbox.watermark_updates)
     between = inbox.common.union(inbox.parts) - inbox.steps
     # At a logical time between two steps, something was due by the clock, so the clock stayed there.

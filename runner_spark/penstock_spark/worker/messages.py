@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -91,5 +92,8 @@ class Message:
         """Fills in the fields that are empty, or that an earlier version did not have."""
         Message.__init__(self, **state)
 
+
+Parts = Iterable[tuple[Part, Message]]
+"""The arrivals of one logical time, in the order of producers, each part with its message."""
 
 _TOLD = tuple(one.name for one in fields(Message) if one.name not in ("producer", "number"))
