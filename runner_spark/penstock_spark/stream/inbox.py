@@ -1,13 +1,100 @@
-"""The messages that a shard has received for one micro-batch, by logical time."""
+"""What a shard has received for one micro-batch: rows become messages, and their content stands by logical time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from pyspark.sql import Row as SparkRow
+
+from penstock.metrics.execution import Snapshot, merge_snapshots
+from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Summary
+from penstock_spark.stream.control import Command, commanded, decoded, heartbeat
 from penstock_spark.stream.header import Header
-from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, WatermarkUpdate
+from penstock_spark.stream.program import LevelProgram
+from penstock_spark.worker.messages import (
+    EARLIEST,
+    LogicalTime,
+    Message,
+    Part,
+    Place,
+    TaskCounts,
+    WatermarkUpdate,
+)
+
+
+@dataclass
+class Received:
+    """What a shard's rows of one micro-batch have brought."""
+
+    messages: list[Message] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    counted: Snapshot = field(default_factory=dict)  # What tasks of sources have counted.
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing takes place."""
+        return not (self.messages or self.commands)
+
+    @property
+    def drains(self) -> bool:
+        """True if the driver ends all sources."""
+        return any(command.name == "drain" for command in self.commands)
+
+    @property
+    def estimators(self) -> Iterator[Mapping[str, Any]]:
+        """What messages tell of how far sources were, by origin."""
+        return (message.estimators for message in self.messages)
+
+
+def opened(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Received]:
+    """What the rows for a level have brought; yields the rows that go on to later levels and to sinks."""
+    received, heartbeats = Received(), set()
+    for level, shard_key, payload in rows:
+        if level != number:
+            yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
+            continue
+        match decoded(bytes(payload)):
+            case Message() as message:
+                received.messages.append(message)
+            case TaskCounts(elements):
+                received.counted = merge_snapshots(received.counted, elements)
+            case Command() as command:
+                received.commands.append(command)
+            case int(clock_micros):
+                heartbeats.add(clock_micros)
+    received.messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
+    return received
+
+
+def due(received: Received, program: LevelProgram, header: Header) -> list[Message]:
+    """The messages for this micro-batch in the order of their producers, after those that have waited in the header.
+
+    If time goes by ticks, the last tick may continue in the next micro-batch, so it waits until a later one
+    begins, or until no more will come.
+    """
+    waiting, header.pending, commands = header.pending, [], received.commands
+    messages = sorted([*waiting, *received.messages], key=lambda message: (message.producer, message.number))
+    logical_times = _logical_times_of(messages)
+    if header.last is not None:
+        logical_times.add(header.last)
+    if commands:
+        clock_micros = commands[0].clock_micros
+        logical_time = LogicalTime(clock_micros, clock_micros)
+        if program.clock is not Clock.LIVE:
+            logical_time = max(logical_times, default=EARLIEST)
+        messages.insert(0, commanded(commands, program, logical_time))
+    if program.clock is not Clock.TICKS or any(command.ends_input for command in commands):
+        return messages
+    if program.number == 1:
+        complete = logical_times - {max(logical_times, default=None)}
+    else:
+        complete = _logical_times_of(
+            message for message in messages if message.producer[0] == program.number - 1
+        )
+    return _held_back(messages, header, max(complete, default=None))
 
 
 @dataclass
@@ -73,13 +160,7 @@ def _order(arrived: tuple[str, Part, Message]) -> tuple[int, LogicalTime, Place]
     return message.producer[0], part.logical_time, part.place
 
 
-def received(messages: list[Message], header: Header) -> list[Message]:
-    """Returns the messages of a micro-batch in the order of their producers, after those that have waited."""
-    waiting, header.pending = header.pending, []
-    return sorted([*waiting, *messages], key=lambda message: (message.producer, message.number))
-
-
-def hold_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
+def _held_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
     """Returns the messages up to `last`; later content waits in the header for the next micro-batch."""
     here = []
     for message in messages:
@@ -90,7 +171,7 @@ def hold_back(messages: list[Message], header: Header, last: LogicalTime | None)
     return here
 
 
-def logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
+def _logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
     return {logical_time for message in messages for logical_time in message.timeline}
 
 

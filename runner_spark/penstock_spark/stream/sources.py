@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.machines.records import MIN_MICROS
 from penstock.metrics.execution import Snapshot
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Estimator, Summary
@@ -16,13 +15,10 @@ from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.stream.writer import Outbox, Row
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.inline import inline_batches
-from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
+from penstock_spark.worker.messages import EARLIEST, LogicalTime, WatermarkUpdate
 
 if TYPE_CHECKING:
     from penstock_spark.stream.reading import Arrival
-
-EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
-"""The logical time of rows without a tick, if time goes by ticks: they take place as soon as anything does."""
 
 AHEAD = ("penstock", "elements_ahead_of_the_clock")
 REJECTED = ("penstock", "elements_rejected")
