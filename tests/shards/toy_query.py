@@ -34,8 +34,8 @@ from penstock_spark.stream.inbox import Received
 from penstock_spark.stream.levels import Done, play_shard
 from penstock_spark.stream.merged_headers import Division, merged_headers
 from penstock_spark.stream.moved_pages import Assembly, names_in, pieces, waits_of
-from penstock_spark.stream.reading import StreamReader
-from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.stream.played_sources import play_sources
+from penstock_spark.stream.reading import SourceTask, StreamReader
 from penstock_spark.stream.waiting import STATE
 from penstock_spark.stream.waiting_state import waiting_label
 from penstock_spark.worker.batch import decode_page, dumps, loads

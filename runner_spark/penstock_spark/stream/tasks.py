@@ -22,8 +22,9 @@ from penstock_spark.stream.inbox import opened
 from penstock_spark.stream.levels import play_shard
 from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
+from penstock_spark.stream.played_sources import play_sources
 from penstock_spark.stream.program import LevelProgram
-from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.stream.reading import SourceTask
 from penstock_spark.stream.sums import SummingTask
 from penstock_spark.stream.writer import Row, records_of, spark_rows
 from penstock_spark.worker.batch import dumps, loads
