@@ -20,11 +20,11 @@ from penstock_spark.folding.tables import Table, table_for
 from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.program import CombiningWriterSpec
-from penstock_spark.stream.writer import Outbox, shard_of
+from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, Windows, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import MOST_COMBINED, MOST_NAMES
-from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.keys import keys_to_carry, shard_of
 from penstock_spark.worker.messages import LogicalTime, Part, Place
 from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
 from penstock_spark.worker.pushing import Combining, Node, Records

@@ -18,7 +18,7 @@ from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.source_watermarks import Estimator, Summary
+from penstock_spark.source_watermarks import ENDED, Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.stream.program import LevelProgram, ReadingSpec
@@ -275,7 +275,7 @@ def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
             summary = estimator.announce(estimator.empty_summary, heartbeat.until_micros)
             times = [element.timestamp_micros for element in heartbeat.elements]
             batch = Batch([element.value for element in heartbeat.elements], times)
-            yield Arrival(None, batch, estimator.end(summary) if heartbeat.is_over else summary)
+            yield Arrival(None, batch, estimator.merge([summary, ENDED]) if heartbeat.is_over else summary)
 
     return read
 
@@ -305,12 +305,11 @@ def staged_reader(has_times: bool) -> Reader:
 
     With `has_times`, elements may be TimestampedValue or WindowedValue objects with their own times.
     """
-    estimator = Estimator(Recorded())
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for page, last, *place in zip(*(column.to_pylist() for column in record.columns), strict=True):
             if last:
-                yield Arrival(None, Batch([]), estimator.end(estimator.empty_summary))
+                yield Arrival(None, Batch([]), ENDED)
                 continue
             batch = decode_page(page)
             for own in inline_batches(tuple(batch.values), 0, 1) if has_times else (batch,):

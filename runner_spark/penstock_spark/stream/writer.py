@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar, cast
-from zlib import crc32
 
 import pyarrow as pa
 from pyspark.sql import Row as SparkRow
@@ -20,18 +19,13 @@ from penstock_spark.stream.program import (
     SinkRowsSpec,
 )
 from penstock_spark.worker.batch import Batch, dumps, encode_page
-from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.keys import keys_to_carry, shard_of
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.writers import SinkWriter
 
 Result = TypeVar("Result")
-
-
-def shard_of(name: bytes, shards: int) -> int:
-    """The shard of an encoded key; the same in every process."""
-    return crc32(name) % shards
 
 
 Row = tuple[int, int, bytes]

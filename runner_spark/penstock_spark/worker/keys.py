@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.deterministic import as_coders_give_them, decode_key
@@ -21,6 +22,11 @@ the pickled key next to the values.
 
 SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 _MOST_WINDOWS = 10_000
+
+
+def shard_of(name: bytes, shards: int) -> int:
+    """The shard of an encoded key; the same in every process."""
+    return crc32(name) % shards
 
 
 def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
