@@ -29,7 +29,7 @@ class Summary(NamedTuple):
 
 
 ENDED = Summary(ended=True)
-"""What a task or the driver says at the end of a source, merged with what else there is to say."""
+"""The summary of a source that has ended; a task merges it with the summary of its last elements."""
 
 
 class State(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a shard has received for one micro-batch: rows become messages, and their content stands by logical time."""
+"""The inbox of a shard for one micro-batch: rows become messages, and their content is sorted by logical time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from penstock_spark.worker.messages import (
 
 @dataclass
 class Received:
-    """What a shard's rows of one micro-batch have brought."""
+    """The content of a shard's rows of one micro-batch."""
 
     messages: list[Message] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
@@ -45,12 +45,12 @@ class Received:
 
     @property
     def estimators(self) -> Iterator[Mapping[str, Any]]:
-        """What messages tell of how far sources were, by origin."""
+        """The states of the estimators of sources in each message, by origin."""
         return (message.estimators for message in self.messages)
 
 
 def opened(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Received]:
-    """What the rows for a level have brought; yields the rows that go on to later levels and to sinks."""
+    """Returns the content of the rows for a level; yields the rows for later levels and for sinks."""
     received, heartbeats = Received(), set()
     for level, shard_key, payload in rows:
         if level != number:

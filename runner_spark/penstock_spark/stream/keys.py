@@ -154,7 +154,7 @@ class KeyTable:
 
     def _united(self, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
         if len(parts) == 1:
-            # A producer gives each key and window once in a part.
+            # A part has each key and window once.
             yield from _arrivals_of(parts[0])
             return
         of_keys: dict[bytes, list[Arrival]] = {}

@@ -1,4 +1,4 @@
-"""Level 0 for a source that Spark reads: each task gives elements their times, and tells what it saw of them."""
+"""Level 0 for a source that Spark reads: a task assigns times to elements, and summarises them for the watermark."""
 
 from __future__ import annotations
 

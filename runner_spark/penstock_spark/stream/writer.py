@@ -1,4 +1,4 @@
-"""What leaves a task or a shard: messages to the shards of later levels, by the hash of keys, and rows of sinks."""
+"""The outbox of a task or a shard: messages to the shards of later levels, by the hash of keys, and rows of sinks."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def records_of(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Reco
 def spark_rows(
     giving: Generator[list[Row], None, Result], shard_keys: tuple[int, ...]
 ) -> Generator[SparkRow, None, Result]:
-    """The rows of a shard as Spark's stateful operator gives them, as soon as they are there."""
+    """Yields the rows of a shard for Spark's stateful operator as soon as they are there; returns its result."""
     while True:
         try:
             rows = next(giving)
