@@ -49,7 +49,7 @@ class Received:
         return (message.estimators for message in self.messages)
 
 
-def opened(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Received]:
+def open_rows(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Received]:
     """Returns the content of the rows for a level; yields the rows for later levels and for sinks."""
     received, heartbeats = Received(), set()
     for level, shard_key, payload in rows:
@@ -69,7 +69,7 @@ def opened(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Receiv
     return received
 
 
-def due(received: Received, program: LevelProgram, header: Header) -> list[Message]:
+def take_due(received: Received, program: LevelProgram, header: Header) -> list[Message]:
     """The messages for this micro-batch in the order of their producers, after those that have waited in the header.
 
     If time goes by ticks, the last tick may continue in the next micro-batch, so it waits until a later one

@@ -22,7 +22,7 @@ from penstock_spark.reports.metrics import Told
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream.grouping_state import keys_of, machine_for
 from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import Received, due, inbox_of
+from penstock_spark.stream.inbox import Received, inbox_of, take_due
 from penstock_spark.stream.keys import Machine
 from penstock_spark.stream.operators import GroupingOperator, Operator
 from penstock_spark.stream.page_index import PageNotes
@@ -56,7 +56,7 @@ def play_shard(
     stage = StreamStage(program, number, outbox, views)
     _hand_on_sources(header, received.estimators, outbox, program)
     recorders, talliers = _recorders(program), _talliers(program)
-    inbox = inbox_of(due(received, program, header), header.last)
+    inbox = inbox_of(take_due(received, program, header), header.last)
     # Until when everything is committed together.
     through_micros = inbox.logical_times[-1].clock_micros if inbox.logical_times else header.clock_micros
     specs = [stage.owning(spec) for spec in program.groupings]

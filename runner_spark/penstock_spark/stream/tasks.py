@@ -18,7 +18,7 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
 from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import opened
+from penstock_spark.stream.inbox import open_rows
 from penstock_spark.stream.levels import play_shard
 from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
@@ -26,7 +26,7 @@ from penstock_spark.stream.played_sources import play_sources
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.reading import SourceTask
 from penstock_spark.stream.sums import SummingTask
-from penstock_spark.stream.writer import Row, records_of, spark_rows
+from penstock_spark.stream.writer import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
 
@@ -175,7 +175,7 @@ def run_shard(
     `rows` has the shard's input, and rows that go on to later levels and to sinks.
     """
     number, batch = shard_keys.index(shard_key), batch_number()
-    received = yield from opened(rows, program.number)
+    received = yield from open_rows(rows, program.number)
     if received.is_empty:
         _count(metrics, program, batch, number, received.counted)
         return
@@ -183,7 +183,7 @@ def run_shard(
     stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
     playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
-    done = yield from spark_rows(playing, shard_keys)
+    done = yield from send_to_spark(playing, shard_keys)
     pages.updateValue(HEADER_KEY, (header.encoded(),))
     _count(metrics, program, batch, number, merge_snapshots(done.snapshot, received.counted))
     report = Report(batch, done.clock_micros, done.watermarks)

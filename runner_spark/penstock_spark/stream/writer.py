@@ -142,7 +142,7 @@ def records_of(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Reco
             start, held_bytes = stop, 0
 
 
-def spark_rows(
+def send_to_spark(
     giving: Generator[list[Row], None, Result], shard_keys: tuple[int, ...]
 ) -> Generator[SparkRow, None, Result]:
     """Yields the rows of a shard for Spark's stateful operator as soon as they are there; returns its result."""
