@@ -24,9 +24,13 @@ SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 _MOST_WINDOWS = 10_000
 
 
+hash_of_key = crc32
+"""The hash of an encoded key: the same in every process, and with checkpoints also in later ones."""
+
+
 def shard_of(name: bytes, shards: int) -> int:
-    """The shard of an encoded key; the same in every process."""
-    return crc32(name) % shards
+    """Returns the shard of an encoded key; the pages in a shard divide what the hash has besides."""
+    return hash_of_key(name) % shards
 
 
 def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
