@@ -28,7 +28,7 @@ from penstock_spark.worker import flush_limit, inline, outputs
 
 TINY = {
     flush_limit: {"FLUSH_BYTES": 200, "FIRST_ELEMENTS": 4},
-    group_write: {"_MOST_NAMES": 3},
+    group_write: {"MOST_NAMES": 3},
     tables: {"_WAITING_VALUES": 3},
     group_read: {"BUFFER_BYTES": 1, "_MOST_GROUPS": 2, "_MERGED_AT_ONCE": 2},
     stage: {"BUNDLE_ELEMENTS": 5},

@@ -21,7 +21,7 @@ from native_plans import (
 
 import penstock as beam
 from penstock import field
-from penstock.io import ReadFromParquet, ReadFromSpark, ReadFromText, WriteToParquet
+from penstock.io import ReadFromParquet, ReadFromText, WriteToParquet
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime
 from penstock.pvalue import AsSingleton
 from penstock.transforms.trigger import (
@@ -37,7 +37,6 @@ from penstock.transforms.window import (
     SlidingWindows,
     TimestampCombiner,
 )
-from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.stream_plan import show_stream_plan
 
@@ -265,86 +264,6 @@ def test_results_in_sliding_windows_are_python_s_again():
     assert plan.columns is not None
     assert [step.label for step in plan.columns.steps][-1] == "GroupBy(team)/Result"
     assert "'Map(window_of)' is a function that only Python can call" in show_stream_plan(plan)
-
-
-STATEFUL = [beam.Map(lambda row: (row.team, row.points)), beam.GroupByKey(), OUT]
-MASKED: dict[str, tuple[list[Any], list[str]]] = {
-    "a filter before Python": (
-        [beam.Filter(field("points") > 0), beam.Map(window_of), OUT],
-        ["Filter(points > 0)"],
-    ),
-    "a selection before state of Python's": (
-        [beam.Select("team", "points"), MINUTES, *STATEFUL],
-        ["ToRows(team, points)/Row"],
-    ),
-    "filters and selections": (
-        [
-            beam.Select("team", "points"),
-            "Few" >> beam.Filter(field("points") < 3),
-            "Again" >> beam.Select("team"),
-            beam.Map(window_of),
-            OUT,
-        ],
-        ["ToRows(team, points)/Row", "Few", "Again/Row"],
-    ),
-    "up to the windows": (
-        [beam.Filter(field("points") > 0), MINUTES, "Few" >> beam.Filter(field("points") < 3), *STATEFUL],
-        ["Filter(points > 0)"],
-    ),
-    "before sliding windows": (
-        [beam.Filter(field("points") > 0), beam.WindowInto(SlidingWindows(60, 30)), *STATEFUL],
-        ["Filter(points > 0)"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", MASKED)
-def test_spark_does_the_first_filters_and_selections_before_python(case):
-    transforms, labels = MASKED[case]
-    assert "# by Spark" not in show_stream_plan(plan_of(*transforms))
-    plan = plan_of(*transforms, source=ReadFromSpark("json", "in"))
-    assert plan.columns is None
-    lines = show_stream_plan(plan).splitlines()
-    by_spark = [line.partition(" = ")[0].strip() for line in lines if line.endswith("# by Spark")]
-    assert by_spark == labels
-    assert signature_of(plan, 2)["steps"][: len(labels)] == labels
-
-
-UNMASKED: dict[str, tuple[list[Any], dict[str, Any]]] = {
-    "event time by a function": (
-        [beam.Filter(field("points") > 0), *STATEFUL],
-        {"event_time": lambda row: row.at},
-    ),
-    "times of arrival": ([beam.Filter(field("points") > 0), *STATEFUL], {"policy": IngressTime()}),
-    "recorded times": ([beam.Filter(field("points") > 0), *STATEFUL], {"arrival_time": "at"}),
-    "partitions by a field": (
-        [beam.Filter(field("points") > 0), *STATEFUL],
-        {"partition": "team", "policy": BoundedDisorder(60, per_partition=True)},
-    ),
-    "a function first": ([beam.Filter(lambda row: True), beam.Filter(field("points") > 0), *STATEFUL], {}),
-    "no filter": ([MINUTES, *STATEFUL], {}),
-    "switched off": ([beam.Filter(field("points") > 0), *STATEFUL], {"without": ["native_streams"]}),
-}
-
-
-@pytest.mark.parametrize("case", UNMASKED)
-def test_python_sees_each_element(case):
-    transforms, more = UNMASKED[case]
-    assert "# by Spark" not in show_stream_plan(
-        plan_of(*transforms, source=ReadFromSpark("json", "in"), **more)
-    )
-
-
-def test_each_of_several_sources_has_filters_of_its_own():
-    pipeline = beam.Pipeline()
-    both = []
-    for name in "ab":
-        read = ReadFromSpark("json", "in").as_stream("at", BoundedDisorder(60))
-        rows = pipeline | f"Read {name}" >> read
-        both.append(rows | f"Filter {name}" >> beam.Filter(field("points") > 0))
-    _ = tuple(both) | beam.Flatten() | MINUTES | TOTAL | OUT
-    text = show_stream_plan(plan_after(pipeline, "streaming"))
-    assert text.count("# by Spark") == 2
 
 
 def test_rejects_and_several_readers_and_side_inputs_are_python_s():

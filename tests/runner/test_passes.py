@@ -33,7 +33,6 @@ from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream
 from penstock_spark.plan.hosts import BySpark
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.stream_plan import show_stream_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
@@ -328,7 +327,7 @@ def lasting_faults(run_pass: Pass, found: graph.Graph) -> list[str]:
     steps = [step for part in parts for step in part.steps]
     for step in after.steps:
         if isinstance(step.primitive, graph.Read) and isinstance(
-            step.primitive.source, ColumnsSource | ColumnStream | MaskedStream
+            step.primitive.source, ColumnsSource | ColumnStream
         ):
             steps += step.primitive.source.columns.steps
     everything = graph.Graph(tuple(steps), after.edges)

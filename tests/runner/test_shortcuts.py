@@ -72,7 +72,7 @@ VALUES: tuple[tuple[Any, ...], ...] = (
 @pytest.fixture(params=["usual limits", "tiny limits"])
 def _limits(request, monkeypatch):
     if request.param == "tiny limits":
-        monkeypatch.setattr(group_write, "_MOST_NAMES", 3)
+        monkeypatch.setattr(group_write, "MOST_NAMES", 3)
         monkeypatch.setattr(numbers, "_MOST_GROUPS", 2)
         monkeypatch.setattr(worker_keys, "_MOST_WINDOWS", 1)
 
@@ -219,7 +219,7 @@ def test_sums_over_fixed_windows_ask_for_no_windows_of_elements(monkeypatch):
 def test_names_are_counted_only_where_there_may_be_too_many(monkeypatch):
     counted: list[int] = []
     count = group_write.GroupWriter._names_held
-    monkeypatch.setattr(group_write, "_MOST_NAMES", 30)
+    monkeypatch.setattr(group_write, "MOST_NAMES", 30)
     for limit in ("_FIRST_ELEMENTS", "_MOST_ELEMENTS"):
         monkeypatch.setattr(batch_sizer, limit, 10)
     monkeypatch.setattr(

@@ -33,7 +33,7 @@ from penstock.io.watermarks import (
 )
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.source_watermarks import Estimator
+from penstock_spark.source_watermarks import ENDED, Estimator
 
 
 class Wavering(CustomWatermark):
@@ -118,9 +118,7 @@ def test_the_end_of_a_source_is_the_end_of_time(steps) -> None:
     for policy in POLICIES:
         *_, reached = played(policy, steps)
         estimator = Estimator(policy)
-        ended = estimator.merge(
-            [estimator.end(estimator.empty_summary), observed(estimator, steps[0].elements)]
-        )
+        ended = estimator.merge([ENDED, observed(estimator, steps[0].elements)])
         reached = estimator.advance(reached.state, ended, micros(steps[-1].clock))
         after = estimator.advance(reached.state, None, micros(steps[-1].clock + 1))
         assert reached.watermark_micros == after.watermark_micros == MAX_MICROS

@@ -28,10 +28,10 @@ from penstock_spark.stream.inbox import inbox_of
 from penstock_spark.stream.operators import GroupingOperator
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.shard import Shard
-from penstock_spark.stream.writer import Outbox, shard_of
+from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.batch_sizer import Scale, Sized
-from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.keys import keys_to_carry, shard_of
 from penstock_spark.worker.messages import LogicalTime, Message, Part, WatermarkUpdate
 
 SOURCE = "Source"

@@ -37,7 +37,6 @@ from penstock_spark.passes.choose_folds import loop_of_arrivals
 from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import StepFailed, find_failure
 from penstock_spark.stream import combining
-from penstock_spark.stream.arrivals import arrive, by_grouping
 from penstock_spark.stream.combining import CombiningWriter
 from penstock_spark.stream.key_pages import KeyPages
 from penstock_spark.stream.keys import KeyTable
@@ -170,7 +169,7 @@ def panes_of(
     windowing: Windowing, combine: Any, messages: Iterable[Message], watermark: float = 10**6
 ) -> list[tuple[Any, Pane]]:
     keys = table_of(windowing, combine)
-    given = list(arrive(keys, [(part, one) for one in messages for part in one.parts[GROUPING]], Times()))
+    given = list(keys.arrive([(part, one) for one in messages for part in one.parts[GROUPING]], Times()))
     assert given == []
     return [
         (key, pane)
@@ -199,7 +198,7 @@ def test_the_output_has_the_timestamp_that_its_rule_gives_it(rule: Any, micros: 
     late = written(writer_of(windowing, combine), pairs(windowing, ("a", 1, 8), ("a", 1, 7)))
     keys = table_of(windowing, combine)
     parts = [(part, message) for message in (early, late) for part in message.parts[GROUPING]]
-    assert list(arrive(keys, parts, Times(5 * SECOND))) == []
+    assert list(keys.arrive(parts, Times(5 * SECOND))) == []
     [(_, [pane])] = keys.advance_watermark(Times(10 * SECOND))
     assert pane.timestamp_micros == micros
 
@@ -215,9 +214,8 @@ def test_what_several_tasks_combined_of_late_data_gives_one_pane_and_what_is_dro
     windowing = Windowing(FixedWindows(10), late, AccumulationMode.DISCARDING, allowed_lateness=10)
     elements = [("a", 1, 9), ("a", 2, 8), ("a", 3, 19)]
     messages = [written(writer_of(windowing, Sum()), pairs(windowing, *elements)) for _ in range(PRODUCERS)]
-    parts = [("other", part, message) for message in messages for part in message.parts[GROUPING]]
-    [of_grouping] = by_grouping(parts).values()
-    given = list(arrive(table_of(windowing, Sum()), of_grouping, Times(20 * SECOND)))
+    parts = [(part, message) for message in messages for part in message.parts[GROUPING]]
+    given = list(table_of(windowing, Sum()).arrive(parts, Times(20 * SECOND)))
     dropped = [one for _, emitted in given for one in emitted if isinstance(one, Dropped)]
     panes = [one for _, emitted in given for one in emitted if isinstance(one, Pane)]
     assert [one.count for one in dropped] == [2 * PRODUCERS]
@@ -342,7 +340,7 @@ def test_keys_that_are_their_own_names_give_what_encoded_keys_give(
 
 
 @pytest.mark.parametrize("combine", [Sum(), SUM])
-@pytest.mark.parametrize(("limit", "most"), [("_MOST_ENTRIES", 10), ("_MOST_ELEMENTS", 15)])
+@pytest.mark.parametrize(("limit", "most"), [("MOST_NAMES", 10), ("MOST_COMBINED", 15)])
 def test_a_writer_that_holds_too_much_gives_several_parts_that_come_to_the_same(
     limit: str, most: int, combine: CombineFn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

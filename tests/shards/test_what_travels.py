@@ -18,7 +18,7 @@ from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder, IngressTime
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampCombiner
-from penstock_spark.stream import merged_headers, tasks
+from penstock_spark.stream import merged_headers, writer
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.shard import Shard
 from penstock_spark.stream.writer import Outbox
@@ -113,12 +113,12 @@ def test_what_a_shard_keeps_does_not_grow_with_the_number_of_shards() -> None:
 def test_what_goes_to_many_shards_is_not_copied_for_all_of_them_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tasks, "BYTES_AT_ONCE", 1_000)
+    monkeypatch.setattr(writer, "BYTES_AT_ONCE", 1_000)
     rows = [(1, shard, bytes(400)) for shard in range(50)]
-    found = list(tasks._records(rows, tuple(range(50))))
+    found = list(writer.records_of(rows, tuple(range(50))))
     assert [row["shard"] for batch in found for row in batch.to_pylist()] == list(range(50))
     assert max(batch.column("payload").nbytes for batch in found) < 1_400
-    assert list(tasks._records([], ())) == []
+    assert list(writer.records_of([], ())) == []
 
 
 EARLIEST, LAST = TimestampCombiner.OUTPUT_AT_EARLIEST, TimestampCombiner.OUTPUT_AT_EOW

@@ -30,11 +30,12 @@ from penstock_spark.runner import SparkRunner
 from penstock_spark.sources.scan import Part
 from penstock_spark.stream.control import Command, heartbeat
 from penstock_spark.stream.header import Header
+from penstock_spark.stream.inbox import Received
 from penstock_spark.stream.levels import Done, play_shard
 from penstock_spark.stream.merged_headers import Division, merged_headers
 from penstock_spark.stream.moved_pages import Assembly, names_in, pieces, waits_of
-from penstock_spark.stream.reading import StreamReader
-from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.stream.played_sources import play_sources
+from penstock_spark.stream.reading import SourceTask, StreamReader
 from penstock_spark.stream.waiting import STATE
 from penstock_spark.stream.waiting_state import waiting_label
 from penstock_spark.worker.batch import decode_page, dumps, loads
@@ -168,7 +169,8 @@ class ToyQuery:
             def store_of(label: str, shard: int = shard) -> DictStore:
                 return self._stores.setdefault((number, shard, label), DictStore())
 
-            playing = play_shard(loads(program), shard, messages, commands, header, store_of, self._views)
+            received = Received(messages, commands)
+            playing = play_shard(loads(program), shard, received, header, store_of, self._views)
             done = yield_into(given, playing)
             self._headers[number, shard] = header.encoded()
             self._count(done.snapshot)

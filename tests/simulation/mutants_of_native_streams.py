@@ -204,7 +204,7 @@ OF_NATIVE_STREAMS = (
         "nobody looks at files before Spark reads them",
         readings,
         "open_reading",
-        "check_files=scan.check_files if columns is not None or isinstance(source, MaskedStream) else None",
+        "check_files=scan.check_files if columns is not None else None",
         "check_files=None",
         make=columns_in_a_table,
     ),

@@ -49,7 +49,7 @@ from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.custody.lease import CheckpointTaken
 from penstock_spark.files.temporary import MARK
 from penstock_spark.folding.machine_read import DROPPED
-from penstock_spark.source_watermarks import Estimator
+from penstock_spark.source_watermarks import ENDED, Estimator
 
 SPARK = "/checkpoint/spark"
 _NAME = re.compile(r"(\w+)-batch-(\d{6})-\d{5}-of-\d{5}\Z")
@@ -325,7 +325,7 @@ class Oracle:
                 times = [event_time(line) * 1_000_000 for line in lines]
                 news = estimator.observe(news, partition, times, self._clock_micros)
             if batch.ends(label):
-                news = estimator.end(news or estimator.empty_summary)
+                news = estimator.merge([news or estimator.empty_summary, ENDED])
             self._states[label] = estimator.advance(before, news, self._clock_micros).state
         self.watermark_micros = self._least(batch.shape)
         return self.watermark_micros

@@ -19,7 +19,7 @@ from penstock_spark.plan.hosts import BySpark, InPython, Loop, Rows
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.worker.batch import Batch, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
-from penstock_spark.worker.flush_limit import FlushLimit
+from penstock_spark.worker.flush_limit import MOST_COMBINED, MOST_NAMES, FlushLimit
 from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
 from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
 from penstock_spark.worker.program import GroupWriterSpec
@@ -27,8 +27,6 @@ from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.rows import exchange_records, first_number
 
 _MOST_VALUES = 100_000
-_MOST_COMBINED = 1_000_000
-_MOST_NAMES = 200_000
 _PLAIN_KEYS = (str, int, type(None))
 """The types of keys that are their own names in tables; other keys are encoded."""
 _NUMBERS = frozenset((int, float))
@@ -49,7 +47,7 @@ class GroupWriter(Combining, Node):
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
         self._sequence = first_number(stage, partition)
-        self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
+        self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else MOST_COMBINED)
         # The marker of an input that may be empty is never combined.
         self._has_default = type(spec.combine) is DefaultingCombineFn
         self._loop = spec.host.loop
@@ -196,10 +194,10 @@ class GroupWriter(Combining, Node):
     def _flush_if_full(self, taken: int, windows_each: int = 1) -> Records:
         self._held += taken
         self._names_most += taken * windows_each
-        if self._names_most >= _MOST_NAMES:
+        if self._names_most >= MOST_NAMES:
             # This is an upper bound, and counting the names in many windows takes time.
             self._names_most = self._names_held()
-        if self._names_most >= _MOST_NAMES or (
+        if self._names_most >= MOST_NAMES or (
             self._held >= self._limit.elements and not (self._source is not None and self._stretched())
         ):
             yield self._guard(self._flush)

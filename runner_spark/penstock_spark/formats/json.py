@@ -28,10 +28,9 @@ from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.decoding import ByFile, Careful, runs_of
 from penstock_spark.sources.file_samples import all_content, told_by_files
 from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
-from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
 

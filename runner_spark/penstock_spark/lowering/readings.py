@@ -19,10 +19,8 @@ from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.masked_stream import masked_rows
 from penstock_spark.lowering.native_stream import columns_of, sums_of
 from penstock_spark.lowering.stream_sink import StreamSink
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.stream_plan import Level, StreamPlan, ends_on_its_own
 from penstock_spark.sources.heartbeats import open_heartbeats
 from penstock_spark.sources.scan import Scan, with_plain_names
@@ -81,10 +79,7 @@ def open_reading(
         elif plan.sums is not None:
             frame, reader = sums_of(plan, scan, context, checkpoint)
         else:
-            if isinstance(source, MaskedStream):
-                frame, make_decoder = masked_rows(source, scan, step)
-            else:
-                frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
+            frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
             reader = partial(StreamReader, source, make_decoder, step.where)
         options = _reader_options(source)
         return Opened(
@@ -97,7 +92,7 @@ def open_reading(
             may_be_files=True,
             poll_seconds=scan.poll_seconds,
             announces=scan.announces,
-            check_files=scan.check_files if columns is not None or isinstance(source, MaskedStream) else None,
+            check_files=scan.check_files if columns is not None else None,
             is_native=columns is not None and columns.is_written,
             has_windows=plan.native_grouping is not None,
         )

@@ -1,15 +1,13 @@
-"""Lets Spark do a whole stream: columns from the source to the sink, or at least its sums, or its first filters."""
+"""Lets Spark do a whole stream: columns from the source to the sink, or at least its sums."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
-from penstock.io.sparkio import SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
@@ -20,18 +18,14 @@ from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, w
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
-    Columns,
     ColumnStream,
     Combined,
-    Filter,
-    Select,
     Table,
     WithTimestamps,
     event_time_field,
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import BySpark
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -51,15 +45,10 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str, without: Set[str]
     If Python has to see the elements before a sum or a count, each task adds its own up, and Spark the parts. That is
     so in ``micro_batch`` alone, where each round reads and writes the state of its keys. Windows that fire once are as
     fast in Python's state, which is read only at their ends.
-
-    In all other streams, Spark does the first filters and selections of each source that it reads: ``Read = Read(stream
-    of parquet; Filter) -> #1``, ``GroupByKey = #1 ...``.
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) == 1 and isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
-        graph = _native(graph, reads[0], stream, table_of, mode, without)
-    for read in reads:
-        graph = _masked(graph, read.label, table_of)
+        return _native(graph, reads[0], stream, table_of, mode, without)
     return graph
 
 
@@ -81,38 +70,6 @@ def _native(
         return graph
     [read] = (step for step in graph.steps if isinstance(step.primitive, Read))
     return _absorbed(graph, read, SummedStream.of(stream, sums), sums.steps, sums.step.outputs[0].edge)
-
-
-def _masked(graph: Graph, label: str, table_of: TableOf) -> Graph:
-    """Lets Spark do the first filters and selections of a source, if Python has to see its elements behind them."""
-    [read] = (step for step in graph.steps if step.label == label)
-    assert isinstance(read.primitive, Read)
-    stream = read.primitive.source
-    is_whole = isinstance(stream, ColumnStream) and (stream.columns.operations or stream.columns.is_written)
-    if not isinstance(stream, StreamSource) or isinstance(stream, SummedStream) or is_whole:
-        return graph
-    if not isinstance(stream.source, SparkSource):
-        # Tasks of Python read the others themselves, without Java, which is as fast.
-        return graph
-    try:
-        if len(read.outputs) > 1 or stream.partition is not None or event_time_field(stream) is None:
-            raise NotInColumns("Python has to see each element")
-        check_first(graph, read)
-        table = _with_times(table_of(read, stream), stream)
-        found = follow(graph, read, table, _check_nothing, True)
-    except NotInColumns:
-        return graph
-    first = tuple(takewhile(lambda operation: isinstance(operation, Filter | Select), found.operations))
-    if not first:
-        return graph
-    ends = stream.columns.ends if isinstance(stream, ColumnStream) else found.ends
-    masked = MaskedStream.of(stream, Columns(table, first, False, ends))
-    steps = tuple(operation.step for operation in first)
-    return _absorbed(graph, read, masked, steps, steps[-1].outputs[0].edge)
-
-
-def _check_nothing(grouping: Step, before: Table) -> None:
-    raise NotInColumns("the watermark of a stream sees each element, in Python")
 
 
 def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:

@@ -25,7 +25,6 @@ from penstock_spark.plan.column_plan import (
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import InShards
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.splitting import asks_for_restriction
 from penstock_spark.plan.summed_stream import SummedStream, Sums
 
@@ -211,11 +210,6 @@ def _lines_by_spark(plan: StreamPlan, part: Level) -> Iterator[str]:
     """The steps of a part that its source stands for."""
     if part.number:
         return
-    for root in part.roots:
-        match root.primitive:
-            case Read(MaskedStream(columns=columns)):
-                for step in columns.steps:
-                    yield f"{step.label} = {describe(step.primitive)}  # by Spark"
     for step in plan.columns.steps if plan.columns is not None else ():
         yield f"{step.label} = {describe(step.primitive)}  # by Spark"
     if plan.sums is not None:
@@ -227,8 +221,6 @@ def _lines_by_spark(plan: StreamPlan, part: Level) -> Iterator[str]:
 def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
     match root.primitive:
         case Read(ColumnStream(columns=columns)):
-            yield columns.ends
-        case Read(MaskedStream(columns=columns)):
             yield columns.ends
         case Read(SummedStream(sums=sums)) if sums.ends:
             yield sums.ends

@@ -28,6 +28,10 @@ class Summary(NamedTuple):
     ended: bool = False  # Whether this is the end of the source.
 
 
+ENDED = Summary(ended=True)
+"""The summary of a source that has ended; a task merges it with the summary of its last elements."""
+
+
 class State(NamedTuple):
     """The state of a source's watermark in a shard; plain and small."""
 
@@ -50,7 +54,7 @@ class Reached(NamedTuple):
 class Estimator:
     """Runs a policy.
 
-    Nothing changes in place: `observe`, `end` and `announce` return a new summary, and `advance` a new state.
+    Nothing changes in place: `observe` and `announce` return a new summary, and `advance` a new state.
     Merging is associative and commutative. `advance` keeps the watermark from going back, whatever the policy
     says.
 
@@ -96,10 +100,6 @@ class Estimator:
             return self.merge([summary, Summary(seen)])
         measured = delays.measured(timestamps_micros, arrivals_micros) if self._percentiles else None
         return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
-
-    def end(self, summary: Summary) -> Summary:
-        """Returns a summary that also says that the source has no more elements."""
-        return summary._replace(ended=True)
 
     def announce(
         self, summary: Summary, watermark_micros: int, percentile_micros: Mapping[float, int] = {}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock_spark.columns.values import to_rows
 from penstock_spark.reports.failure import StepFailed, step_failed
-from penstock_spark.sources.placing import Placing
 from penstock_spark.sources.scan import Part, Rejected
-from penstock_spark.sources.stream_files import FILE, PLACE, Naming
+from penstock_spark.sources.stream_files import FILE, Naming
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
 """From rows of one file, and its name, to elements."""
@@ -35,16 +35,16 @@ class ByFile:
 
     def __init__(self, decode: PartDecoder, naming: Naming, *, makes_records: bool = False) -> None:
         self._decode = decode
-        self._placing = Placing(PLACE, naming)
+        self._naming = naming
         self._makes_records = makes_records
 
     def __call__(self, batch: pa.RecordBatch) -> list[Part]:
         first = batch.schema.names.index(FILE)
         rows, parts = batch.select(range(first)), []
-        for place, start, end in self._placing.places(batch.columns[first:], batch):
+        for file, (_, offset, *changed), start, end in runs_of_files(batch.columns[first:], self._naming):
             own = rows.slice(start, end - start)
             columns = own if self._makes_records else None
-            parts.append(Part(place, self._decode(own, str(place[-2])), columns=columns))
+            parts.append(Part((*changed, file, offset), self._decode(own, file), columns=columns))
         return [part for part in parts if part.values]
 
 
@@ -61,10 +61,37 @@ def by_offset(batch: pa.RecordBatch) -> list[Part]:
     """
     columns = [batch.column(name) for name in OFFSET_COLUMNS]
     parts = []
-    for place, start, end in Placing(tuple(OFFSET_COLUMNS)).places(columns, batch):
+    *partition, offsets = columns
+    for known, start, end in runs_of(partition):
         rows = batch.slice(start, end - start)
-        parts.append(Part(place, to_rows(rows), columns=rows))
+        parts.append(Part((*known, offsets[start].as_py()), to_rows(rows), columns=rows))
     return parts
+
+
+def runs_of_files(
+    columns: Sequence[pa.Array], naming: Naming
+) -> Iterator[tuple[str, tuple[Any, ...], int, int]]:
+    """The runs of rows with one place in a file, as (file, place, first row, last row + 1), by columns such as `PLACE`.
+
+    Rows of files that `naming` excludes are left out.
+    """
+    for place, start, end in runs_of(columns):
+        file = naming.name(place[0])
+        if file is not None:
+            yield file, place, start, end
+
+
+def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+    """Yields the runs of rows with equal values in all of these columns, as (values, first row, last row + 1).
+
+    >>> list(runs_of([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
+    [(('a', 1), 0, 1), (('a', 2), 1, 3), (('b', 2), 3, 4)]
+    """
+    ends = {end for column in columns for end in pc.run_end_encode(column).run_ends.to_pylist()}
+    start = 0
+    for end in sorted(ends):
+        yield tuple(column[start].as_py() for column in columns), start, end
+        start = end
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
-from penstock_spark.sources.placing import Placing
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Place
 
@@ -29,8 +28,6 @@ class Part(NamedTuple):
     partition: Hashable = ""  # The partition that they belong to, if the source has partitions.
     # The columns whose rows they are, without those that its files have in their names; None for other elements.
     columns: pa.RecordBatch | None = None
-    # The event times of elements that a filter has left out already, and that move the watermark; None without any.
-    others_micros: Sequence[int] | None = None
 
 
 StreamDecoder = Callable[[pa.RecordBatch], Iterable[Part]]
@@ -79,9 +76,6 @@ class StreamScan:
     announces: bool = False
     # Returns the fields of the elements as columns, all or at least those with some names; None if it has none.
     make_columns: Callable[[Collection[str] | None], DataFrame] | None = None
-    # Returns these with more columns, which hold the places of rows as `placing` says.
-    make_placed: Callable[[Collection[str] | None], DataFrame] | None = None
-    placing: Placing = field(default_factory=Placing)
     # Raises a step's failure if the columns would not have the elements of some files, as Spark writes their names. The
     # driver asks before a micro-batch reads them.
     check_files: Callable[[Sequence[str]], None] | None = None

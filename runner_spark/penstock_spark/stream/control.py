@@ -14,7 +14,7 @@ from penstock.error import refusal
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.splittable import DRAIN
 from penstock_spark.process.written_formats import COMMAND as COMMAND_FORMAT
-from penstock_spark.source_watermarks import Summary
+from penstock_spark.source_watermarks import ENDED
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import LogicalTime, Message, TaskCounts, WatermarkUpdate
@@ -72,12 +72,10 @@ def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: 
             case "signal":
                 message.signals.append((logical_time, command.argument))
             case "end":
-                message.summaries.append((logical_time, command.argument, Summary(ended=True)))
+                message.summaries.append((logical_time, command.argument, ENDED))
             case "drain":
                 message.signals.append((logical_time, DRAIN))
-                message.summaries += [
-                    (logical_time, origin, Summary(ended=True)) for origin in program.estimated
-                ]
+                message.summaries += [(logical_time, origin, ENDED) for origin in program.estimated]
                 message.watermark_updates += [
                     WatermarkUpdate(logical_time, origin, MAX_MICROS) for origin in program.played
                 ]

@@ -1,21 +1,108 @@
-"""The messages that a shard has received for one micro-batch, by logical time."""
+"""The inbox of a shard for one micro-batch: rows become messages, and their content is sorted by logical time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from pyspark.sql import Row as SparkRow
+
+from penstock.metrics.execution import Snapshot, merge_snapshots
+from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Summary
+from penstock_spark.stream.control import Command, commanded, decoded, heartbeat
 from penstock_spark.stream.header import Header
-from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, WatermarkUpdate
+from penstock_spark.stream.program import LevelProgram
+from penstock_spark.worker.messages import (
+    EARLIEST,
+    LogicalTime,
+    Message,
+    Part,
+    Place,
+    TaskCounts,
+    WatermarkUpdate,
+)
+
+
+@dataclass
+class Received:
+    """The content of a shard's rows of one micro-batch."""
+
+    messages: list[Message] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    counted: Snapshot = field(default_factory=dict)  # What tasks of sources have counted.
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing takes place."""
+        return not (self.messages or self.commands)
+
+    @property
+    def drains(self) -> bool:
+        """True if the driver ends all sources."""
+        return any(command.name == "drain" for command in self.commands)
+
+    @property
+    def estimators(self) -> Iterator[Mapping[str, Any]]:
+        """The states of the estimators of sources in each message, by origin."""
+        return (message.estimators for message in self.messages)
+
+
+def open_rows(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Received]:
+    """Returns the content of the rows for a level; yields the rows for later levels and for sinks."""
+    received, heartbeats = Received(), set()
+    for level, shard_key, payload in rows:
+        if level != number:
+            yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
+            continue
+        match decoded(bytes(payload)):
+            case Message() as message:
+                received.messages.append(message)
+            case TaskCounts(elements):
+                received.counted = merge_snapshots(received.counted, elements)
+            case Command() as command:
+                received.commands.append(command)
+            case int(clock_micros):
+                heartbeats.add(clock_micros)
+    received.messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
+    return received
+
+
+def take_due(received: Received, program: LevelProgram, header: Header) -> list[Message]:
+    """The messages for this micro-batch in the order of their producers, after those that have waited in the header.
+
+    If time goes by ticks, the last tick may continue in the next micro-batch, so it waits until a later one
+    begins, or until no more will come.
+    """
+    waiting, header.pending, commands = header.pending, [], received.commands
+    messages = sorted([*waiting, *received.messages], key=lambda message: (message.producer, message.number))
+    logical_times = _logical_times_of(messages)
+    if header.last is not None:
+        logical_times.add(header.last)
+    if commands:
+        clock_micros = commands[0].clock_micros
+        logical_time = LogicalTime(clock_micros, clock_micros)
+        if program.clock is not Clock.LIVE:
+            logical_time = max(logical_times, default=EARLIEST)
+        messages.insert(0, commanded(commands, program, logical_time))
+    if program.clock is not Clock.TICKS or any(command.ends_input for command in commands):
+        return messages
+    if program.number == 1:
+        complete = logical_times - {max(logical_times, default=None)}
+    else:
+        complete = _logical_times_of(
+            message for message in messages if message.producer[0] == program.number - 1
+        )
+    return _held_back(messages, header, max(complete, default=None))
 
 
 @dataclass
 class Inbox:
     logical_times: list[LogicalTime] = field(default_factory=list)  # In order.
-    # (Label of the grouping, elements, message), in the order of their places in the sources, or of
-    # producers.
-    parts: dict[LogicalTime, list[tuple[str, Part, Message]]] = field(default_factory=dict)
+    # The elements by the label of their grouping, with their messages, in the order of their places in the sources, or
+    # of producers.
+    parts: dict[LogicalTime, dict[str, list[tuple[Part, Message]]]] = field(default_factory=dict)
     watermark_updates: dict[LogicalTime, list[WatermarkUpdate]] = field(default_factory=dict)
     # Summaries of sources from tasks, by origin.
     summaries: dict[LogicalTime, dict[str, list[Summary]]] = field(default_factory=dict)
@@ -34,6 +121,7 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
     micro-batches, is processed at `last`.
     """
     inbox = Inbox()
+    arrived: dict[LogicalTime, list[tuple[str, Part, Message]]] = {}
 
     def settled(logical_time: LogicalTime) -> LogicalTime:
         return last if last is not None and logical_time < last else logical_time
@@ -43,15 +131,17 @@ def inbox_of(messages: Iterable[Message], last: LogicalTime | None) -> Inbox:
         inbox.ends.update(map(settled, message.ends))
         for label, parts in message.parts.items():
             for part in parts:
-                inbox.parts.setdefault(settled(part.logical_time), []).append((label, part, message))
+                arrived.setdefault(settled(part.logical_time), []).append((label, part, message))
         for update in message.watermark_updates:
             inbox.watermark_updates.setdefault(settled(update.logical_time), []).append(update)
         for logical_time, origin, summary in message.summaries:
             inbox.summaries.setdefault(settled(logical_time), {}).setdefault(origin, []).append(summary)
         for logical_time, name in message.signals:
             inbox.signals.setdefault(settled(logical_time), {})[name] = None
-    for arrived in inbox.parts.values():
-        arrived.sort(key=_order)
+    for logical_time, here in arrived.items():
+        by_grouping = inbox.parts[logical_time] = {}
+        for label, part, message in sorted(here, key=_order):
+            by_grouping.setdefault(label, []).append((part, message))
     inbox.common = inbox.steps.union(inbox.watermark_updates)
     between = inbox.common.union(inbox.parts) - inbox.steps
     # At a logical time between two steps, something was due by the clock, so the clock stayed there.
@@ -70,13 +160,7 @@ def _order(arrived: tuple[str, Part, Message]) -> tuple[int, LogicalTime, Place]
     return message.producer[0], part.logical_time, part.place
 
 
-def received(messages: list[Message], header: Header) -> list[Message]:
-    """Returns the messages of a micro-batch in the order of their producers, after those that have waited."""
-    waiting, header.pending = header.pending, []
-    return sorted([*waiting, *messages], key=lambda message: (message.producer, message.number))
-
-
-def hold_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
+def _held_back(messages: list[Message], header: Header, last: LogicalTime | None) -> list[Message]:
     """Returns the messages up to `last`; later content waits in the header for the next micro-batch."""
     here = []
     for message in messages:
@@ -87,7 +171,7 @@ def hold_back(messages: list[Message], header: Header, last: LogicalTime | None)
     return here
 
 
-def logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
+def _logical_times_of(messages: Iterable[Message]) -> set[LogicalTime]:
     return {logical_time for message in messages for logical_time in message.timeline}
 
 

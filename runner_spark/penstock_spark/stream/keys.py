@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
+from penstock.machines.arrivals import united
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.long_lists import AnyList
 from penstock.machines.records import Arrival, Element, Emitted, Times
@@ -25,8 +28,9 @@ from penstock_spark.stream.due_times import DueTimes
 from penstock_spark.stream.key_pages import PAGE_BYTES, Found, KeptRow, KeyPages, size_of
 from penstock_spark.stream.page_index import NOTHING, Unread
 from penstock_spark.stream.segments import Sizes, sizes_of
-from penstock_spark.worker.batch import dumps, loads
+from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.keys import key_is_self_contained
+from penstock_spark.worker.messages import Message, Part, Parts
 
 AnyKey = KeyState | StatefulKey | SplittableKey
 Machine = GroupingMachine | StatefulMachine | SplittableMachine
@@ -81,6 +85,23 @@ class LiveKey:
         self.hold_micros: int | None = None
 
 
+def elements_of(batch: Batch) -> Iterator[Element]:
+    """The elements of a batch, as machines take them."""
+    full, panes = batch.expanded(), batch.panes
+    kinds = [pane.kind for pane in panes] if isinstance(panes, list) else repeat(panes.kind, len(full.values))
+    rows: Any = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]
+    # To make a named tuple by its own constructor takes three times as long.
+    return map(tuple.__new__, repeat(Element), rows)
+
+
+def _arrivals_of(part: Part) -> Iterator[tuple[bytes, Arrival]]:
+    batch, counts = part.batch.expanded(), part.counts or ()
+    timestamps = part.timestamps or [()] * len(counts)
+    columns = zip(part.names, batch.windows, batch.values, counts, timestamps, strict=True)
+    for name, (window,), held, count, own_timestamps in columns:
+        yield name, Arrival(window, held, count, own_timestamps)
+
+
 class KeyTable:
     def __init__(self, machine: Machine, pages: KeyPages) -> None:
         self.machine: Any = machine
@@ -108,6 +129,41 @@ class KeyTable:
         self._read(wanted)
         for number, asked in wanted.items():
             self._found.update(self.pages.find(number, asked))
+
+    def arrive(self, parts: Parts, times: Times) -> Iterator[Fired]:
+        """Yields the results of all that arrives at one logical time.
+
+        What several tasks have combined is one arrival for each key and window.
+        """
+        parts = list(parts)
+        self.read(name for part, _ in parts for name in part.names)
+        combined: list[tuple[Part, Message]] = []
+        for part, message in parts:
+            if part.counts is None:
+                yield from self.elements(part.names, elements_of(part.batch), message.carried, times)
+            else:
+                combined.append((part, message))
+        carried = {name: key for _, message in combined for name, key in message.carried.items()}
+        late: list[tuple[int, bytes, Fired]] = []
+        for name, arrival in self._united([part for part, _ in combined]):
+            fired = self.arrival(name, carried.get(name), arrival, times)
+            if fired[1]:
+                late.append((arrival.window.end_micros, name, fired))
+        # Which key comes first depends on which tasks have read what.
+        yield from (fired for *_, fired in sorted(late, key=itemgetter(0, 1)))
+
+    def _united(self, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
+        if len(parts) == 1:
+            # A part has each key and window once.
+            yield from _arrivals_of(parts[0])
+            return
+        of_keys: dict[bytes, list[Arrival]] = {}
+        for part in parts:
+            for name, arrival in _arrivals_of(part):
+                of_keys.setdefault(name, []).append(arrival)
+        for name, arrivals in of_keys.items():
+            for arrival in united(self.machine.program, arrivals):
+                yield name, arrival
 
     def elements(
         self, names: Iterable[bytes], elements: Iterable[Element], keys: Mapping[bytes, Any], times: Times

@@ -17,27 +17,23 @@ from penstock.machines.window_machine import WindowMachine
 from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.plan.hosts import State
-from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import guarded, named, step_failed
 from penstock_spark.reports.metrics import Told
 from penstock_spark.source_watermarks import Estimator
-from penstock_spark.stream.control import Command, commanded
 from penstock_spark.stream.grouping_state import keys_of, machine_for
 from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import hold_back, inbox_of, logical_times_of, received
+from penstock_spark.stream.inbox import Received, inbox_of, take_due
 from penstock_spark.stream.keys import Machine
 from penstock_spark.stream.operators import GroupingOperator, Operator
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
 from penstock_spark.stream.shard import SPOKESMAN, Shard
-from penstock_spark.stream.sources import EARLIEST
 from penstock_spark.stream.spreading import address
 from penstock_spark.stream.stream_stage import StreamStage
 from penstock_spark.stream.waiting import WaitingOperator
 from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
 from penstock_spark.stream.writer import Outbox, Row
-from penstock_spark.worker.messages import LogicalTime, Message
 from penstock_spark.worker.pushing import Records
 
 
@@ -50,8 +46,7 @@ class Done(NamedTuple):
 def play_shard(
     program: LevelProgram,
     number: int,
-    messages: list[Message],
-    commands: list[Command],
+    received: Received,
     header: Header,
     store_of: Callable[[str], Store],
     views: Mapping[int, Any],
@@ -59,9 +54,9 @@ def play_shard(
     """One shard of a level in one micro-batch: rows for later levels and for sinks; it changes the header in place."""
     outbox = Outbox((program.number, number), program.shards)
     stage = StreamStage(program, number, outbox, views)
-    _hand_on_sources(header, messages, outbox, program)
+    _hand_on_sources(header, received.estimators, outbox, program)
     recorders, talliers = _recorders(program), _talliers(program)
-    inbox = inbox_of(_due(program, messages, commands, header), header.last)
+    inbox = inbox_of(take_due(received, program, header), header.last)
     # Until when everything is committed together.
     through_micros = inbox.logical_times[-1].clock_micros if inbox.logical_times else header.clock_micros
     specs = [stage.owning(spec) for spec in program.groupings]
@@ -100,7 +95,7 @@ def play_shard(
         yield from named(shard.run(inbox), stage.where_now)
         waits = {label: operator.waits() for label, operator in waiting.items()}
         shard.save()
-    header.is_draining = header.is_draining or any(command.name == "drain" for command in commands)
+    header.is_draining = header.is_draining or received.drains
     for spec in combining:
         guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
     for label, recorder in recorders.items():
@@ -122,15 +117,15 @@ def play_shard(
 
 
 def _hand_on_sources(
-    header: Header, messages: Iterable[Message], outbox: Outbox, program: LevelProgram
+    header: Header, told: Iterable[Mapping[str, Any]], outbox: Outbox, program: LevelProgram
 ) -> None:
     """Tells later levels, once each, how far sources were: a changed program may read one at a level that did not.
 
     Without that, what is late would seem to be on time there, until the level has seen as much of the source.
     """
     known = dict(header.estimators)
-    for message in messages:
-        for origin, state in message.estimators.items():
+    for estimators in told:
+        for origin, state in estimators.items():
             if origin not in known:
                 known[origin] = state
                 if origin in program.estimated:
@@ -151,35 +146,6 @@ def _talliers(program: LevelProgram) -> dict[str, Tallier]:
     """What counts the panes of each grouping, if somebody looks; a DoFn with state gives none."""
     counted = [spec.label for spec in program.groupings if program.watched and spec.state is not None]
     return {label: Tallier() for label in counted}
-
-
-def _due(
-    program: LevelProgram, messages: list[Message], commands: list[Command], header: Header
-) -> list[Message]:
-    """The messages for this micro-batch.
-
-    If time goes by ticks, the last tick may continue in the next micro-batch, so it waits until a later one
-    begins, or until no more will come.
-    """
-    messages = received(messages, header)
-    logical_times = logical_times_of(messages)
-    if header.last is not None:
-        logical_times.add(header.last)
-    if commands:
-        clock_micros = commands[0].clock_micros
-        logical_time = LogicalTime(clock_micros, clock_micros)
-        if program.clock is not Clock.LIVE:
-            logical_time = max(logical_times, default=EARLIEST)
-        messages.insert(0, commanded(commands, program, logical_time))
-    if program.clock is not Clock.TICKS or any(command.ends_input for command in commands):
-        return messages
-    if program.number == 1:
-        complete = logical_times - {max(logical_times, default=None)}
-    else:
-        complete = logical_times_of(
-            message for message in messages if message.producer[0] == program.number - 1
-        )
-    return hold_back(messages, header, max(complete, default=None))
 
 
 @contextmanager

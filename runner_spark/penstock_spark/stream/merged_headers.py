@@ -18,7 +18,7 @@ from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.spreading import address
-from penstock_spark.stream.writer import shard_of
+from penstock_spark.worker.keys import shard_of
 from penstock_spark.worker.messages import Message, Part, WatermarkUpdate
 
 

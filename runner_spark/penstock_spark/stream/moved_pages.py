@@ -28,8 +28,8 @@ from penstock_spark.stream.window_pages import (
     page_of,
     stored_window,
 )
-from penstock_spark.stream.writer import shard_of
 from penstock_spark.worker.batch import Batch
+from penstock_spark.worker.keys import shard_of
 
 _AT_ONCE_BYTES = 4 << 20
 

@@ -7,19 +7,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.coders.deterministic import decode_key
 from penstock.machines.recorder import At, Recorder
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, Given, Pane, Times
 from penstock.machines.tally import Tallier
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
-from penstock_spark.stream.arrivals import arrive, elements_of
-from penstock_spark.stream.keys import Fired, KeyTable
+from penstock_spark.stream.keys import Fired, KeyTable, elements_of
 from penstock_spark.stream.window_table import Fired as FiredWindow
 from penstock_spark.stream.window_table import WindowTable
 from penstock_spark.stream.writer import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.batch_sizer import Sized
-from penstock_spark.worker.messages import Message, Part
+from penstock_spark.worker.messages import Parts
 from penstock_spark.worker.pushing import Records
 from penstock_spark.worker.sizes import estimated_bytes
 
@@ -27,9 +27,6 @@ _FIRST_LOOK = 8
 _MOST_PANES = 8_192
 _ENOUGH_BYTES = 4 << 20
 """About how large what is sent on at once may be; it may be four times as large if its beginning was small."""
-
-Parts = Iterable[tuple[Part, Message]]
-"""The arrivals of one logical time, in the order of producers, each part with its message."""
 
 
 @dataclass(eq=False)
@@ -126,14 +123,8 @@ class GroupingOperator(Operator):
     def arrive(self, parts: Parts) -> Records:
         if self.recorder is not None:
             parts = list(parts)
-            for key, element in elements_of(parts):
-                self.recorder.arrived(self._now(), key, element)
-        keys = self.keys
-        return self._give(
-            keys.arrive(parts, self.times)
-            if isinstance(keys, WindowTable)
-            else arrive(keys, parts, self.times)
-        )
+            self._record_arrivals(self.recorder, parts)
+        return self._give(self.keys.arrive(parts, self.times))
 
     def signal(self, name: str) -> Records:
         return self._give(self.keys.signal(name, self.times))
@@ -168,6 +159,12 @@ class GroupingOperator(Operator):
     def _now(self) -> At:
         logical_time = self.outbox.now
         return At(logical_time.clock_micros, logical_time.step)
+
+    def _record_arrivals(self, recorder: Recorder, parts: Parts) -> None:
+        for part, message in parts:
+            for name, element in zip(part.names, elements_of(part.batch), strict=True):
+                key = message.carried[name] if name in message.carried else decode_key(name)
+                recorder.arrived(self._now(), key, element)
 
     def _record_watermark(self, micros: int) -> None:
         if self.recorder is not None and self.records_watermark:

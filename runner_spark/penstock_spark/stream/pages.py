@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
-from zlib import crc32
 
 from penstock.machines.trigger_machine import Domain
 from penstock_spark.stream.page_index import NOTHING, PageNotes
 from penstock_spark.stream.segments import Segments
+from penstock_spark.worker.keys import hash_of_key
 
 FIRST_PAGES = 4
 
@@ -71,7 +71,7 @@ class Pages(ABC, Generic[P]):
         """Takes out of a page what belongs to other pages by now."""
 
     def number_of(self, name: bytes) -> int:
-        return place_of(crc32(name) // self._spread, len(self.notes))
+        return place_of(hash_of_key(name) // self._spread, len(self.notes))
 
     def by_number(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
         # This is `place_of`, once more: thousands of keys are asked for at once.
@@ -80,7 +80,7 @@ class Pages(ABC, Generic[P]):
         mask = below * 2 - 1
         found: dict[int, list[bytes]] = {}
         for name in names:
-            place = crc32(name) // spread & mask
+            place = hash_of_key(name) // spread & mask
             if place >= count:
                 place -= below
             if place in found:

@@ -1,9 +1,9 @@
-"""Level 0 for the sources that Spark reads: elements get their times, and the watermark's estimator its summaries."""
+"""Level 0 for a source that Spark reads: a task assigns times to elements, and summarises them for the watermark."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,17 +13,26 @@ from penstock.io.streaming.stream_sources import StreamSource, innermost_policy
 from penstock.io.streaming.stream_times import MicrosOf
 from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
+from penstock.metrics.execution import Snapshot
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
+from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import step_failed
-from penstock_spark.source_watermarks import Estimator, Summary
+from penstock_spark.source_watermarks import ENDED, Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era
 from penstock_spark.sources.scan import Part, Rejected
+from penstock_spark.stream.program import LevelProgram, ReadingSpec
+from penstock_spark.stream.stream_stage import StreamStage
+from penstock_spark.stream.writer import Outbox, Row
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.inline import inline_batches
-from penstock_spark.worker.messages import Place
+from penstock_spark.worker.messages import EARLIEST, LogicalTime, Place
 from penstock_spark.worker.program import TotalsRoot
+
+AHEAD = ("penstock", "elements_ahead_of_the_clock")
+REJECTED = ("penstock", "elements_rejected")
+_ELEMENTS_AT_ONCE = 200_000
 
 FailedElement = tuple[Any, tuple[type, str, list[str]]]
 """A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""
@@ -44,6 +53,102 @@ class Arrival(NamedTuple):
 
 Reader = Callable[[pa.RecordBatch, int], Iterator[Arrival]]
 """Reads the batches of one task: the content of one batch at the time of the micro-batch."""
+
+
+class SourceTask:
+    """One task of a source that Spark reads; `task` is its number among all tasks of the micro-batch."""
+
+    def __init__(self, program: LevelProgram, task: int, batch: int, views: Mapping[int, Any]) -> None:
+        assert program.reading is not None
+        self._program = program
+        self._spec: ReadingSpec = program.reading
+        self._read = self._spec.make_reader()
+        self._producer = (0, task + 1)
+        self._outbox = Outbox(self._producer, program.shards)
+        self._stage = self._make_stage(task, views)
+        self._batch = batch
+        self._read_in = (batch, task)
+        self._summaries_at: dict[LogicalTime, list[Summary]] = {}
+        self._waiting = 0
+        self.has_ended = False  # Whether it has read the end of the source.
+
+    def run(self, records: Iterator[pa.RecordBatch]) -> Iterator[list[Row]]:
+        """Reads everything; yields rows whenever many elements wait, or large ones."""
+        with self._stage.running() as done:
+            for record in records:
+                for count in self._arrivals(record, done):
+                    self._waiting += count
+                    if self._waiting >= _ELEMENTS_AT_ONCE or self._outbox.is_full:
+                        self._waiting = 0
+                        yield self._outbox.take()
+        self._tell_times()
+        yield self._outbox.take()
+
+    def _arrivals(self, record: pa.RecordBatch, done: Callable[[Any], None]) -> Iterator[int]:
+        """Takes the rows of one batch; yields whenever some of them are done, and the number of these elements."""
+        if not record.num_rows:
+            return
+        clock_micros = record.column("clock")[0].as_py()
+        own = record.select(record.schema.names[:-1])
+        for arrival in self._read(own, clock_micros):
+            yield from self._arrive(arrival, self._logical_time(arrival, clock_micros), done)
+
+    def _make_stage(self, task: int, views: Mapping[int, Any]) -> StreamStage:
+        return StreamStage(self._program, task, self._outbox, views)
+
+    def snapshot(self) -> Snapshot:
+        return self._stage.snapshot()
+
+    def _logical_time(self, arrival: Arrival, clock_micros: int) -> LogicalTime:
+        match self._program.clock:
+            case Clock.RECORDED:
+                timeline = self._program.timeline
+                step = timeline.beginning(self._batch)
+                return LogicalTime(step, timeline.clocks_micros[step])
+            case Clock.TICKS:
+                tick_micros = arrival.tick_micros
+                return EARLIEST if tick_micros is None else LogicalTime(tick_micros, tick_micros)
+            case Clock.LIVE:
+                return LogicalTime(clock_micros, clock_micros)
+
+    def _arrive(
+        self, arrival: Arrival, logical_time: LogicalTime, done: Callable[[Any], None]
+    ) -> Iterator[int]:
+        """Takes an arrival; yields whenever some of it is done, and the number of these elements."""
+        if logical_time != self._outbox.now:
+            done(self._stage.end_bundle())
+            self._outbox.now = logical_time
+        self._outbox.place = (self._spec.origin, *(arrival.place or self._read_in))
+        summaries = self._summaries_at.setdefault(logical_time, [])
+        if arrival.summary is not None:
+            summaries.append(arrival.summary)
+            self.has_ended = self.has_ended or arrival.summary.ended
+        reader = self._stage.sized_for(self._spec.edge)
+        for part in reader.parts(arrival.batch):
+            done(reader.consumer.push(part))
+            yield len(part.values)
+        if arrival.rejected:
+            assert self._spec.rejects is not None
+            self._count(REJECTED, len(arrival.rejected))
+            done(self._stage.sized_for(self._spec.rejects).push(Batch(list(arrival.rejected))))
+        if arrival.ahead:
+            self._count(AHEAD, arrival.ahead)
+
+    def _count(self, name: tuple[str, str], count: int) -> None:
+        self._stage.container(self._spec.origin).inc(name, count)
+
+    def _tell_times(self) -> None:
+        """Tells the next level when something was read, and each level what its watermark depends on."""
+        for level in self._program.next:
+            self._outbox.to_all(level).timeline = sorted(self._summaries_at)
+        origin = self._spec.origin
+        merge = Estimator(self._program.estimated[origin]).merge
+        for level in self._spec.readers:
+            self._outbox.to_all(level).summaries = [
+                (logical_time, origin, merge(summaries))
+                for logical_time, summaries in self._summaries_at.items()
+                if summaries
+            ]
 
 
 class StreamReader:
@@ -88,7 +193,7 @@ class StreamReader:
         try:
             return (
                 values,
-                list(own) if events is None or part.others_micros is not None else _times_of(part, events),
+                list(own) if events is None else _times_of(part, events),
                 clock_micros if arrivals is None else _times_of(part, arrivals),
             )
         except Exception as error:
@@ -117,8 +222,7 @@ class StreamReader:
     ) -> Iterator[Arrival]:
         place, partition = part.place, part.partition
         if isinstance(arrivals, int):
-            seen = [*events, *part.others_micros] if part.others_micros else events
-            summary, ahead = self._summary(values, seen, arrivals, partition)
+            summary, ahead = self._summary(values, events, arrivals, partition)
             yield Arrival(None, Batch(values, events), summary, tuple(bad), ahead, place)
             return
         ticks: dict[int, list[int]] = {}
@@ -171,7 +275,7 @@ def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
             summary = estimator.announce(estimator.empty_summary, heartbeat.until_micros)
             times = [element.timestamp_micros for element in heartbeat.elements]
             batch = Batch([element.value for element in heartbeat.elements], times)
-            yield Arrival(None, batch, estimator.end(summary) if heartbeat.is_over else summary)
+            yield Arrival(None, batch, estimator.merge([summary, ENDED]) if heartbeat.is_over else summary)
 
     return read
 
@@ -201,12 +305,11 @@ def staged_reader(has_times: bool) -> Reader:
 
     With `has_times`, elements may be TimestampedValue or WindowedValue objects with their own times.
     """
-    estimator = Estimator(Recorded())
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for page, last, *place in zip(*(column.to_pylist() for column in record.columns), strict=True):
             if last:
-                yield Arrival(None, Batch([]), estimator.end(estimator.empty_summary))
+                yield Arrival(None, Batch([]), ENDED)
                 continue
             batch = decode_page(page)
             for own in inline_batches(tuple(batch.values), 0, 1) if has_times else (batch,):

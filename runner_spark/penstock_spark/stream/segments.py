@@ -11,7 +11,6 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakSet
-from zlib import crc32
 
 from penstock.error import refusal
 from penstock.machines.long_lists import AnyList, LongList, Segment, Snapshot
@@ -19,6 +18,7 @@ from penstock_spark.process.written_formats import SEGMENT
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
+from penstock_spark.worker.keys import shard_of
 
 SEAL_BYTES = 64 << 10
 """If a state takes more, it is worth a look whether a list in it does."""
@@ -81,7 +81,7 @@ class Segments:
         content = pickle.dumps((SEGMENT.number, name, values), pickle.HIGHEST_PROTOCOL)
         # Of any `_spread` consecutive numbers, each shard has one.
         first = self._notes.next_segment
-        number = first + (crc32(name) - first) % self._spread
+        number = first + (shard_of(name, self._spread) - first) % self._spread
         self._notes.next_segment = number + 1
         self._notes.segment_bytes += len(content)
         self.changes[~number] = content

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Times
 from penstock_spark.source_watermarks import Estimator, Summary
-from penstock_spark.stream.arrivals import by_grouping
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.inbox import Inbox
-from penstock_spark.stream.operators import Operator, Parts
+from penstock_spark.stream.operators import Operator
 from penstock_spark.stream.writer import Outbox
-from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
+from penstock_spark.worker.messages import LogicalTime, Parts, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 
 SPOKESMAN = 0
@@ -146,7 +145,7 @@ class Shard:
 
     def _at(self, logical_time: LogicalTime, inbox: Inbox) -> Records:
         """Processes elements, side inputs first; then signals, then watermarks, then the clock."""
-        arrived = by_grouping(inbox.parts.get(logical_time, ()))
+        arrived = inbox.parts.get(logical_time, {})
         for address, take in self.sides.items():
             if address in arrived:
                 yield from take(arrived[address])

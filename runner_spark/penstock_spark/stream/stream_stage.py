@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.crash_marker import write_down, write_down_rest
@@ -24,9 +22,8 @@ from penstock_spark.stream.program import (
     SpreadWriterSpec,
 )
 from penstock_spark.stream.spreading import SpreadWriter
-from penstock_spark.stream.writer import MessageWriter, Outbox, RestrictionWriter
+from penstock_spark.stream.writer import MessageWriter, Outbox, RestrictionWriter, SinkPages, SinkRows
 from penstock_spark.worker.asynchronous import AsyncStep
-from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.batch_sizer import Sized, SizedAnew
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
@@ -34,41 +31,6 @@ from penstock_spark.worker.pushing import Consumer, Node, Records
 from penstock_spark.worker.splittable import KeptRestrictionStep
 from penstock_spark.worker.stateful import StatefulStep
 from penstock_spark.worker.views import ChangingContents, Contents
-from penstock_spark.worker.writers import SinkWriter
-
-
-class SinkPages(Node):
-    """Turns elements into pages for a sink."""
-
-    def __init__(self, spec: SinkPagesSpec, outbox: Outbox) -> None:
-        self._spec = spec
-        self._outbox = outbox
-
-    def push(self, batch: Batch) -> Records:
-        try:
-            self._outbox.add_to_sink(self._spec.level, [encode_page(batch)])
-        except Exception as error:
-            step_failed(error, self._spec.where)
-        return iter(())
-
-
-class SinkRows(SinkWriter):
-    """Encodes elements as the rows that a sink is written with."""
-
-    spec: SinkRowsSpec
-
-    def __init__(self, spec: SinkRowsSpec, outbox: Outbox) -> None:
-        super().__init__(spec)
-        self._outbox = outbox
-
-    def start_bundle(self) -> None:
-        self.start()
-
-    def _out(self, record: pa.RecordBatch | None) -> Records:
-        if record is not None:
-            (column,) = record.columns
-            self._outbox.add_to_sink(self.spec.level, column.cast(pa.binary()).to_pylist())
-        return iter(())
 
 
 class StreamStage(Stage):

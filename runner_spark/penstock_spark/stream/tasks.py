@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -17,19 +17,18 @@ from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
-from penstock_spark.stream.control import Command, decoded, heartbeat
 from penstock_spark.stream.header import Header
-from penstock_spark.stream.levels import Done, play_shard
+from penstock_spark.stream.inbox import open_rows
+from penstock_spark.stream.levels import play_shard
 from penstock_spark.stream.moved_pages import Assembly, Waits
 from penstock_spark.stream.page_store import PageStore
+from penstock_spark.stream.played_sources import play_sources
 from penstock_spark.stream.program import LevelProgram
-from penstock_spark.stream.sources import SourceTask, play_sources
+from penstock_spark.stream.reading import SourceTask
 from penstock_spark.stream.sums import SummingTask
-from penstock_spark.stream.writer import BYTES_AT_ONCE, Row
+from penstock_spark.stream.writer import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
-from penstock_spark.worker.messages import Message, TaskCounts
-
-_SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
+from penstock_spark.worker.messages import TaskCounts
 
 HEADER_KEY = ("", 0)
 """Where the header is among the pages: no grouping has that label."""
@@ -59,7 +58,7 @@ def played_function(
                 rows, snapshot = play_sources(loaded, batch, views)
                 rest, more_rows = _sent_on(loaded, 0, snapshot)
                 _count(metrics, loaded, batch, 0, rest)
-                yield from _records(rows + more_rows, shard_keys)
+                yield from records_of(rows + more_rows, shard_keys)
 
     return run
 
@@ -77,9 +76,9 @@ def reading_function(
         assert loaded.reading is not None
         task = SourceTask(loaded, number, batch, views)
         for rows in task.run(records):
-            yield from _records(rows, shard_keys)
+            yield from records_of(rows, shard_keys)
         rest, more_rows = _sent_on(loaded, number + 1, task.snapshot())
-        yield from _records(more_rows, shard_keys)
+        yield from records_of(more_rows, shard_keys)
         _count(metrics, loaded, batch, number + 1, rest)
         if task.has_ended:
             report_end(metrics, loaded.stage.run, loaded.reading.origin, batch)
@@ -142,23 +141,6 @@ def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[
     return rest, [(program.number + 1, producer % program.shards, dumps(TaskCounts(elements)))]
 
 
-def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches that are not much larger than their largest row: many shards may share one payload."""
-    start, held_bytes = 0, 0
-    for stop, row in enumerate(rows, 1):
-        held_bytes += len(row[2])
-        if held_bytes >= BYTES_AT_ONCE or stop == len(rows):
-            levels, shards, payloads = zip(*rows[start:stop], strict=True)
-            keys = [shard_keys[shard] for shard in shards]
-            columns = [
-                pa.array(levels, pa.int32()),
-                pa.array(keys, pa.int32()),
-                pa.array(payloads, pa.binary()),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
-            start, held_bytes = stop, 0
-
-
 def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iterator[SparkRow]:
     """One new shard of a level, whose rows are its header and pieces of its pages; other rows go on."""
     assembly = Assembly(partial(PageStore, pages), shards)
@@ -193,44 +175,16 @@ def run_shard(
     `rows` has the shard's input, and rows that go on to later levels and to sinks.
     """
     number, batch = shard_keys.index(shard_key), batch_number()
-    messages, commands, heartbeats = [], [], set()
-    counted: Snapshot = {}
-    for level, other_key, payload in rows:
-        if level != program.number:
-            yield SparkRow(level=level, shard=other_key, payload=bytes(payload))
-            continue
-        match decoded(bytes(payload)):
-            case Message() as message:
-                messages.append(message)
-            case TaskCounts(elements):
-                counted = merge_snapshots(counted, elements)
-            case Command() as command:
-                commands.append(command)
-            case int(clock_micros):
-                heartbeats.add(clock_micros)
-    messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
-    if not (messages or commands):
-        _count(metrics, program, batch, number, counted)
+    received = yield from open_rows(rows, program.number)
+    if received.is_empty:
+        _count(metrics, program, batch, number, received.counted)
         return
     seed_random(program.stage, batch, number)
     stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
-    playing = play_shard(program, number, messages, commands, header, partial(PageStore, pages), views)
-    done = yield from _sent(playing, shard_keys)
+    playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
+    done = yield from send_to_spark(playing, shard_keys)
     pages.updateValue(HEADER_KEY, (header.encoded(),))
-    _count(metrics, program, batch, number, merge_snapshots(done.snapshot, counted))
+    _count(metrics, program, batch, number, merge_snapshots(done.snapshot, received.counted))
     report = Report(batch, done.clock_micros, done.watermarks)
     report_watermarks(metrics, program.stage.run, (program.number, number), report)
-
-
-def _sent(
-    playing: Generator[list[Row], None, Done], shard_keys: tuple[int, ...]
-) -> Generator[SparkRow, None, Done]:
-    """The rows of a shard as Spark takes them, as soon as they are there."""
-    while True:
-        try:
-            rows = next(playing)
-        except StopIteration as end:
-            return cast(Done, end.value)
-        for level, shard, payload in rows:
-            yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock_spark.stream.operators import GroupingOperator, Parts
+from penstock_spark.stream.operators import GroupingOperator
 from penstock_spark.stream.waiting import WaitingOperator
 from penstock_spark.worker.batch import Batch
-from penstock_spark.worker.messages import Message, Part
+from penstock_spark.worker.messages import Message, Part, Parts
 from penstock_spark.worker.pushing import Records
 
 _WAITING = "<"

@@ -29,7 +29,7 @@ from penstock_spark.stream.window_pages import (
     stored_window,
 )
 from penstock_spark.worker.batch import Batch, Windows
-from penstock_spark.worker.messages import Message, Part
+from penstock_spark.worker.messages import Part, Parts
 from penstock_spark.worker.pairs import unexpected_retraction
 
 Fired = Batch | tuple[Any, list[Dropped]]
@@ -79,7 +79,7 @@ class WindowTable:
         self._due: dict[Domain, list[_Entry]] = {WATERMARK: [], CLOCK: []}
         self._unread = {domain: Unread(times) for domain, times in pages.notes.alarms.items()}
 
-    def arrive(self, parts: Iterable[tuple[Part, Message]], times: Times) -> Iterator[Fired]:
+    def arrive(self, parts: Parts, times: Times) -> Iterator[Fired]:
         """Yields the results of all arrivals at one logical time: single elements first, then combined ones."""
         parts = list(parts)
         self._find(name for part, _ in parts for name in part.names)

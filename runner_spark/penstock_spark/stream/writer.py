@@ -1,29 +1,37 @@
-"""Elements on their way to the shards of a grouping: dealt out by the hash of their keys, and kept to the end."""
+"""The outbox of a task or a shard: messages to the shards of later levels, by the hash of keys, and rows of sinks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from zlib import crc32
+from typing import TypeVar, cast
+
+import pyarrow as pa
+from pyspark.sql import Row as SparkRow
 
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
-from penstock_spark.reports.failure import guarded
-from penstock_spark.stream.program import MessageWriterSpec, RestrictionWriterSpec
-from penstock_spark.worker.batch import Batch, dumps
-from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.stream.program import (
+    MessageWriterSpec,
+    RestrictionWriterSpec,
+    SinkPagesSpec,
+    SinkRowsSpec,
+)
+from penstock_spark.worker.batch import Batch, dumps, encode_page
+from penstock_spark.worker.keys import keys_to_carry, shard_of
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.pushing import Node, Records
+from penstock_spark.worker.writers import SinkWriter
 
-
-def shard_of(name: bytes, shards: int) -> int:
-    """The shard of an encoded key; the same in every process."""
-    return crc32(name) % shards
+Result = TypeVar("Result")
 
 
 Row = tuple[int, int, bytes]
 """Level, shard, and the pickled message; or the negative level of a sink, the shard it comes from, and a page."""
+
+_SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
 BYTES_AT_ONCE = 64 << 20
 """So many bytes, at least, leave a task together where there are more."""
@@ -117,6 +125,36 @@ class Outbox:
         return rows
 
 
+def records_of(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that are not much larger than their largest row: many shards may share one payload."""
+    start, held_bytes = 0, 0
+    for stop, row in enumerate(rows, 1):
+        held_bytes += len(row[2])
+        if held_bytes >= BYTES_AT_ONCE or stop == len(rows):
+            levels, shards, payloads = zip(*rows[start:stop], strict=True)
+            keys = [shard_keys[shard] for shard in shards]
+            columns = [
+                pa.array(levels, pa.int32()),
+                pa.array(keys, pa.int32()),
+                pa.array(payloads, pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+            start, held_bytes = stop, 0
+
+
+def send_to_spark(
+    giving: Generator[list[Row], None, Result], shard_keys: tuple[int, ...]
+) -> Generator[SparkRow, None, Result]:
+    """Yields the rows of a shard for Spark's stateful operator as soon as they are there; returns its result."""
+    while True:
+        try:
+            rows = next(giving)
+        except StopIteration as end:
+            return cast(Result, end.value)
+        for level, shard, payload in rows:
+            yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)
+
+
 class MessageWriter(Node):
     """Puts pairs into the messages of the shards that their keys belong to."""
 
@@ -165,3 +203,37 @@ class RestrictionWriter(MessageWriter):
             message = outbox.messages[level, (first + beginning_at) % outbox.shards]
             part = Part(outbox.now, [names[place] for place in own], batch.taken(own), place=outbox.place)
             message.parts.setdefault(self.spec.label, []).append(part)
+
+
+class SinkPages(Node):
+    """Turns elements into pages for a sink."""
+
+    def __init__(self, spec: SinkPagesSpec, outbox: Outbox) -> None:
+        self._spec = spec
+        self._outbox = outbox
+
+    def push(self, batch: Batch) -> Records:
+        try:
+            self._outbox.add_to_sink(self._spec.level, [encode_page(batch)])
+        except Exception as error:
+            step_failed(error, self._spec.where)
+        return iter(())
+
+
+class SinkRows(SinkWriter):
+    """Encodes elements as the rows that a sink is written with."""
+
+    spec: SinkRowsSpec
+
+    def __init__(self, spec: SinkRowsSpec, outbox: Outbox) -> None:
+        super().__init__(spec)
+        self._outbox = outbox
+
+    def start_bundle(self) -> None:
+        self.start()
+
+    def _out(self, record: pa.RecordBatch | None) -> Records:
+        if record is not None:
+            (column,) = record.columns
+            self._outbox.add_to_sink(self.spec.level, column.cast(pa.binary()).to_pylist())
+        return iter(())

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 FLUSH_BYTES = 8 << 20
 FIRST_ELEMENTS = 128
+MOST_COMBINED = 1_000_000
+"""The number of elements after which a writer that combines them writes what they have come to,"""
+
+MOST_NAMES = 200_000
+"""and the number of keys and windows."""
 
 
 class FlushLimit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 from penstock.coders.deterministic import as_coders_give_them, decode_key
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
@@ -21,6 +22,15 @@ the pickled key next to the values.
 
 SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 _MOST_WINDOWS = 10_000
+
+
+hash_of_key = crc32
+"""The hash of an encoded key: the same in every process, and with checkpoints also in later ones."""
+
+
+def shard_of(name: bytes, shards: int) -> int:
+    """Returns the shard of an encoded key; the pages in a shard divide what the hash has besides."""
+    return hash_of_key(name) % shards
 
 
 def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
+from penstock.machines.records import MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock.metrics.execution import Snapshot
 from penstock_spark.worker.batch import Batch
@@ -16,6 +18,10 @@ class LogicalTime(NamedTuple):
     step: int  # The step of the input that leads to it; steps ascend over the whole life of a pipeline.
     # Processing time. Between two steps, each time at which the clock fired something is a logical time.
     clock_micros: int
+
+
+EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
+"""The logical time of rows without a tick, if time goes by ticks: they take place as soon as anything does."""
 
 
 class WatermarkUpdate(NamedTuple):
@@ -91,5 +97,8 @@ class Message:
         """Fills in the fields that are empty, or that an earlier version did not have."""
         Message.__init__(self, **state)
 
+
+Parts = Iterable[tuple[Part, Message]]
+"""The arrivals of one logical time, in the order of producers, each part with its message."""
 
 _TOLD = tuple(one.name for one in fields(Message) if one.name not in ("producer", "number"))

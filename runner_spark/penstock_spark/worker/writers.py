@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from zlib import crc32
 
 import pyarrow as pa
 
 from penstock.coders.deterministic import encode_keys
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.worker.batch import Batch, encode_page
+from penstock_spark.worker.keys import shard_of
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.worker.pushing import Node, Records
@@ -50,8 +50,8 @@ class PageWriter(Node):
     def _by_key(self, batch: Batch) -> dict[int, Batch]:
         keys, _ = split_pairs(batch, self.spec.where)
         places: dict[int, list[int]] = {}
-        for place, key in enumerate(encode_keys(keys)):
-            places.setdefault(crc32(key) % self.spec.shards, []).append(place)
+        for place, name in enumerate(encode_keys(keys)):
+            places.setdefault(shard_of(name, self.spec.shards), []).append(place)
         return {shard: batch.taken(some) for shard, some in places.items()}
 
 

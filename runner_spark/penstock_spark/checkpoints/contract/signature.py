@@ -31,7 +31,6 @@ from penstock_spark.checkpoints.contract.classes import classes_in
 from penstock_spark.checkpoints.contract.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.contract.key_coders import KeyCoders, key_coders_of, key_type
 from penstock_spark.plan.column_plan import ColumnStream, Combined
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
@@ -58,7 +57,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
     sinks: list[str] = []
     for step in plan.graph.steps:
         match step.primitive:
-            case Read((ColumnStream(columns=columns) | MaskedStream(columns=columns)) as source):
+            case Read(ColumnStream(columns=columns) as source):
                 sources.append({"label": step.label, **_source(source)})
                 steps += [each.label for each in columns.steps]
             case Read(SummedStream(sums=sums) as source):

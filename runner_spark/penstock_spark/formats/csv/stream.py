@@ -23,10 +23,9 @@ from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
-from penstock_spark.sources.decoding import ByFile, text_or_bytes
+from penstock_spark.sources.decoding import ByFile, runs_of_files, text_or_bytes
 from penstock_spark.sources.headers import Headers, head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
-from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Rejected, StreamScan, pruned_to
 from penstock_spark.sources.stream_files import (
@@ -314,10 +313,8 @@ class _RowsOfFiles(TaskRows):
         schema = arrow_schema_of(self.schema)
         named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
         first = batch.schema.names.index(FILE)
-        for (name, *_), start, end in runs_of(named.columns[first:]):
-            file = self.naming.name(name)
-            if file is not None:
-                yield self._columns(named.slice(start, end - start), file, schema)
+        for file, _, start, end in runs_of_files(named.columns[first:], self.naming):
+            yield self._columns(named.slice(start, end - start), file, schema)
 
     def _columns(self, batch: pa.RecordBatch, file: str, schema: pa.Schema) -> pa.RecordBatch:
         rows = self.records.columns(batch, file)

@@ -21,7 +21,6 @@ from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import OFFSET_COLUMNS, ByFile, by_offset
 from penstock_spark.sources.frame_rows import check_names, rows_of
-from penstock_spark.sources.placing import Placing
 from penstock_spark.sources.reader_options import (
     check_file_options,
     check_format_options,
@@ -30,7 +29,7 @@ from penstock_spark.sources.reader_options import (
 )
 from penstock_spark.sources.refusals import refusals
 from penstock_spark.sources.scan import Part, Scan, StreamScan
-from penstock_spark.sources.stream_files import PLACE, Naming, place_columns
+from penstock_spark.sources.stream_files import Naming, place_columns
 
 
 def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
@@ -81,14 +80,7 @@ def open_table_stream(
     if not is_files:
         has_offsets = OFFSET_COLUMNS.items() <= dict(frame.dtypes).items()
         decoder = by_offset if has_offsets else _all
-        placing = Placing(tuple(OFFSET_COLUMNS) if has_offsets else ())
-        return StreamScan(
-            frame,
-            lambda: decoder,
-            make_columns=lambda names: frame,
-            make_placed=lambda names: frame,
-            placing=placing,
-        )
+        return StreamScan(frame, lambda: decoder, make_columns=lambda names: frame)
 
     def check(file: str) -> None:
         # See `reader_options.file_options`.
@@ -107,14 +99,7 @@ def open_table_stream(
 
     rows = frame.select("*", *place_columns(stream))
     make_decoder = partial(ByFile, decode, Naming(), makes_records=True)
-    return StreamScan(
-        rows,
-        make_decoder,
-        make_columns=lambda names: frame,
-        make_placed=lambda names: rows,
-        placing=Placing(PLACE, Naming()),
-        check_files=check_files,
-    )
+    return StreamScan(rows, make_decoder, make_columns=lambda names: frame, check_files=check_files)
 
 
 def _file_options(options: tuple[tuple[str, Any], ...], looks_deep: bool) -> dict[str, Any]:
