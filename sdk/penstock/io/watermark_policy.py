@@ -32,12 +32,12 @@ class WatermarkPolicy:
 
     @property
     def least_partitions(self) -> int | None:
-        """How many partitions it waits for; None, the default, if it combines all partitions."""
+        """The number of partitions that it waits for; None, the default, if it combines all partitions."""
         return None
 
     @property
     def idle_micros(self) -> int | None:
-        """How long it waits for a silent source, in microseconds; None, the default, for no limit."""
+        """The time that it waits for a silent source, in microseconds; None, the default, for no limit."""
         return None
 
     @property
