@@ -13,11 +13,10 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streams import StreamSource
 from penstock.io.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
-from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, why_not_native
-from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
+from penstock_spark.passes.columns import Found, TableOf, check_fires_at_end, check_first, ends_here, follow
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
     Columns,
@@ -213,9 +212,8 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
 
 def _check_panes(windowing: Any, mode: str) -> None:
     """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
+    check_fires_at_end(windowing)
     trigger = windowing.triggerfn
-    if machine_of(trigger).fires_on_elements:
-        raise NotInColumns(f"the trigger {trigger} may fire before the end")
     if windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS:
         raise NotInColumns("windows give a last pane in any case")
     if mode == "streaming" and not windowing.fires_once:
