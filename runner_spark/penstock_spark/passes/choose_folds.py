@@ -160,9 +160,14 @@ def _name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
 
 
-def choose_shards(plan: StreamPlan, without: Set[str] = frozenset()) -> StreamPlan:
-    """The plan of a stream with the host of each grouping, and with the steps that groupings do themselves."""
-    hosts = _shards(plan, without)
+def choose_shards(
+    plan: StreamPlan, reasons: Mapping[str, str], without: Set[str] = frozenset()
+) -> StreamPlan:
+    """The plan of a stream with the host of each grouping, and with the steps that groupings do themselves.
+
+    `reasons` says why Python does each grouping, by label. Spark could do the others, if that were not switched off.
+    """
+    hosts = _shards(plan, reasons, without)
 
     def with_left(level: Level) -> Level:
         readers: dict[int, list[InShards | None]] = {}
@@ -181,9 +186,10 @@ def choose_shards(plan: StreamPlan, without: Set[str] = frozenset()) -> StreamPl
     )
 
 
-def _shards(plan: StreamPlan, without: Set[str]) -> dict[str, InShards]:
+def _shards(plan: StreamPlan, reasons: Mapping[str, str], without: Set[str]) -> dict[str, InShards]:
     """The host of each grouping of a stream, by label; DoFns with state have none."""
     retracting = retracting_edges(plan.graph, is_streaming=True)
+    could = "native streams are switched off" if "native_streams" in without else "its elements are recorded"
     found = {}
     for level in plan.levels:
         for step in level.roots:
@@ -202,6 +208,7 @@ def _shards(plan: StreamPlan, without: Set[str]) -> dict[str, InShards]:
             found[step.label] = InShards(
                 state_of_shards(windowing, step.combine_fn, input_retracts, may_be_by_window),
                 loop_of_arrivals(windowing, step.combine_fn) if may_combine else None,
+                reasons.get(step.label, could),
             )
     return found
 
