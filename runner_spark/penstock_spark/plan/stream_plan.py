@@ -226,6 +226,8 @@ def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
             yield sums.ends
         case Read(source=StreamSource(source=source)) if has_stream_columns(source):
             yield "columns end here: the watermark of a stream sees each element, in Python"
+    if (host := plan.hosts.get(root.label)) is not None:
+        yield str(host)
     if waits := plan.watermark_inputs.get(root.label):
         yield f"watermark of {', '.join(feed.label for feed in waits)}"
     if sides := plan.side_watermark_inputs.get(root.label):
