@@ -10,7 +10,7 @@ from typing import Any
 from penstock.coders.deterministic import decode_key
 from penstock.machines.arrivals import united
 from penstock.machines.records import Arrival, Element, Times
-from penstock_spark.stream.keys import Fired, KeyTable
+from penstock_spark.stream.shards.keys import Fired, KeyTable
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message, Part
 

@@ -12,14 +12,14 @@ from penstock.metrics.execution import Snapshot
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.program import LevelProgram, ReadingSpec, RecordedSource
-from penstock_spark.stream.stream_stage import StreamStage
-from penstock_spark.stream.writer import Outbox, Row
+from penstock_spark.stream.transport.stream_stage import StreamStage
+from penstock_spark.stream.transport.writer import Outbox, Row
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 
 if TYPE_CHECKING:
-    from penstock_spark.stream.reading import Arrival
+    from penstock_spark.stream.sources.reading import Arrival
 
 EARLIEST = LogicalTime(MIN_MICROS, MIN_MICROS)
 """The logical time of rows without a tick, if time goes by ticks: they take place as soon as anything does."""

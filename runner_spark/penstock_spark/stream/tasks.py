@@ -17,15 +17,15 @@ from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
-from penstock_spark.stream.control import Command, decoded, heartbeat
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.levels import Done, play_shard
-from penstock_spark.stream.moved_pages import Assembly, Waits
-from penstock_spark.stream.page_store import PageStore
 from penstock_spark.stream.program import LevelProgram
+from penstock_spark.stream.resharding.moved_pages import Assembly, Waits
+from penstock_spark.stream.shards.levels import Done, play_shard
 from penstock_spark.stream.sources import SourceTask, play_sources
-from penstock_spark.stream.sums import SummingTask
-from penstock_spark.stream.writer import BYTES_AT_ONCE, Row
+from penstock_spark.stream.sources.sums import SummingTask
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.page_store import PageStore
+from penstock_spark.stream.transport.control import Command, decoded, heartbeat
+from penstock_spark.stream.transport.writer import BYTES_AT_ONCE, Row
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import Message, TaskCounts
 

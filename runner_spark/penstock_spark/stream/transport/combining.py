@@ -13,7 +13,7 @@ from penstock_spark.folding.loops import kind_of_keys
 from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import guarded, step_failed
 from penstock_spark.stream.program import CombiningWriterSpec
-from penstock_spark.stream.writer import Outbox, shard_of
+from penstock_spark.stream.transport.writer import Outbox, shard_of
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.keys import keys_to_carry

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from penstock_spark.source_watermarks import Summary
-from penstock_spark.stream.header import Header
+from penstock_spark.stream.state.header import Header
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place, WatermarkUpdate
 
 
