@@ -352,7 +352,7 @@ LATE_IMPORTS = {
         "penstock_spark.runner",
         "penstock_spark.session.spark_versions",
         "penstock_spark.stream.level_processor",
-        "penstock_spark.stream.seed_processor",
+        "penstock_spark.stream.resharding.seed_processor",
     },
 }
 """Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for

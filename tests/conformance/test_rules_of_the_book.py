@@ -40,7 +40,7 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
-from penstock_spark.stream.header import Header
+from penstock_spark.stream.state.header import Header
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import Message, WatermarkUpdate
 

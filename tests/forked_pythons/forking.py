@@ -28,7 +28,7 @@ _IMPORTED = (
     "penstock_spark.formats.ranges.stream",
     "penstock_spark.reports.accumulators",
     "penstock_spark.stream.level_processor",
-    "penstock_spark.stream.seed_processor",
+    "penstock_spark.stream.resharding.seed_processor",
 )
 _IMPORTED_IF_INSTALLED = ("confluent_kafka.admin", "psycopg", "sqlalchemy")
 

@@ -14,11 +14,11 @@ from refused import each_seed, is_refusal, result_or_refusal, seeds
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.window import GlobalWindow, IntervalWindow
 from penstock_spark.process.written_formats import COMMAND
-from penstock_spark.stream import control
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.key_pages import KeyPage
-from penstock_spark.stream.page_index import NOTHING, PageNotes
-from penstock_spark.stream.window_pages import WindowPage, page_of, stored_window
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.key_pages import KeyPage
+from penstock_spark.stream.state.page_index import NOTHING, PageNotes
+from penstock_spark.stream.state.window_pages import WindowPage, page_of, stored_window
+from penstock_spark.stream.transport import control
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 
 

@@ -18,8 +18,8 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from penstock.error import RunnerError
 from penstock_spark.stream import state_server
-from penstock_spark.stream.page_store import PageStore
-from penstock_spark.stream.seed_processor import SeedProcessor
+from penstock_spark.stream.resharding.seed_processor import SeedProcessor
+from penstock_spark.stream.state.page_store import PageStore
 
 _KEY = StructType([StructField("shard", IntegerType())])
 _GOOD = struct.pack("!i", 0)  # An answer without content: the status 0.

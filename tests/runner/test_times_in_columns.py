@@ -17,7 +17,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock_spark.columns.values import micros_of, to_dicts, to_rows
 from penstock_spark.sources.scan import Part
-from penstock_spark.stream.reading import StreamReader
+from penstock_spark.stream.sources.reading import StreamReader
 
 _ENDS_SECONDS = (MIN_TIMESTAMP.micros // 10**6, MAX_TIMESTAMP.micros // 10**6)
 _WHOLE = (

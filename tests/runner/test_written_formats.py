@@ -22,11 +22,11 @@ from penstock_spark.process import written_formats
 from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.written_formats import FORMATS, WrittenFormat
 from penstock_spark.reports.failure import StepFailed, find_failure
-from penstock_spark.stream.control import COMMAND, decoded
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.key_pages import KeyPage, keys_of
-from penstock_spark.stream.waiting import kept_state, parcel_of
-from penstock_spark.stream.window_pages import is_by_window, page_of
+from penstock_spark.stream.shards.waiting import kept_state, parcel_of
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.key_pages import KeyPage, keys_of
+from penstock_spark.stream.state.window_pages import is_by_window, page_of
+from penstock_spark.stream.transport.control import COMMAND, decoded
 
 
 def page_of_keys() -> bytes:

@@ -15,8 +15,8 @@ from penstock.io.watermarks import BoundedDisorder, Percentiles
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock.typehints import KV
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.waiting import STATE, kept_state
+from penstock_spark.stream.shards.waiting import STATE, kept_state
+from penstock_spark.stream.state.header import Header
 
 SECOND = 1_000_000
 BEGIN = 1_500_000_000

@@ -22,13 +22,13 @@ from penstock.machines.trigger_machine import WATERMARK
 from penstock.machines.window_machine import WindowMachine
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.passes.choose_folds import state_of_shards
-from penstock_spark.stream.grouping_state import keys_of, machine_for
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import inbox_of
-from penstock_spark.stream.operators import GroupingOperator
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.shard import Shard
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.shards.grouping_state import keys_of, machine_for
+from penstock_spark.stream.shards.operators import GroupingOperator
+from penstock_spark.stream.shards.shard import Shard
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.transport.inbox import inbox_of
+from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.batch_sizer import Scale, Sized
 from penstock_spark.worker.keys import keys_to_carry, shard_of

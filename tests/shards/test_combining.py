@@ -36,13 +36,13 @@ from penstock.windows.windowing import Windowing
 from penstock_spark.passes.choose_folds import loop_of_arrivals
 from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import StepFailed, find_failure
-from penstock_spark.stream import combining
-from penstock_spark.stream.combining import CombiningWriter
-from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.keys import KeyTable
-from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.program import CombiningWriterSpec
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.shards.keys import KeyTable
+from penstock_spark.stream.state.key_pages import KeyPages
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.transport import combining
+from penstock_spark.stream.transport.combining import CombiningWriter
+from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.messages import LogicalTime, Message, Part

@@ -10,10 +10,10 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.keys import KeyTable
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import FIRST_PAGES
+from penstock_spark.stream.shards.keys import KeyTable
+from penstock_spark.stream.state.key_pages import KeyPages
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.pages import FIRST_PAGES
 
 SECOND = 1_000_000
 

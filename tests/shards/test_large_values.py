@@ -16,7 +16,8 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import BagStateSpec
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.stream import operators, writer
+from penstock_spark.stream.shards import operators
+from penstock_spark.stream.transport import writer
 from penstock_spark.worker import batch_sizer
 
 COUNT = 300

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock_spark.stream.due_times import DueTimes, Entry
-from penstock_spark.stream.key_pages import KeyPage, StoredKey
-from penstock_spark.stream.page_index import NOTHING
+from penstock_spark.stream.shards.due_times import DueTimes, Entry
+from penstock_spark.stream.state.key_pages import KeyPage, StoredKey
+from penstock_spark.stream.state.page_index import NOTHING
 
 STEPS = some.lists(
     some.one_of(

@@ -23,12 +23,12 @@ from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING
 from penstock.sql.transform import SqlTransform
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.pages import Pages
-from penstock_spark.stream.segments import Segments
-from penstock_spark.stream.waiting import WaitingOperator
-from penstock_spark.stream.window_table import WindowTable
+from penstock_spark.stream.shards.waiting import WaitingOperator
+from penstock_spark.stream.shards.window_table import WindowTable
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.key_pages import KeyPages
+from penstock_spark.stream.state.pages import Pages
+from penstock_spark.stream.state.segments import Segments
 
 NO_STATE = {
     "GroupIntoBatches that are full in the global window",

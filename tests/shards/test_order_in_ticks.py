@@ -13,7 +13,7 @@ from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
-from penstock_spark.stream import inbox
+from penstock_spark.stream.transport import inbox
 
 DISCARDING, ACCUMULATING = AccumulationMode.DISCARDING, AccumulationMode.ACCUMULATING
 EACH = GlobalWindows(), Repeatedly(AfterCount(1)), ACCUMULATING

@@ -22,10 +22,10 @@ from penstock.pvalue import AsList, AsSingleton
 from penstock.relations.changelog import Changelog
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions
-from penstock_spark.stream import merged_headers, moved_pages
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.moved_pages import Assembly, Piece
-from penstock_spark.stream.window_pages import WindowPage, page_of, stored_window
+from penstock_spark.stream.resharding import merged_headers, moved_pages
+from penstock_spark.stream.resharding.moved_pages import Assembly, Piece
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.window_pages import WindowPage, page_of, stored_window
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.stream.packed_columns import PackedNames, column_of, pack_names, packed, put
+from penstock_spark.stream.state.packed_columns import PackedNames, column_of, pack_names, packed, put
 
 EDGES = 7, 15, 31, 63
 

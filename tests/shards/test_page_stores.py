@@ -13,7 +13,7 @@ from pyspark.sql.streaming.map_state_client import MapStateClient
 from pyspark.sql.streaming.stateful_processor import MapState
 from pyspark.sql.types import StructType
 
-from penstock_spark.stream.page_store import PageStore, pipeline_of
+from penstock_spark.stream.state.page_store import PageStore, pipeline_of
 
 PAGES = [(number, str(number).encode()) for number in range(200)]
 

@@ -23,12 +23,12 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
-from penstock_spark.stream import key_pages
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.keys import Fired, KeyTable
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import FIRST_PAGES
+from penstock_spark.stream.shards.keys import Fired, KeyTable
+from penstock_spark.stream.state import key_pages
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.key_pages import KeyPages
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.pages import FIRST_PAGES
 
 SECOND = 1_000_000
 NAMES = [b"s" + str(number).encode() for number in range(300)]

@@ -26,13 +26,14 @@ from penstock.transforms.userstate import BagStateSpec, on_window_expiration
 from penstock.transforms.window import FixedWindows, Sessions
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.stream import merged_headers, segments
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.key_pages import keys_of
-from penstock_spark.stream.keys import state_of
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.segments import Segments, sizes_of
-from penstock_spark.stream.window_pages import is_by_window, page_of
+from penstock_spark.stream.resharding import merged_headers
+from penstock_spark.stream.shards.keys import state_of
+from penstock_spark.stream.state import segments
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.key_pages import keys_of
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.segments import Segments, sizes_of
+from penstock_spark.stream.state.window_pages import is_by_window, page_of
 
 SECOND = 1_000_000
 FEW_BYTES = 13

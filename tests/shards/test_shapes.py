@@ -35,7 +35,7 @@ from penstock.pvalue import AsIter, AsList
 from penstock_spark.lowering import query, stage
 from penstock_spark.passes import side_views
 from penstock_spark.stages import stage as worker
-from penstock_spark.stream.shard import Shard
+from penstock_spark.stream.shards.shard import Shard
 
 
 @cache

@@ -23,7 +23,7 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
-from penstock_spark.stream.header import Header
+from penstock_spark.stream.state.header import Header
 
 SECOND = 1_000_000
 

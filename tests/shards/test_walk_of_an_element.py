@@ -16,7 +16,7 @@ import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.window import FixedWindows
-from penstock_spark.stream.inbox import Inbox, Received
+from penstock_spark.stream.transport.inbox import Inbox, Received
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message
 

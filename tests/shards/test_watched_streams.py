@@ -18,11 +18,11 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.userstate import BagStateSpec, TimerSpec, on_timer
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock.windows.time_domain import TimeDomain
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.key_pages import keys_of
-from penstock_spark.stream.keys import state_of
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.window_pages import is_by_window, page_of
+from penstock_spark.stream.shards.keys import state_of
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.key_pages import keys_of
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.window_pages import is_by_window, page_of
 
 SECOND = 1_000_000
 Score = tuple[str, int, int]

@@ -15,11 +15,11 @@ from penstock.machines.stateful import StatefulMachine
 from penstock.transforms.userstate import SetStateSpec
 from penstock.transforms.window import FixedWindows, GlobalWindow
 from penstock.windows.windowing import Windowing
-from penstock_spark.stream import key_pages as module
-from penstock_spark.stream.key_pages import PAGE_BYTES, KeyPages
-from penstock_spark.stream.keys import KeyTable
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import FIRST_PAGES
+from penstock_spark.stream.shards.keys import KeyTable
+from penstock_spark.stream.state import key_pages as module
+from penstock_spark.stream.state.key_pages import PAGE_BYTES, KeyPages
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.pages import FIRST_PAGES
 
 NAMES = [b"s" + str(number).encode() for number in range(300)]
 SEEN = SetStateSpec("seen", StrUtf8Coder())

@@ -18,10 +18,11 @@ from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder, IngressTime
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampCombiner
-from penstock_spark.stream import merged_headers, writer
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.shard import Shard
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.resharding import merged_headers
+from penstock_spark.stream.shards.shard import Shard
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.transport import writer
+from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import Message
 

@@ -40,10 +40,11 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.state_table import rows_of_page
-from penstock_spark.stream import window_pages, window_table
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.window_pages import StoredWindow, WindowPages, page_of
+from penstock_spark.stream.shards import window_table
+from penstock_spark.stream.state import window_pages
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.window_pages import StoredWindow, WindowPages, page_of
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
 

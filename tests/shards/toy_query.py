@@ -28,16 +28,16 @@ from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.reports.metrics import Watermarks, take_snapshots
 from penstock_spark.runner import SparkRunner
 from penstock_spark.sources.scan import Part
-from penstock_spark.stream.control import Command, heartbeat
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import Received
-from penstock_spark.stream.levels import Done, play_shard
-from penstock_spark.stream.merged_headers import Division, merged_headers
-from penstock_spark.stream.moved_pages import Assembly, names_in, pieces, waits_of
-from penstock_spark.stream.played_sources import play_sources
-from penstock_spark.stream.reading import SourceTask, StreamReader
-from penstock_spark.stream.waiting import STATE
-from penstock_spark.stream.waiting_state import waiting_label
+from penstock_spark.stream.resharding.merged_headers import Division, merged_headers
+from penstock_spark.stream.resharding.moved_pages import Assembly, names_in, pieces, waits_of
+from penstock_spark.stream.shards.levels import Done, play_shard
+from penstock_spark.stream.shards.waiting import STATE
+from penstock_spark.stream.shards.waiting_state import waiting_label
+from penstock_spark.stream.sources.played_sources import play_sources
+from penstock_spark.stream.sources.reading import SourceTask, StreamReader
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.transport.control import Command, heartbeat
+from penstock_spark.stream.transport.inbox import Received
 from penstock_spark.worker.batch import decode_page, dumps, loads
 
 

@@ -18,7 +18,7 @@ from penstock_spark.lowering.query import Query
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.runs import execute_stream
 from penstock_spark.runs.running import Running
-from penstock_spark.stream.sums import SummingTask
+from penstock_spark.stream.sources.sums import SummingTask
 
 
 def a_native_stream(seed: int) -> Program:

@@ -28,9 +28,12 @@ from penstock_spark.runs.draining import Backlog
 from penstock_spark.runs.running import Running
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.stream import merged_headers, moved_pages, segments, shard, tasks, window_table
-from penstock_spark.stream.keys import KeyTable
-from penstock_spark.stream.waiting import WaitingOperator
+from penstock_spark.stream import tasks
+from penstock_spark.stream.resharding import merged_headers, moved_pages
+from penstock_spark.stream.shards import shard, window_table
+from penstock_spark.stream.shards.keys import KeyTable
+from penstock_spark.stream.shards.waiting import WaitingOperator
+from penstock_spark.stream.state import segments
 
 FILES = tuple(
     Arriving(seconds, f"{number:02d}.txt", lines)

@@ -47,7 +47,8 @@ from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import stream_files
 from penstock_spark.stages import stage
-from penstock_spark.stream import segments, tasks
+from penstock_spark.stream import tasks
+from penstock_spark.stream.state import segments
 from penstock_spark.worker.batch import dumps_with_code
 
 _PATIENCE_SECONDS = 20.0

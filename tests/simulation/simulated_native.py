@@ -22,7 +22,7 @@ from penstock_spark.plan.column_plan import Combined, Windowed, after, event_tim
 from penstock_spark.plan.spark_watermark import END_MICROS, SHIFT_MICROS
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.scan import StreamScan
-from penstock_spark.stream.sums import MOVES, SUMS
+from penstock_spark.stream.sources.sums import MOVES, SUMS
 from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 

@@ -39,7 +39,7 @@ from penstock_spark.lowering.batch_writer import Size
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
-from penstock_spark.stream.control import COMMAND, HEARTBEAT
+from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
 
 SECOND_MICROS = 1_000_000
 _IDLE_SECONDS = 10.0

@@ -30,9 +30,9 @@ from penstock_spark.compiler import optimise
 from penstock_spark.passes.levels import levels
 from penstock_spark.session.session import runner_session
 from penstock_spark.session.spark_versions import transform_with_state
-from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.keys import KeyTable
-from penstock_spark.stream.page_index import PageNotes
+from penstock_spark.stream.shards.keys import KeyTable
+from penstock_spark.stream.state.key_pages import KeyPages
+from penstock_spark.stream.state.page_index import PageNotes
 
 SECOND = 1_000_000
 TWICE = Repeatedly(AfterCount(2))

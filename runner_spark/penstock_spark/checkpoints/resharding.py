@@ -1,7 +1,7 @@
 """Rewrites Spark's part of a checkpoint for another number of shards, other levels or other sources.
 
 Spark's offsets and logs of sources go to a new folder unchanged, each to the place that the source has now. The
-state is cut into pieces (`penstock_spark.stream.moved_pages`). A query with the new operators reads them in one
+state is cut into pieces (`penstock_spark.stream.resharding.moved_pages`). A query with the new operators reads them in one
 micro-batch. What it has stored gets the number of the pipeline's next micro-batch, so the pipeline's own query
 continues from there.
 
@@ -33,14 +33,14 @@ from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
-from penstock_spark.stream.header import Header
 from penstock_spark.stream.level_processor import ROWS
-from penstock_spark.stream.merged_headers import Division, merged_headers
-from penstock_spark.stream.moved_pages import Waits, names_in, pieces, waits_of
-from penstock_spark.stream.seed_processor import SeedProcessor, seed_of_header, seed_of_piece
+from penstock_spark.stream.resharding.merged_headers import Division, merged_headers
+from penstock_spark.stream.resharding.moved_pages import Waits, names_in, pieces, waits_of
+from penstock_spark.stream.resharding.seed_processor import SeedProcessor, seed_of_header, seed_of_piece
+from penstock_spark.stream.shards.waiting import STATE
+from penstock_spark.stream.shards.waiting_state import waiting_label
+from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.tasks import HEADER_KEY
-from penstock_spark.stream.waiting import STATE
-from penstock_spark.stream.waiting_state import waiting_label
 
 HEARTBEAT_SLOT, COMMANDS_SLOT = "<heartbeat", "<commands"
 """The sources of a query that no step of the pipeline has."""

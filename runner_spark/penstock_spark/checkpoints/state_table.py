@@ -32,13 +32,13 @@ from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
-from penstock_spark.stream.key_pages import StoredKey, keys_of
-from penstock_spark.stream.keys import state_of
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.segments import Segments
-from penstock_spark.stream.waiting import KeptParcel, kept_in
-from penstock_spark.stream.waiting_state import label_of_waiting, waiting_label
-from penstock_spark.stream.window_pages import is_by_window, page_of
+from penstock_spark.stream.shards.keys import state_of
+from penstock_spark.stream.shards.waiting import KeptParcel, kept_in
+from penstock_spark.stream.shards.waiting_state import label_of_waiting, waiting_label
+from penstock_spark.stream.state.key_pages import StoredKey, keys_of
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.segments import Segments
+from penstock_spark.stream.state.window_pages import is_by_window, page_of
 from penstock_spark.worker.batch import loads
 
 _MOMENT = pa.timestamp("us", "UTC")

@@ -27,7 +27,7 @@ from penstock_spark.live.elements import (
 from penstock_spark.live.history import Firing, History, extended
 from penstock_spark.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow, StepError
 from penstock_spark.reports.metrics import Told, Watermarks
-from penstock_spark.stream.reading import REJECTED
+from penstock_spark.stream.sources.reading import REJECTED
 
 BATCHES_KEPT = 30
 """So many micro-batches are in a snapshot: the last ones."""

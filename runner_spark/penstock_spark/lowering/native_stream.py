@@ -30,8 +30,8 @@ from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.sources.scan import StreamScan, with_plain_names
 from penstock_spark.stream.program import ReadingSpec
-from penstock_spark.stream.reading import StreamReader, column_reader, totals_reader
-from penstock_spark.stream.sums import MOVES, SUMS
+from penstock_spark.stream.sources.reading import StreamReader, column_reader, totals_reader
+from penstock_spark.stream.sources.sums import MOVES, SUMS
 from penstock_spark.stream.tasks import summing_function
 from penstock_spark.worker.program import GroupWriterSpec, TotalsRoot
 from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS

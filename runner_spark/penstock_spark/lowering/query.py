@@ -28,9 +28,9 @@ from penstock_spark.reports.metrics import forget_steps
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
-from penstock_spark.stream.control import COMMAND, HEARTBEAT
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
 from penstock_spark.stream.tasks import played_function, reading_function
+from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from penstock_spark.sources.heartbeats import open_heartbeats
 from penstock_spark.sources.scan import Scan, with_plain_names
 from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.stream.program import ReadingSpec
-from penstock_spark.stream.reading import StreamReader, scheduled_reader, staged_reader
+from penstock_spark.stream.sources.reading import StreamReader, scheduled_reader, staged_reader
 
 _LIMITS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger", MAX_RECORDS.lower()}
 _Clocked = PeriodicSource | SequenceSource

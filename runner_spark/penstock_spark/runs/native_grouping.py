@@ -12,7 +12,7 @@ from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.live.stream_snapshots import About
 from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
 from penstock_spark.reports.metrics import Report, Reports, Told
-from penstock_spark.stream.reading import AHEAD
+from penstock_spark.stream.sources.reading import AHEAD
 
 
 def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:

@@ -17,16 +17,16 @@ from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import open_rows
-from penstock_spark.stream.levels import play_shard
-from penstock_spark.stream.moved_pages import Assembly, Waits
-from penstock_spark.stream.page_store import PageStore
-from penstock_spark.stream.played_sources import play_sources
 from penstock_spark.stream.program import LevelProgram
-from penstock_spark.stream.reading import SourceTask
-from penstock_spark.stream.sums import SummingTask
-from penstock_spark.stream.writer import Row, records_of, send_to_spark
+from penstock_spark.stream.resharding.moved_pages import Assembly, Waits
+from penstock_spark.stream.shards.levels import play_shard
+from penstock_spark.stream.sources.played_sources import play_sources
+from penstock_spark.stream.sources.reading import SourceTask
+from penstock_spark.stream.sources.sums import SummingTask
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.page_store import PageStore
+from penstock_spark.stream.transport.inbox import open_rows
+from penstock_spark.stream.transport.writer import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
 

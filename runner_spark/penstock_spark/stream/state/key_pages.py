@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from penstock.machines.trigger_machine import Domain
 from penstock_spark.process.written_formats import KEY_PAGE
-from penstock_spark.stream.page_index import NOTHING, PageNotes
-from penstock_spark.stream.pages import Pages, Store
-from penstock_spark.stream.segments import Sizes
-from penstock_spark.stream.stored import content_of
+from penstock_spark.stream.state.page_index import NOTHING, PageNotes
+from penstock_spark.stream.state.pages import Pages, Store
+from penstock_spark.stream.state.segments import Sizes
+from penstock_spark.stream.state.stored import content_of
 
 PAGE_BYTES = 4 << 10
 # The approximate size of a key in a page without its state.

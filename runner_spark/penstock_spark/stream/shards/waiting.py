@@ -11,9 +11,9 @@ from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputMachine, SideInputState, Waiting
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.process.written_formats import PARCEL
-from penstock_spark.stream.operators import Operator
-from penstock_spark.stream.pages import Store
-from penstock_spark.stream.stored import content_of, unpickled
+from penstock_spark.stream.shards.operators import Operator
+from penstock_spark.stream.state.pages import Store
+from penstock_spark.stream.state.stored import content_of, unpickled
 from penstock_spark.worker.batch import Batch, dumps
 from penstock_spark.worker.batch_sizer import Sized
 from penstock_spark.worker.messages import Parts, Place

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Times
 from penstock_spark.source_watermarks import Estimator, Summary
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import Inbox
-from penstock_spark.stream.operators import Operator
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.shards.operators import Operator
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.transport.inbox import Inbox
+from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.messages import LogicalTime, Parts, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 

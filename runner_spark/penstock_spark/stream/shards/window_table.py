@@ -1,6 +1,6 @@
 """The windows of one grouping in one shard, with the cells of all keys that have been read: who is due next, and where.
 
-As in `penstock_spark.stream.keys`, it knows of an unread page only when the earliest of its windows is due. It
+As in `penstock_spark.stream.shards.keys`, it knows of an unread page only when the earliest of its windows is due. It
 unpickles a window of a page that has been read when it has arrivals, or when it is due.
 """
 
@@ -19,8 +19,8 @@ from penstock.machines.long_lists import LongList
 from penstock.machines.records import Dropped, DropReason, Element, Times
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_machine import FRESH, Firing, WindowCells, WindowMachine
-from penstock_spark.stream.page_index import NOTHING, Unread
-from penstock_spark.stream.window_pages import (
+from penstock_spark.stream.state.page_index import NOTHING, Unread
+from penstock_spark.stream.state.window_pages import (
     Cells,
     Content,
     OpenWindow,

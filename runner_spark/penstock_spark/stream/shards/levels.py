@@ -20,20 +20,20 @@ from penstock_spark.plan.hosts import State
 from penstock_spark.reports.failure import guarded, named, step_failed
 from penstock_spark.reports.metrics import Told
 from penstock_spark.source_watermarks import Estimator
-from penstock_spark.stream.grouping_state import keys_of, machine_for
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.inbox import Received, inbox_of, take_due
-from penstock_spark.stream.keys import Machine
-from penstock_spark.stream.operators import GroupingOperator, Operator
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Store
 from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
-from penstock_spark.stream.shard import SPOKESMAN, Shard
-from penstock_spark.stream.spreading import address
-from penstock_spark.stream.stream_stage import StreamStage
-from penstock_spark.stream.waiting import WaitingOperator
-from penstock_spark.stream.waiting_state import WaitingGrouping, waiting_label
-from penstock_spark.stream.writer import Outbox, Row
+from penstock_spark.stream.shards.grouping_state import keys_of, machine_for
+from penstock_spark.stream.shards.keys import Machine
+from penstock_spark.stream.shards.operators import GroupingOperator, Operator
+from penstock_spark.stream.shards.shard import SPOKESMAN, Shard
+from penstock_spark.stream.shards.waiting import WaitingOperator
+from penstock_spark.stream.shards.waiting_state import WaitingGrouping, waiting_label
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.pages import Store
+from penstock_spark.stream.transport.inbox import Received, inbox_of, take_due
+from penstock_spark.stream.transport.spreading import address
+from penstock_spark.stream.transport.stream_stage import StreamStage
+from penstock_spark.stream.transport.writer import Outbox, Row
 from penstock_spark.worker.pushing import Records
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.process.written_formats import HEADER
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.stored import content_of, unpickled
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
 

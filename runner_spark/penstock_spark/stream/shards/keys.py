@@ -24,10 +24,10 @@ from penstock.machines.stateful_keys import StatefulKey
 from penstock.machines.states import KeyState
 from penstock.machines.timers import NextTimers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
-from penstock_spark.stream.due_times import DueTimes
-from penstock_spark.stream.key_pages import PAGE_BYTES, Found, KeptRow, KeyPages, size_of
-from penstock_spark.stream.page_index import NOTHING, Unread
-from penstock_spark.stream.segments import Sizes, sizes_of
+from penstock_spark.stream.shards.due_times import DueTimes
+from penstock_spark.stream.state.key_pages import PAGE_BYTES, Found, KeptRow, KeyPages, size_of
+from penstock_spark.stream.state.page_index import NOTHING, Unread
+from penstock_spark.stream.state.segments import Sizes, sizes_of
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.keys import key_is_self_contained
 from penstock_spark.worker.messages import Message, Part, Parts

@@ -13,8 +13,8 @@ from penstock_spark.plan.spark_watermark import FIRST_MICROS, LAST_MICROS, SHIFT
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.stages.stage import Stage
 from penstock_spark.stream.program import LevelProgram
-from penstock_spark.stream.reading import SourceTask
-from penstock_spark.stream.stream_stage import StreamStage
+from penstock_spark.stream.sources.reading import SourceTask
+from penstock_spark.stream.transport.stream_stage import StreamStage
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import EXCHANGE

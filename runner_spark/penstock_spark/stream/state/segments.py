@@ -15,8 +15,8 @@ from weakref import WeakSet
 from penstock.error import refusal
 from penstock.machines.long_lists import AnyList, LongList, Segment, Snapshot
 from penstock_spark.process.written_formats import SEGMENT
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.stored import content_of, unpickled
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import shard_of
 

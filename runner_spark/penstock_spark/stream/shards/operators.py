@@ -13,10 +13,10 @@ from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, 
 from penstock.machines.tally import Tallier
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
-from penstock_spark.stream.keys import Fired, KeyTable, elements_of
-from penstock_spark.stream.window_table import Fired as FiredWindow
-from penstock_spark.stream.window_table import WindowTable
-from penstock_spark.stream.writer import Outbox
+from penstock_spark.stream.shards.keys import Fired, KeyTable, elements_of
+from penstock_spark.stream.shards.window_table import Fired as FiredWindow
+from penstock_spark.stream.shards.window_table import WindowTable
+from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.batch_sizer import Sized
 from penstock_spark.worker.messages import Parts

@@ -12,7 +12,6 @@ from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.crash_marker import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
 from penstock_spark.stages.stage import Stage, tear_down
-from penstock_spark.stream.combining import CombiningWriter
 from penstock_spark.stream.program import (
     CombiningWriterSpec,
     LevelProgram,
@@ -21,8 +20,15 @@ from penstock_spark.stream.program import (
     SinkRowsSpec,
     SpreadWriterSpec,
 )
-from penstock_spark.stream.spreading import SpreadWriter
-from penstock_spark.stream.writer import MessageWriter, Outbox, RestrictionWriter, SinkPages, SinkRows
+from penstock_spark.stream.transport.combining import CombiningWriter
+from penstock_spark.stream.transport.spreading import SpreadWriter
+from penstock_spark.stream.transport.writer import (
+    MessageWriter,
+    Outbox,
+    RestrictionWriter,
+    SinkPages,
+    SinkRows,
+)
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch_sizer import Sized, SizedAnew
 from penstock_spark.worker.pardo import DoFnStep

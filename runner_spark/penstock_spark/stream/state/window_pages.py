@@ -13,11 +13,11 @@ from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_machine import DUE, FRESH, Cell
 from penstock_spark.process.written_formats import COLUMN_PAGE
-from penstock_spark.stream.packed_columns import PackedNames, column_of, pack_names, packed, put
-from penstock_spark.stream.page_index import NOTHING, PageNotes
-from penstock_spark.stream.pages import Pages, Store
-from penstock_spark.stream.segments import Sizes, sizes_of
-from penstock_spark.stream.stored import content_of, unpickled
+from penstock_spark.stream.state.packed_columns import PackedNames, column_of, pack_names, packed, put
+from penstock_spark.stream.state.page_index import NOTHING, PageNotes
+from penstock_spark.stream.state.pages import Pages, Store
+from penstock_spark.stream.state.segments import Sizes, sizes_of
+from penstock_spark.stream.state.stored import content_of, unpickled
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import key_is_self_contained
 

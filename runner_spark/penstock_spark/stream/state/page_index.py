@@ -30,7 +30,7 @@ class PageNotes:
     alarms: dict[Domain, array[int]] = field(default_factory=dict)
     keys: int = 0  # The number of keys in all pages.
     size_bytes: int = 0  # The size of all pages.
-    # True if pages hold windows (see `penstock_spark.stream.window_pages`), not keys.
+    # True if pages hold windows (see `penstock_spark.stream.state.window_pages`), not keys.
     by_window: bool = False
     # The number of windows in all pages, those of each key apart; None if that is unknown: a version that did not
     # count them, or a move to other shards, which does not look into keys, has left pages. No pages have no windows.

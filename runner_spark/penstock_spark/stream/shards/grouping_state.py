@@ -8,12 +8,12 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.window_machine import WindowMachine
 from penstock.machines.window_rules import window_rule
 from penstock_spark.plan.hosts import State
-from penstock_spark.stream.key_pages import KeyPages
-from penstock_spark.stream.keys import KeyTable, Machine
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Store
-from penstock_spark.stream.window_pages import WindowPages
-from penstock_spark.stream.window_table import WindowTable
+from penstock_spark.stream.shards.keys import KeyTable, Machine
+from penstock_spark.stream.shards.window_table import WindowTable
+from penstock_spark.stream.state.key_pages import KeyPages
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.pages import Store
+from penstock_spark.stream.state.window_pages import WindowPages
 
 
 def machine_for(

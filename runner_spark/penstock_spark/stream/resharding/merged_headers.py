@@ -15,9 +15,9 @@ from typing import Any
 from penstock.error import refusal
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.trigger_machine import WATERMARK
-from penstock_spark.stream.header import Header
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.spreading import address
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.transport.spreading import address
 from penstock_spark.worker.keys import shard_of
 from penstock_spark.worker.messages import Message, Part, WatermarkUpdate
 

@@ -2,7 +2,7 @@
 
 A micro-batch reads and writes only the pages that it touches, many at a time. The hash of a key tells its page, and
 pages are split as they grow (linear hashing). What a page holds is another module's matter: keys one by one
-(`penstock_spark.stream.key_pages`), or windows in columns (`penstock_spark.stream.window_pages`).
+(`penstock_spark.stream.state.key_pages`), or windows in columns (`penstock_spark.stream.state.window_pages`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from penstock.machines.trigger_machine import Domain
-from penstock_spark.stream.page_index import NOTHING, PageNotes
-from penstock_spark.stream.segments import Segments
+from penstock_spark.stream.state.page_index import NOTHING, PageNotes
+from penstock_spark.stream.state.segments import Segments
 from penstock_spark.worker.keys import hash_of_key
 
 FIRST_PAGES = 4

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputState, Waiting
-from penstock_spark.stream.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
-from penstock_spark.stream.merged_headers import Division, disagreement
-from penstock_spark.stream.page_index import PageNotes
-from penstock_spark.stream.pages import Store
-from penstock_spark.stream.segments import key_of_segment
-from penstock_spark.stream.waiting import STATE, kept_state, opened_parcel, parcel_of
-from penstock_spark.stream.window_pages import (
+from penstock_spark.stream.resharding.merged_headers import Division, disagreement
+from penstock_spark.stream.shards.waiting import STATE, kept_state, opened_parcel, parcel_of
+from penstock_spark.stream.state.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
+from penstock_spark.stream.state.page_index import PageNotes
+from penstock_spark.stream.state.pages import Store
+from penstock_spark.stream.state.segments import key_of_segment
+from penstock_spark.stream.state.window_pages import (
     StoredWindow,
     WindowPage,
     WindowPages,

@@ -11,9 +11,9 @@ from pyspark.sql import Row as SparkRow
 from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Summary
-from penstock_spark.stream.control import Command, commanded, decoded, heartbeat
-from penstock_spark.stream.header import Header
 from penstock_spark.stream.program import LevelProgram
+from penstock_spark.stream.state.header import Header
+from penstock_spark.stream.transport.control import Command, commanded, decoded, heartbeat
 from penstock_spark.worker.messages import (
     EARLIEST,
     LogicalTime,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock_spark.stream.operators import GroupingOperator
-from penstock_spark.stream.waiting import WaitingOperator
+from penstock_spark.stream.shards.operators import GroupingOperator
+from penstock_spark.stream.shards.waiting import WaitingOperator
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message, Part, Parts
 from penstock_spark.worker.pushing import Records

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from penstock_spark.stream.level_processor import ShardProcessor
 
 if TYPE_CHECKING:
-    from penstock_spark.stream.header import Header
-    from penstock_spark.stream.moved_pages import Piece, Waits
+    from penstock_spark.stream.resharding.moved_pages import Piece, Waits
+    from penstock_spark.stream.state.header import Header
 
 
 class SeedProcessor(ShardProcessor):

@@ -1,0 +1,1 @@
+"""Messages between the tasks of a micro-batch: elements on their way to shards, and a shard's inbox."""
