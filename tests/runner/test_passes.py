@@ -32,9 +32,8 @@ from penstock_spark.passes.levels import levels
 from penstock_spark.passes.native_streams import reasons_for_python
 from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
-from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream
+from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream, MaskedStream
 from penstock_spark.plan.hosts import BySpark
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.stream_plan import show_stream_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"

@@ -29,8 +29,7 @@ from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.classes import classes_in
 from penstock_spark.checkpoints.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.key_coders import KeyCoders, key_coders_of, key_type
-from penstock_spark.plan.column_plan import ColumnStream, Combined
-from penstock_spark.plan.masked_stream import MaskedStream
+from penstock_spark.plan.column_plan import ColumnStream, Combined, MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo

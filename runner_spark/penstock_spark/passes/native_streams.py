@@ -24,6 +24,7 @@ from penstock_spark.plan.column_plan import (
     ColumnStream,
     Combined,
     Filter,
+    MaskedStream,
     Select,
     Table,
     WithTimestamps,
@@ -31,7 +32,6 @@ from penstock_spark.plan.column_plan import (
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import BySpark
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums

@@ -22,10 +22,10 @@ from penstock_spark.plan.column_plan import (
     Columns,
     ColumnStream,
     Combined,
+    MaskedStream,
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import InShards
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.splitting import asks_for_restriction
 from penstock_spark.plan.summed_stream import SummedStream, Sums
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from penstock import graph
 from penstock.base.display import HasDisplayData
-from penstock.base.elements import WithoutElements
 from penstock.base.engine import create_runner
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
@@ -40,6 +39,7 @@ from penstock.options.pipeline_options import PipelineOptions, StandardOptions, 
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
+from penstock.typehints.io_hints import WithoutElements
 from penstock.utils.identifiers import identifier
 from penstock.where import Location, caller
 
