@@ -15,7 +15,7 @@ from penstock_spark.passes.fuse import fuse
 from penstock_spark.passes.kept_restrictions import kept_restrictions
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.lift_combiners import lift_combiners
-from penstock_spark.passes.native_streams import native_streams
+from penstock_spark.passes.native_streams import native_streams, reasons_for_python
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.record_groupings import record_groupings
@@ -133,7 +133,8 @@ def compiled(graph: Graph, target: Target) -> Compiled:
     whole = optimise(optimised, by_python, STREAM_PASSES)
     aside = side_views(optimised)
     views = None if aside is None else batch_plan(aside, target)
-    plan = choose_shards(levels(main, target.mode), target.without)
+    reasons = reasons_for_python(main, target.mode)
+    plan = choose_shards(levels(main, target.mode), reasons, target.without)
     return Compiled(replace(plan, views=views, whole=whole), graph, target)
 
 

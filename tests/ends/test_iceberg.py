@@ -604,14 +604,14 @@ def test_columns_that_change_while_tasks_write_stop_the_commit(
     from penstock_connectors.iceberg import writer
 
     write(SCORES, lake)
-    commit = writer._Commit._commit
+    commit = writer._Commit._commit_to
 
     def late(self: Any, catalog: Any, written: Any, batch: Any) -> Any:
         with table_of(lake).update_schema() as update:
             update.delete_column("number")
         return commit(self, catalog, written, batch)
 
-    monkeypatch.setattr(writer._Commit, "_commit", late)
+    monkeypatch.setattr(writer._Commit, "_commit_to", late)
     with pytest.raises(ValueError, match=r"the columns of the Iceberg table .* have changed"):
         write(SCORES, lake)
     assert snapshots(lake) == 1

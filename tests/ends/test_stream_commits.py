@@ -25,8 +25,6 @@ from penstock.error import RunnerError
 from penstock.io.database import DatabaseSink
 from penstock.io.delta import WriteToDelta
 from penstock.io.iceberg import WriteToIceberg
-from penstock_connectors.delta import writer as delta_writer
-from penstock_connectors.iceberg import writer as iceberg_writer
 from penstock_spark.formats.registry import plan_sink, prepare_sink
 from penstock_spark.sinks import stream_commits
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
@@ -57,8 +55,7 @@ def _own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def raised(error: BaseException, where: str) -> None:
         raise error
 
-    for module in (delta_writer, iceberg_writer):
-        monkeypatch.setattr(module, "step_failed", raised)
+    monkeypatch.setattr(stream_commits, "step_failed", raised)
 
 
 @dataclass
@@ -269,3 +266,53 @@ def test_the_last_refusal_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tries == list(range(stream_commits.ATTEMPTS))
     with pytest.raises(KeyError):
         persist(lambda attempt: {}[attempt])
+
+
+@pytest.mark.parametrize(("is_named", "deleted"), [(True, []), (False, [["a", "b"]])])
+def test_files_that_a_table_does_not_name_are_deleted(is_named: bool, deleted: list[Any]) -> None:
+    found: list[Any] = []
+    assert committed(lambda files: is_named, found) == []
+    assert found == deleted
+
+
+def test_files_of_a_run_that_another_one_has_displaced_are_deleted_before_a_commit() -> None:
+    def displaced() -> None:
+        raise KeyError("another run")
+
+    found: list[Any] = []
+    with pytest.raises(KeyError, match="another run"):
+        committed(lambda files: pytest.fail("it commits"), found, check=displaced)
+    assert found == [["a", "b"]]
+
+
+def test_errors_of_a_stream_are_the_steps_own_and_those_of_a_system_are_the_runners(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed: list[tuple[BaseException, str]] = []
+    monkeypatch.setattr(stream_commits, "step_failed", lambda error, where: failed.append((error, where)))
+
+    def commit(files: Any) -> bool:
+        raise error
+
+    error: Exception = LookupError("no table")
+    committed(commit, [])
+    assert failed == [(error, WHERE)]
+    with pytest.raises(LookupError):
+        committed(commit, [], stream="")
+    error = OSError("no space")
+    with pytest.raises(OSError, match="no space"):
+        committed(commit, [])
+    assert len(failed) == 1
+
+
+def committed(commit: Any, deleted: list[Any], stream: str = STREAM, **more: Any) -> list[Any]:
+    """What a commit of two files returns; `deleted` gets what it deletes."""
+    frame: Any = Frame([pa.RecordBatch.from_pydict({"file": ["a", "b"]})])
+    return stream_commits.commit_files(
+        frame,
+        MicroBatch(3, stream, **more),
+        WHERE,
+        written_of=lambda row: row.file,
+        commit=commit,
+        delete=deleted.append,
+    )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from checkpoint_plans import ACCUMULATING, BASE, RETRACTING, Pipeline, grouped, into, lines, windowed, written
 
 import penstock as beam
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import (
     BoundedDisorder,
     EstimationBand,
@@ -83,7 +84,7 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
         (
             BASE,
             replace(BASE, shards=8),
-            "its state is divided anew, because the number of shards has changed\n  - 4\n  + 8",
+            "its state is divided again, because the number of shards has changed\n  - 4\n  + 8",
         ),
         (
             replace(BASE, source=lines(event_time=float, watermark=BoundedDisorder(60))),
@@ -174,12 +175,12 @@ def streamed(**arguments: Any) -> Pipeline:
         (
             streamed(watermark=BoundedDisorder(60)),
             streamed(watermark=OrderedPartitions()),
-            "estimates its watermark in another way\n  - BoundedDisorder\n  + OrderedPartitions",
+            "estimates its watermark in another way\n  - BoundedDisorder(per_partition=False)\n  + OrderedPartitions",
         ),
         (
             streamed(watermark=BoundedDisorder(60)),
             streamed(watermark=BoundedDisorder(60, per_partition=True)),
-            "+ BoundedDisorder per partition",
+            "+ BoundedDisorder(per_partition=True)",
         ),
         (
             streamed(watermark=EstimationBand(10)),
@@ -334,3 +335,22 @@ def test_texts_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert len(texts) == 1
+
+
+@dataclass(frozen=True)
+class Seasonal(WatermarkPolicy):
+    """A policy with one argument that its state depends on."""
+
+    needs_event_times = True
+    state_depends_on = ("seasons",)
+    seasons: int
+    margin: int
+
+
+def test_the_state_of_a_source_depends_on_the_arguments_that_its_policy_declares() -> None:
+    def kept(policy: WatermarkPolicy) -> str:
+        [*_, source] = streamed(watermark=policy).signature()["sources"]
+        return source["watermark"]
+
+    assert kept(IdleTimeout(Seasonal(4, margin=1))) == kept(Seasonal(4, margin=2))
+    assert kept(Seasonal(4, margin=1)).endswith("Seasonal(seasons=4)")

@@ -241,7 +241,7 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "the end never comes": (machine_read, "_AT_THE_END", Times()),
     "retractions become insertions": (machine_read, "_KINDS", [ValueKind.INSERT] * 4),
     "what may retract is not known": (choose_folds, "retracting_edges", lambda graph: frozenset()),
-    "each window is taken to fire once": (choose_folds, "may_fire_early", lambda graph, step: False),
+    "each window is taken to fire once": (choose_folds, "why_early", lambda windowing: None),
     "outputs are insertions": (
         batch.Batch,
         "with_values",

@@ -27,13 +27,13 @@ from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewritten
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import choose, fuse, lift_combiners
-from penstock_spark.passes.choose_folds import choose_folds
+from penstock_spark.passes.choose_folds import choose_folds, choose_shards
 from penstock_spark.passes.levels import levels
+from penstock_spark.passes.native_streams import reasons_for_python
 from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
-from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream
+from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream, MaskedStream
 from penstock_spark.plan.hosts import BySpark
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.stream_plan import show_stream_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
@@ -107,7 +107,8 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
         if name == "columns":
             yield "plan", show_plan(batch_plan(after))
         if name == "native_streams":
-            yield "query", show_stream_plan(levels(after, "streaming"))
+            plan = choose_shards(levels(after, "streaming"), reasons_for_python(after, "streaming"))
+            yield "query", show_stream_plan(plan)
         return
     if name == "levels":
         main, _ = rewritten(found, (*PASSES, *STREAM_PASSES), STREAM)

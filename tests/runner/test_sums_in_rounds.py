@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from native_plans import ACCUMULATING, DISCARDING, GLOBAL, OUT, plan_after, plan_of
+from native_plans import ACCUMULATING, DISCARDING, GLOBAL, OUT, TOTAL, plan_after, plan_of
 
 import penstock as beam
 from penstock.io import ReadFromText
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
-from penstock.transforms.trigger import AfterCount, Repeatedly
-from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows
+from penstock.transforms.trigger import AfterCount, AfterWatermark, Repeatedly
+from penstock.transforms.window import CalendarWindows, FixedWindows, Sessions, SlidingWindows
 from penstock_spark.plan.stream_plan import show_stream_plan
 
 
@@ -55,30 +55,58 @@ def test_spark_adds_up(transforms):
     assert "# in parts, then by Spark" in show_stream_plan(plan)
 
 
-@pytest.mark.parametrize(
-    ("transforms", "more"),
-    [
-        ((PAIRS, windows(FixedWindows(60)), SUM, OUT), {"mode": "streaming"}),
-        ((PAIRS, windows(FixedWindows(60)), SUM, OUT), {"without": ["native_streams"]}),
-        ((PAIRS, windows(FixedWindows(60)), SUM, OUT), {"policy": IdleTimeout(BoundedDisorder(60), 5)}),
-        ((PAIRS, windows(FixedWindows(60), accumulation_mode=DISCARDING), SUM, OUT), {}),
-        ((PAIRS, windows(FixedWindows(60), trigger=Repeatedly(AfterCount(1))), SUM, OUT), {}),
-        ((PAIRS, windows(Sessions(60)), SUM, OUT), {}),
-        ((beam.Map(loose_pair), GLOBAL, SUM, OUT), {}),
-        ((PAIRS, GLOBAL, beam.CombinePerKey(MeanCombineFn()), OUT), {}),
-        ((PAIRS, GLOBAL, beam.GroupByKey(), OUT), {}),
-        ((PAIRS, GLOBAL, SUM, beam.Map(of_pane), OUT), {}),
-        ((PAIRS, GLOBAL, SUM, "Again" >> beam.CombinePerKey(sum), OUT), {}),
-    ],
-)
-def test_python_adds_up(transforms, more):
-    assert plan_of(*transforms, **{"mode": "micro_batch"} | more).sums is None
+def reasons_of(plan: Any) -> dict[str, str]:
+    """Why Python does each grouping, by label, as `explain` shows it."""
+    lines = show_stream_plan(plan).splitlines()
+    parts = [line.strip().partition(" = ") for line in lines if "  # in Python: " in line]
+    return {label: rest.partition("# in Python: ")[2].partition(";")[0] for label, _, rest in parts}
 
 
-def test_what_is_recorded_is_python_s():
-    plan = plan_of(PAIRS, GLOBAL, SUM, OUT, mode="micro_batch", record_events=100)
+MINUTES = windows(FixedWindows(60))
+IN_PYTHON: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "windows that fire once are as fast in Python's state": ([PAIRS, MINUTES, SUM], {"mode": "streaming"}),
+    "native streams are switched off": ([PAIRS, MINUTES, SUM], {"without": ["native_streams"]}),
+    "its elements are recorded": ([PAIRS, MINUTES, SUM], {"record_events": 100}),
+    "Spark has no watermark like IdleTimeout": (
+        [PAIRS, MINUTES, SUM],
+        {"policy": IdleTimeout(BoundedDisorder(60), 5)},
+    ),
+    "the source has several outputs, or recorded times": ([PAIRS, MINUTES, SUM], {"arrival_time": "at"}),
+    "a pane of a round has only what the round has added": (
+        [PAIRS, windows(FixedWindows(60), accumulation_mode=DISCARDING), SUM],
+        {},
+    ),
+    "the trigger Repeatedly(AfterCount(1)) may fire before the end": (
+        [PAIRS, windows(FixedWindows(60), trigger=Repeatedly(AfterCount(1))), SUM],
+        {},
+    ),
+    "its windows merge": ([PAIRS, windows(Sessions(60)), SUM], {}),
+    "Spark has no such windows": ([PAIRS, windows(CalendarWindows.days()), SUM], {}),
+    "the values to sum are Any, not int": ([beam.Map(loose_pair), GLOBAL, SUM], {}),
+    "the combiner is neither a sum nor a count": (
+        [PAIRS, GLOBAL, "Sum" >> beam.CombinePerKey(MeanCombineFn())],
+        {},
+    ),
+    "it needs its values, not a sum": ([PAIRS, GLOBAL, "Sum" >> beam.GroupByKey()], {}),
+    "'Map(of_pane)' reads the panes": ([PAIRS, GLOBAL, SUM, beam.Map(of_pane)], {}),
+    "'Again' has state of its own": ([PAIRS, GLOBAL, SUM, "Again" >> beam.CombinePerKey(sum)], {}),
+}
+
+
+@pytest.mark.parametrize("reason", IN_PYTHON)
+def test_python_adds_up_and_explain_says_why(reason):
+    transforms, more = IN_PYTHON[reason]
+    plan = plan_of(*transforms, OUT, **{"mode": "micro_batch"} | more)
     assert plan.sums is None
-    assert len(plan.levels) == 1
+    assert reasons_of(plan)["Sum"] == reason
+
+
+def test_each_grouping_has_its_own_reason():
+    plan = plan_of(PAIRS, GLOBAL, SUM, "Again" >> beam.CombinePerKey(sum), OUT, mode="micro_batch")
+    assert reasons_of(plan)["Again"] == "it follows another grouping"
+    early = beam.WindowInto(FixedWindows(60), AfterWatermark(AfterCount(1)), accumulation_mode=ACCUMULATING)
+    plan = plan_of(early, TOTAL, OUT, mode="micro_batch")
+    assert reasons_of(plan) == {"GroupBy(team)/CombinePerKey(TupleCombineFn)": "columns end before it"}
 
 
 def test_people_see_the_steps_that_spark_takes_over():
@@ -106,16 +134,29 @@ def test_text_is_added_up_too_and_nobody_else_may_read_what_is():
     pairs | SUM | OUT
     assert plan_after(pipeline, "micro_batch").sums is not None
     pairs | "More" >> beam.Map(print)
-    assert plan_after(pipeline, "micro_batch").sums is None
+    assert reasons_of(plan_after(pipeline, "micro_batch")) == {"Sum": "other steps read what it reads"}
 
 
 def test_rejected_elements_late_ones_and_side_inputs_need_python():
     pipeline = beam.Pipeline()
     accepted, _ = lines(pipeline, rejects=True)
     accepted | beam.Map(counted) | GLOBAL | SUM | OUT
-    assert plan_after(pipeline, "micro_batch").sums is None
+    reason = "the source has several outputs, or recorded times"
+    assert reasons_of(plan_after(pipeline, "micro_batch")) == {"Sum": reason}
     pipeline = beam.Pipeline()
     pairs = lines(pipeline) | beam.Map(counted) | windows(FixedWindows(60))
     sums, _ = pairs | beam.CombinePerKey(sum).with_late_data()
     sums | OUT
-    assert plan_after(pipeline, "micro_batch").sums is None
+    reason = "it has an output for late elements"
+    assert reasons_of(plan_after(pipeline, "micro_batch")) == {"CombinePerKey(sum)": reason}
+    pipeline = beam.Pipeline()
+    numbers = beam.pvalue.AsIter(pipeline | beam.Create([1]))
+    (
+        lines(pipeline)
+        | beam.Map(lambda line, _: (line, 1), numbers).with_output_types(tuple[str, int])
+        | GLOBAL
+        | SUM
+        | OUT
+    )
+    reason = "a step before it has side inputs"
+    assert reasons_of(plan_after(pipeline, "micro_batch")) == {"Sum": reason}

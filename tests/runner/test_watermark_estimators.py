@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from watermark_inputs import (
     watermarks,
 )
 
-from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
+from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy, Wrapping
 from penstock.io.watermarks import (
     BoundedDisorder,
     CustomWatermark,
@@ -33,7 +34,8 @@ from penstock.io.watermarks import (
 )
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.source_watermarks import Estimator
+from penstock_spark.source_watermarks import Estimator, estimator
+from penstock_spark.source_watermarks.rules import LatestRule
 
 
 class Wavering(CustomWatermark):
@@ -230,3 +232,38 @@ def test_a_policy_that_is_none_of_these_is_refused() -> None:
         TypeError, match=r"the runner does not know the watermark policy .*\n  at .*\n  hint: derive"
     ):
         Estimator(IdleTimeout(Unknown()))
+
+
+@dataclass(frozen=True)
+class Slowest(WatermarkPolicy):
+    """A policy that the runner does not have yet."""
+
+    needs_event_times = True
+    at_least: int
+
+    @property
+    def least_partitions(self) -> int:
+        return self.at_least
+
+
+@dataclass(frozen=True)
+class Cautious(Wrapping):
+    """A policy around another one that nothing but its own delay tells from it."""
+
+    policy: WatermarkPolicy
+    seconds: int
+
+    @property
+    def delay_micros(self) -> int:
+        return self.seconds * SECOND
+
+
+def test_a_new_policy_needs_its_declarations_and_a_rule(monkeypatch) -> None:
+    monkeypatch.setattr(estimator, "rule_of", lambda policy: LatestRule(0, True, policy.least_partitions))
+    policy = Cautious(IdleTimeout(Slowest(2), 30), 5)
+    assert policy.describe() == "Cautious(IdleTimeout(Slowest))"
+    steps = [Step(10, [Element(7, 10, "a")]), Step(20, [Element(9, 20, "b")]), Step(55)]
+    # The second partition completes them; after the timeout of what it wraps, its own delay counts.
+    assert watermarks(policy, *steps) == [None, 7, 50]
+    percentiles = list(played(Cautious(Percentiles(Slowest(1), (0.5,)), 0), steps))
+    assert [list(reached.percentile_micros) for reached in percentiles] == [[0.5]] * 3

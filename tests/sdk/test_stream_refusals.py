@@ -110,9 +110,9 @@ def first_of(element: Any) -> Any:
         ),
         (
             lambda: LINES.as_stream(first_of, Recorded()),
-            ValueError,
-            "which only a TestStream has",
-            "pass BoundedDisorder",
+            TypeError,
+            "Recorded does not say",
+            "BoundedDisorder",
         ),
         (lambda: LINES.as_stream(first_of, Unknown()), TypeError, "Unknown does not say", "CustomWatermark"),
         # Where times and partitions are.

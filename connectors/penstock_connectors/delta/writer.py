@@ -38,11 +38,11 @@ from penstock_connectors.delta.table import (
     told,
 )
 from penstock_connectors.packages import DELTALAKE
-from penstock_spark.connecting.running import step_failed
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
     TryAgain,
     change_schema,
+    commit_files,
     digest,
     has_begun,
     holds,
@@ -114,24 +114,22 @@ class _Commit:
         self._where = where
 
     def __call__(self, frame: DataFrame, batch: MicroBatch) -> list[Any]:
-        sink, where = self._sink, self._where
-        try:
-            if batch.stream:
-                open_table(sink.place, where)
-            else:
-                make_folder(sink.place)
-            # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
-            written = [json.loads(row.file) for row in frame.collect()]
-            self._check_shared(written)
-            batch.check_or(lambda: self._delete(written))
-            if self._commit(written, batch) or sink.key:
-                self._delete(written)
-        except (ValueError, TypeError, LookupError, RuntimeError) as error:
-            # The runner knows what to say of errors of the system.
-            if not batch.stream:
-                raise
-            step_failed(error, where)
-        return []
+        return commit_files(
+            frame,
+            batch,
+            self._where,
+            written_of=lambda row: json.loads(row.file),
+            # The files of changes are not the table's own.
+            commit=lambda written: self._commit(written, batch) and not self._sink.key,
+            delete=self._delete,
+            start=lambda: self._start(batch),
+        )
+
+    def _start(self, batch: MicroBatch) -> None:
+        if batch.stream:
+            open_table(self._sink.place, self._where)
+        else:
+            make_folder(self._sink.place)
 
     def holds(self, batch: MicroBatch) -> bool:
         """Whether the table has a commit of the micro-batch, or of a later one."""
@@ -139,8 +137,9 @@ class _Commit:
         return table is not None and holds(_last(table, batch.stream), batch.number)
 
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
-        """Commits the files; True if the table certainly names none of them."""
+        """Commits the files; False if the table certainly names none of them."""
         sink, where = self._sink, self._where
+        self._check_shared(written)
         package = DELTALAKE.load(where)
 
         def commit(attempt: int) -> bool:
@@ -149,15 +148,15 @@ class _Commit:
                 why = ": it was deleted and made again"
                 if is_written(_last(table, batch.stream), batch.number, _named(sink), why, where):
                     # A commit that seemed to fail may have succeeded.
-                    return attempt == 0
+                    return attempt > 0
             if table is None:
                 if self._made(written):
-                    return False
+                    return True
                 table = open_table(sink.place, where)
             if not batch.stream and sink.mode == "error":
                 raise _exists(sink, where)
             if not written and (batch.stream or sink.mode != "overwrite"):
-                return False
+                return True
             # Somebody may have changed the table since the pipeline started.
             check_writable(table, sink.place, bool(batch.stream), where)
             self._check_unchanged(table)
@@ -167,7 +166,7 @@ class _Commit:
                     self._add(table, written, batch, properties)
             except package.exceptions.CommitFailedError as error:
                 raise TryAgain(_not_committed(sink, error, where)) from None
-            return False
+            return True
 
         return persist(commit)
 

@@ -40,11 +40,12 @@ from penstock_connectors.iceberg.table import (
     target_of,
     told,
 )
-from penstock_spark.connecting.running import step_failed, without_secrets
+from penstock_spark.connecting.running import without_secrets
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
     TryAgain,
     check_keys,
+    commit_files,
     digest,
     has_begun,
     holds,
@@ -120,22 +121,15 @@ class _Commit:
         self._where = where
 
     def __call__(self, frame: DataFrame, batch: MicroBatch) -> list[Any]:
-        sink, where = self._sink, self._where
-        try:
-            # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
-            written = [bytes(row.written) for row in frame.collect()]
-            batch.check_or(lambda: self._delete(() if sink.key else map(pickle.loads, written)))
-            with catalog_of(sink.place, where) as catalog:
-                if batch.stream:
-                    open_table(catalog, sink.place, where)
-                if not self._commit(catalog, written, batch) and not sink.key:
-                    self._delete(map(pickle.loads, written))
-        except (ValueError, TypeError, LookupError, RuntimeError) as error:
-            # The runner knows what to say of errors of the system.
-            if not batch.stream:
-                raise
-            step_failed(error, where)
-        return []
+        return commit_files(
+            frame,
+            batch,
+            self._where,
+            written_of=lambda row: bytes(row.written),
+            commit=lambda written: self._commit(written, batch),
+            # Changes travel in the rows, and not in files.
+            delete=lambda written: self._delete(() if self._sink.key else map(pickle.loads, written)),
+        )
 
     def holds(self, batch: MicroBatch) -> bool:
         """Whether the table has a commit of the micro-batch, or of a later one."""
@@ -143,8 +137,12 @@ class _Commit:
             table = find_table(catalog, self._sink.place, self._where)
             return table is not None and holds(_last(table, batch.stream), batch.number)
 
-    def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
+    def _commit(self, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""
+        with catalog_of(self._sink.place, self._where) as catalog:
+            return self._commit_to(catalog, written, batch)
+
+    def _commit_to(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
         sink, where = self._sink, self._where
         mark = identifier()
         lost: list[Exception] = []

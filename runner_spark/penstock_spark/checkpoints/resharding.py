@@ -375,5 +375,5 @@ def _metadata_of(offsets: bytes) -> Any:
 
 def _unknown(what: str) -> RunnerError:
     return RunnerError(
-        f"Spark's part of the checkpoint cannot be written anew: penstock does not know {what}", hint=_HINT
+        f"Spark's part of the checkpoint cannot be rewritten: penstock does not know {what}", hint=_HINT
     )

@@ -4,6 +4,7 @@ from penstock_spark.files.local_copies import local_copies
 from penstock_spark.sinks.stream_commits import (
     BEFORE_ALL,
     TryAgain,
+    commit_files,
     digest,
     has_begun,
     holds,
@@ -22,6 +23,7 @@ __all__ = [
     "change_schema",
     "check_keys",
     "columns_of",
+    "commit_files",
     "digest",
     "has_begun",
     "holds",

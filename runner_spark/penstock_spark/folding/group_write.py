@@ -51,7 +51,7 @@ class GroupWriter(Combining, Node):
         self._sequence = first_number(stage, partition)
         self._limit = FlushLimit(_MOST_VALUES if spec.combine is None else _MOST_COMBINED)
         # The marker of an input that may be empty is never combined.
-        self._has_default = type(spec.combine) is DefaultingCombineFn
+        self._has_default = isinstance(spec.combine, DefaultingCombineFn)
         self._loop = spec.host.loop
         self._fold = fold = batch_fold(spec.combine, self._loop)
         self._has_numbers = isinstance(spec.host, InPython) and spec.host.rows is Rows.NUMBERS

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from penstock.functions.combinefn import CombineFn, DefaultingCombineFn
+from penstock.functions.combinefn import CombineFn, without_marker
 from penstock.functions.folds import Fold, accumulator_fold, fold_of
 from penstock.machines.folds import LIST
 from penstock_spark.folding.loops import loop_of
@@ -22,7 +22,7 @@ def batch_fold(combine: CombineFn | None, loop: Loop) -> Fold:
     """
     if combine is None:
         return LIST
-    fn = combine.fn if type(combine) is DefaultingCombineFn else combine
+    fn = without_marker(combine)
     return accumulator_fold(fn) if loop is Loop.CALLS else fold_of(fn)
 
 

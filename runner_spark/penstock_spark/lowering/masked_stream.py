@@ -17,8 +17,7 @@ from penstock.scalars.expressions import Expression
 from penstock_spark.lowering.column_expressions import ColumnMaker
 from penstock_spark.lowering.columns import read_fields
 from penstock_spark.lowering.stream_times import StreamTimes, stamp_of
-from penstock_spark.plan.column_plan import Filter, Select, Table, after, event_time_field
-from penstock_spark.plan.masked_stream import MaskedStream
+from penstock_spark.plan.column_plan import Filter, MaskedStream, Select, Table, after, event_time_field
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.stream.masked_rows import MaskedRows
 

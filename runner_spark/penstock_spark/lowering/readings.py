@@ -22,7 +22,7 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.masked_stream import masked_rows
 from penstock_spark.lowering.native_stream import columns_of, sums_of
 from penstock_spark.lowering.stream_sink import StreamSink
-from penstock_spark.plan.masked_stream import MaskedStream
+from penstock_spark.plan.column_plan import MaskedStream
 from penstock_spark.plan.stream_plan import Level, StreamPlan, ends_on_its_own
 from penstock_spark.sources.heartbeats import open_heartbeats
 from penstock_spark.sources.scan import Scan, with_plain_names

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from penstock.functions.combinefn import CombineFn, DefaultingCombineFn
+from penstock.functions.combinefn import CombineFn, without_marker
 from penstock.functions.folds import Fold, fold_of
 from penstock.graph import AssignWindows, CombinePerKey, Graph, Grouping, ParDo, StatefulParDo, Step
 from penstock.machines.program import program_of
@@ -19,9 +19,9 @@ from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.passes.fuse import Unit, is_inline
 from penstock_spark.plan.hosts import ByMachine, BySpark, Host, InPython, InShards, Loop, Rows, State
-from penstock_spark.plan.retractions import may_fire_early, retracting_edges
+from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan, WaitingParDo
-from penstock_spark.plan.windowing import windowing_of
+from penstock_spark.plan.windowing import why_early, windowing_of
 
 _KEY_TYPES = (str, int, bytes, bool, float, type(None))
 
@@ -85,9 +85,8 @@ def _host_of(graph: Graph, step: Step, retracting: Set[int], without: Set[str]) 
     # Values are only added up in parts, or kept in chunks, where none is retracted.
     if not retracting.isdisjoint(step.inputs):
         return ByMachine("its input may take elements back", True)
-    if may_fire_early(graph, step):
-        trigger = windowing_of(graph, step.inputs[0]).triggerfn
-        return ByMachine(f"the trigger {trigger} may fire before the end", False)
+    if (reason := why_early(windowing_of(graph, step.inputs[0]))) is not None:
+        return ByMachine(reason, False)
     # Every other grouping fires once in each window, with all its elements, whatever the accumulation mode.
     reason = why_not_native(graph, step)
     return BySpark(loop_of_parts(without)) if reason is None else _in_python(graph, step, reason, without)
@@ -125,7 +124,7 @@ def loop_of_parts(without: Set[str]) -> Loop:
 
 def _fold_in_batch(combine: CombineFn) -> Fold:
     """The fold of a CombineFn; the marker of an empty input is left out, and so is a sum, or a count, of nothing."""
-    return fold_of(combine.fn if type(combine) is DefaultingCombineFn else combine)
+    return fold_of(without_marker(combine))
 
 
 def _in_python(graph: Graph, step: Step, reason: str, without: Set[str]) -> InPython:
@@ -161,9 +160,14 @@ def _name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
 
 
-def choose_shards(plan: StreamPlan, without: Set[str] = frozenset()) -> StreamPlan:
-    """The plan of a stream with the host of each grouping, and with the steps that groupings do themselves."""
-    hosts = _shards(plan, without)
+def choose_shards(
+    plan: StreamPlan, reasons: Mapping[str, str], without: Set[str] = frozenset()
+) -> StreamPlan:
+    """The plan of a stream with the host of each grouping, and with the steps that groupings do themselves.
+
+    `reasons` says why Python does each grouping, by label. Spark could do the others, if that were not switched off.
+    """
+    hosts = _shards(plan, reasons, without)
 
     def with_left(level: Level) -> Level:
         readers: dict[int, list[InShards | None]] = {}
@@ -182,9 +186,10 @@ def choose_shards(plan: StreamPlan, without: Set[str] = frozenset()) -> StreamPl
     )
 
 
-def _shards(plan: StreamPlan, without: Set[str]) -> dict[str, InShards]:
+def _shards(plan: StreamPlan, reasons: Mapping[str, str], without: Set[str]) -> dict[str, InShards]:
     """The host of each grouping of a stream, by label; DoFns with state have none."""
     retracting = retracting_edges(plan.graph, is_streaming=True)
+    could = "native streams are switched off" if "native_streams" in without else "its elements are recorded"
     found = {}
     for level in plan.levels:
         for step in level.roots:
@@ -203,6 +208,7 @@ def _shards(plan: StreamPlan, without: Set[str]) -> dict[str, InShards]:
             found[step.label] = InShards(
                 state_of_shards(windowing, step.combine_fn, input_retracts, may_be_by_window),
                 loop_of_arrivals(windowing, step.combine_fn) if may_combine else None,
+                reasons.get(step.label, could),
             )
     return found
 

@@ -24,10 +24,11 @@ from penstock.scalars.field_functions import KeyAndValues, ResultOf, RowInWindow
 from penstock.transforms.combining.ready_combiners import TupleCombineFn
 from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
+from penstock.windows.windowing import Windowing
 from penstock_spark.formats.registry import plan_sink
-from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (
+    COLUMN_AGGREGATES,
     COLUMNAR,
     Columns,
     ColumnsSource,
@@ -42,8 +43,7 @@ from penstock_spark.plan.column_plan import (
     after,
     type_of,
 )
-from penstock_spark.plan.retractions import may_fire_early
-from penstock_spark.plan.windowing import windowing_of
+from penstock_spark.plan.windowing import why_early, windowing_of
 from penstock_spark.sinks.as_columns import check_fit
 
 TableOf = Callable[[Step, Source], Table]
@@ -94,7 +94,9 @@ def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tupl
     try:
         check_first(graph, read)
         table = table_of(read, source)
-        found = follow(graph, read, table, lambda grouping, table: _check_fires_at_end(graph, grouping))
+        found = follow(
+            graph, read, table, lambda step, table: check_fires_at_end(windowing_of(graph, step.inputs[0]))
+        )
     except NotInColumns as reason:
         found = Found((), read.outputs[0].edge, False, ends_here(reason))
     return found, ColumnsSource(source, found.columns(table))
@@ -104,10 +106,10 @@ def ends_here(reason: NotInColumns) -> str:
     return f"columns end here: {reason}"
 
 
-def _check_fires_at_end(graph: Graph, grouping: Step) -> None:
-    if may_fire_early(graph, grouping):
-        trigger = windowing_of(graph, grouping.inputs[0]).triggerfn
-        raise NotInColumns(f"the trigger {trigger} may fire before the end")
+def check_fires_at_end(windowing: Windowing) -> None:
+    """Raises NotInColumns if windows may fire before the end."""
+    if (reason := why_early(windowing)) is not None:
+        raise NotInColumns(reason)
 
 
 def check_first(graph: Graph, read: Step) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from penstock.functions.combinefn import DefaultingCombineFn
+from penstock.functions.combinefn import without_marker
 from penstock.functions.folds import fold_of
 from penstock.graph import AssignWindows, CombinePerKey, Flatten, Graph, Step, Write
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
@@ -57,8 +57,7 @@ def _asks_user(writing: Writing) -> bool:
     primitive = None if writing.step is None else writing.step.primitive
     if not isinstance(primitive, CombinePerKey) or isinstance(writing.host, ByMachine):
         return isinstance(primitive, Write)
-    fn = primitive.fn.fn if type(primitive.fn) is DefaultingCombineFn else primitive.fn
-    return not fold_of(fn).is_known
+    return not fold_of(without_marker(primitive.fn)).is_known
 
 
 class _NotPlain(Exception):

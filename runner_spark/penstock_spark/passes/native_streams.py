@@ -13,17 +13,18 @@ from penstock.io.sparkio import SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
-from penstock.machines.triggers import machine_of
+from penstock.transforms.combining.ready_combiners import TupleCombineFn
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, why_not_native
-from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
+from penstock_spark.passes.columns import Found, TableOf, check_fires_at_end, check_first, ends_here, follow
 from penstock_spark.plan.column_kinds import NotInColumns, kind
 from penstock_spark.plan.column_plan import (
     Columns,
     ColumnStream,
     Combined,
     Filter,
+    MaskedStream,
     Select,
     Table,
     WithTimestamps,
@@ -31,7 +32,6 @@ from penstock_spark.plan.column_plan import (
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import BySpark
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -76,7 +76,7 @@ def _native(
         ends = columns.ends
         graph = _absorbed(graph, read, ColumnStream.of(stream, columns), (), found.last)
     try:
-        sums = replace(_sums(graph, read, stream, mode, without), ends=ends)
+        sums = replace(_sums(graph, read, mode, without), ends=ends)
     except NotInColumns:
         return graph
     [read] = (step for step in graph.steps if isinstance(step.primitive, Read))
@@ -123,42 +123,86 @@ def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step,
     return replace(graph, steps=tuple(kept))
 
 
-def _sums(graph: Graph, read: Step, stream: StreamSource, mode: str, without: Set[str]) -> Sums:
+def _sums(graph: Graph, read: Step, mode: str, without: Set[str]) -> Sums:
     """The only grouping, with the steps before it; NotInColumns if Spark's own aggregate should not do it."""
-    if mode != "micro_batch":
-        raise NotInColumns("windows that fire once are as fast in Python's state")
-    if len(read.outputs) > 1 or stream.arrival_time is not None:
-        raise NotInColumns("the source has several outputs, or recorded times")
     groupings = [step for step in graph.steps if isinstance(step.primitive, Grouping | WaitingParDo)]
-    if len(groupings) != 1 or len(groupings[0].outputs) > 1:
-        raise NotInColumns("it is not the only grouping, or has an output for late elements")
+    if len(groupings) != 1:
+        raise NotInColumns("it is not the only grouping")
     [grouping] = groupings
-    before = tuple(
-        step for step in graph.leading_to(grouping).steps if step is not grouping and not _is_read(step)
-    )
-    made = {output.edge for step in (read, *before) for output in step.outputs}
-    inside = {step.label for step in (read, *before, grouping)}
-    if any(made.intersection(step.inputs) for step in graph.steps if step.label not in inside):
-        raise NotInColumns("other steps read what it reads")
-    if any(step.side_inputs for step in before):
-        raise NotInColumns("a step before it has side inputs")
+    _check_sum(graph, grouping, mode)
+    before = _before(graph, grouping)
+    host = BySpark(loop_of_parts(without))
+    left = left_to_readers(before, graph, {grouping.inputs[0]: (host,)})
+    return Sums(read, before, grouping, windowing_of(graph, grouping.inputs[0]), host, left)
+
+
+def reasons_for_python(graph: Graph, mode: str) -> dict[str, str]:
+    """Why Python does each grouping that this pass leaves, by label; clauses for `explain`."""
+    found = {}
+    for step in graph.steps:
+        if isinstance(step.primitive, Grouping | WaitingParDo):
+            try:
+                _check_sum(graph, step, mode)
+            except NotInColumns as reason:
+                found[step.label] = str(reason)
+    return found
+
+
+def _check_sum(graph: Graph, grouping: Step, mode: str) -> None:
+    """Raises NotInColumns if Spark's own aggregate should not add up what tasks of Python have added up in parts."""
     if not retracting_edges(graph, is_streaming=True).isdisjoint(grouping.inputs):
         raise NotInColumns("its input may take elements back")
+    if type(grouping.combine_fn) is TupleCombineFn and _starts_with_columns(graph, grouping):
+        raise NotInColumns("columns end before it")
     if (reason := why_not_native(graph, grouping)) is not None:
         raise NotInColumns(reason)
     windowing = windowing_of(graph, grouping.inputs[0])
     _check_panes(windowing, mode)
-    match windowing.windowfn:
-        case FixedWindows() | SlidingWindows():
-            _check_policy(stream.watermark)
-        case GlobalWindows():
-            pass
-        case _:
-            raise NotInColumns("Spark has no such windows")
+    if not isinstance(windowing.windowfn, FixedWindows | SlidingWindows | GlobalWindows):
+        raise NotInColumns("Spark has no such windows")
+    reads = [step for step in graph.steps if _is_read(step)]
+    if len(reads) != 1:
+        raise NotInColumns("the query has several sources")
+    stream = reads[0].primitive.source  # type: ignore[union-attr]
+    if not isinstance(stream, StreamSource):
+        raise NotInColumns("its source is not read with as_stream")
+    if len(reads[0].outputs) > 1 or stream.arrival_time is not None:
+        raise NotInColumns("the source has several outputs, or recorded times")
+    if not isinstance(windowing.windowfn, GlobalWindows):
+        _check_policy(stream.watermark)
+    _check_place(graph, grouping, mode)
+    if mode != "micro_batch":
+        raise NotInColumns("windows that fire once are as fast in Python's state")
+
+
+def _starts_with_columns(graph: Graph, grouping: Step) -> bool:
+    sources = [
+        step.primitive.source for step in graph.leading_to(grouping).steps if isinstance(step.primitive, Read)
+    ]
+    return all(isinstance(source, StreamSource) and has_stream_columns(source.source) for source in sources)
+
+
+def _check_place(graph: Graph, grouping: Step, mode: str) -> None:
+    """Raises NotInColumns if steps around a grouping need more than its results."""
+    if len(grouping.outputs) > 1:
+        raise NotInColumns("it has an output for late elements")
+    before = _before(graph, grouping)
+    if any(isinstance(step.primitive, Grouping | WaitingParDo) for step in before):
+        raise NotInColumns("it follows another grouping")
+    around = [step for step in graph.steps if _is_read(step) or step in before]
+    made = {output.edge for step in around for output in step.outputs}
+    inside = {grouping.label, *(step.label for step in around)}
+    if any(made.intersection(step.inputs) for step in graph.steps if step.label not in inside):
+        raise NotInColumns("other steps read what it reads")
+    if any(step.side_inputs for step in before):
+        raise NotInColumns("a step before it has side inputs")
     _check_behind(graph, inside, mode)
-    host = BySpark(loop_of_parts(without))
-    left = left_to_readers(before, graph, {grouping.inputs[0]: (host,)})
-    return Sums(read, before, grouping, windowing, host, left)
+
+
+def _before(graph: Graph, grouping: Step) -> tuple[Step, ...]:
+    """The steps between the sources of a grouping and the grouping."""
+    leading = graph.leading_to(grouping).steps
+    return tuple(step for step in leading if step is not grouping and not _is_read(step))
 
 
 def _is_read(step: Step) -> bool:
@@ -213,9 +257,8 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
 
 def _check_panes(windowing: Any, mode: str) -> None:
     """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
+    check_fires_at_end(windowing)
     trigger = windowing.triggerfn
-    if machine_of(trigger).fires_on_elements:
-        raise NotInColumns(f"the trigger {trigger} may fire before the end")
     if windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS:
         raise NotInColumns("windows give a last pane in any case")
     if mode == "streaming" and not windowing.fires_once:

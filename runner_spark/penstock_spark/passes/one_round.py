@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from penstock.graph import CombinePerKey, Flatten, Graph, Step
 from penstock.transforms.combining.combine import PostCombineFn
-from penstock_spark.plan.retractions import may_fire_early, retracting_edges
+from penstock_spark.plan.retractions import retracting_edges
+from penstock_spark.plan.windowing import why_early, windowing_of
 
 
 def one_round(graph: Graph) -> Graph:
@@ -27,7 +28,8 @@ def one_round(graph: Graph) -> Graph:
         if not isinstance(step.primitive, CombinePerKey) or type(step.primitive.fn) is not PostCombineFn:
             continue
         split, *between = _rounds(step, makers)
-        if retracting.isdisjoint(split.inputs) and not may_fire_early(graph, step):
+        fires_once = why_early(windowing_of(graph, step.inputs[0])) is None
+        if retracting.isdisjoint(split.inputs) and fires_once:
             own = CombinePerKey(step.primitive.fn.fn)
             changed[step.label] = replace(step, primitive=own, inputs=split.inputs)
             gone.update(each.label for each in (split, *between))

@@ -70,3 +70,7 @@ class InShards:
     state: State
     # The way in which tasks that read fold the elements of one logical time; None if they arrive one by one.
     arriving: Loop | None
+    reason: str  # Why Spark's own aggregate does not do it; a clause for `explain`.
+
+    def __str__(self) -> str:
+        return f"in Python: {self.reason}"

@@ -1,21 +1,10 @@
-"""Says whether a window may fire more than once, and which edges may hold retractions."""
+"""Says which edges may hold retractions."""
 
 from __future__ import annotations
 
 from penstock.graph import CombinePerKey, Graph, GroupByKey, Output, ParDo, Step, Write
-from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import AccumulationMode
-from penstock_spark.plan.windowing import windowing_of
-
-
-def may_fire_early(graph: Graph, grouping: Step) -> bool:
-    """Whether windows of a grouping may fire before the end of the input, and so more than once.
-
-    Until then the watermark and the clock stand still, so only elements can make a trigger fire. At the end,
-    every window that has not fired fires and closes.
-    """
-    trigger = windowing_of(graph, grouping.inputs[0]).triggerfn
-    return machine_of(trigger).fires_on_elements
+from penstock_spark.plan.windowing import why_early, windowing_of
 
 
 def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]:
@@ -34,11 +23,12 @@ def _may_retract(graph: Graph, step: Step, output: Output, takes_some: bool, is_
     match step.primitive:
         # Its other output has the elements that come too late, as they come.
         case GroupByKey() | CombinePerKey() if output.tag is None:
-            mode = windowing_of(graph, step.inputs[0]).accumulation_mode
+            windowing = windowing_of(graph, step.inputs[0])
+            mode = windowing.accumulation_mode
             # A discarding window that has fired holds nothing from which it could take a value back.
             passes_on = mode == AccumulationMode.DISCARDING and takes_some
             retracts = mode == AccumulationMode.ACCUMULATING_AND_RETRACTING or passes_on
-            return retracts and (is_streaming or may_fire_early(graph, step))
+            return retracts and (is_streaming or why_early(windowing) is not None)
         case ParDo(dofn):
             return dofn.gives_retractions or (takes_some and not dofn.gives_insertions_only)
         case Write():

@@ -22,10 +22,10 @@ from penstock_spark.plan.column_plan import (
     Columns,
     ColumnStream,
     Combined,
+    MaskedStream,
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import InShards
-from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.plan.splitting import asks_for_restriction
 from penstock_spark.plan.summed_stream import SummedStream, Sums
 
@@ -234,6 +234,8 @@ def _notes(plan: StreamPlan, root: Step) -> Iterator[str]:
             yield sums.ends
         case Read(source=StreamSource(source=source)) if has_stream_columns(source):
             yield "columns end here: the watermark of a stream sees each element, in Python"
+    if (host := plan.hosts.get(root.label)) is not None:
+        yield str(host)
     if waits := plan.watermark_inputs.get(root.label):
         yield f"watermark of {', '.join(feed.label for feed in waits)}"
     if sides := plan.side_watermark_inputs.get(root.label):

@@ -12,10 +12,14 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame, Row
 
 from penstock.error import refusal
 from penstock.utils import clock
+from penstock_spark.reports.failure import step_failed
+from penstock_spark.sinks.plan import MicroBatch
 
 ATTEMPTS = 10
 """The number of tries of a commit, while others change the table or its server does not answer."""
@@ -27,6 +31,7 @@ _FIRST_PAUSE_SECONDS = 0.05
 _DOUBLINGS_MAX = 5
 
 _Result = TypeVar("_Result")
+_Written = TypeVar("_Written")
 
 
 def digest(stream: str) -> str:
@@ -118,3 +123,39 @@ def not_committed(table: str, reason: str, where: str) -> RuntimeError:
     what = f"{table} does not take a commit: {reason}"
     hint = "start the pipeline again; other programs may be changing the table"
     return refusal(RuntimeError, what, where=where, hint=hint)
+
+
+def commit_files(
+    frame: DataFrame,
+    batch: MicroBatch,
+    where: str,
+    *,
+    written_of: Callable[[Row], _Written],
+    commit: Callable[[list[_Written]], bool],
+    delete: Callable[[list[_Written]], None],
+    start: Callable[[], None] = lambda: None,
+) -> list[Any]:
+    """Lets tasks write files, and the driver commit them to a table; a write without elements of its own.
+
+    Args:
+        frame: The rows of the encoders, whose job writes the files.
+        batch: What is committed.
+        where: The step.
+        written_of: Returns what a row says of the files of a task.
+        commit: Commits what all tasks have written; False if the table certainly names none of the files.
+        delete: Deletes files that no version of the table names.
+        start: Called before any task runs.
+    """
+    try:
+        start()
+        # Even if the micro-batch is in the table, its tasks have to run: they also keep the state.
+        written = [written_of(row) for row in frame.collect()]
+        batch.check_or(lambda: delete(written))
+        if not commit(written):
+            delete(written)
+    except (ValueError, TypeError, LookupError, RuntimeError) as error:
+        # The runner knows what to say of errors of the system.
+        if not batch.stream:
+            raise
+        step_failed(error, where)
+    return []

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
-from penstock.io.watermarks import IdleTimeout, Percentiles
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock_spark.source_watermarks import delays
 from penstock_spark.source_watermarks.delays import Delays
@@ -64,16 +63,8 @@ class Estimator:
     empty_summary = Summary()
 
     def __init__(self, policy: WatermarkPolicy) -> None:
-        self._idle_micros: int | None = None
-        self._percentiles: tuple[float, ...] = ()
-        while isinstance(policy, IdleTimeout | Percentiles):
-            match policy:
-                case IdleTimeout():
-                    self._idle_micros = policy.timeout.micros
-                case Percentiles():
-                    self._percentiles = policy.percentiles
-            policy = policy.policy
-        self._rule = rule_of(policy)
+        self._idle_micros, self._percentiles = policy.idle_micros, policy.percentile_shares
+        self._rule = rule_of(policy.innermost)
         self._delay_micros = policy.delay_micros
 
     def observe(

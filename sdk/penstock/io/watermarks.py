@@ -15,7 +15,7 @@ from typing import ClassVar
 from penstock.checks.window_lengths import positive_micros
 from penstock.error import refusal
 from penstock.io.streaming.custom_watermark import CustomWatermark
-from penstock.io.streaming.watermark_policy import WatermarkPolicy
+from penstock.io.streaming.watermark_policy import WatermarkPolicy, Wrapping
 from penstock.utils.timestamp import Duration, DurationTypes
 
 __all__ = [
@@ -37,6 +37,8 @@ class IngressTime(WatermarkPolicy):
     Nothing is ever late.
     """
 
+    needs_event_times: ClassVar[bool | None] = False
+
 
 @dataclass(frozen=True, init=False)
 class OrderedPartitions(WatermarkPolicy):
@@ -54,10 +56,15 @@ class OrderedPartitions(WatermarkPolicy):
     """
 
     follows_clock: ClassVar[bool] = False
+    needs_event_times: ClassVar[bool | None] = True
     at_least: int
 
     def __init__(self, at_least: int = 1) -> None:
         vars(self).update(at_least=_count(at_least))
+
+    @property
+    def least_partitions(self) -> int:
+        return self.at_least
 
 
 @dataclass(frozen=True, init=False)
@@ -78,6 +85,8 @@ class BoundedDisorder(WatermarkPolicy):
     """
 
     follows_clock: ClassVar[bool] = False
+    needs_event_times: ClassVar[bool | None] = True
+    state_depends_on: ClassVar[tuple[str, ...]] = ("per_partition",)
     delay: Duration
     per_partition: bool
     at_least: int
@@ -94,6 +103,10 @@ class BoundedDisorder(WatermarkPolicy):
     @property
     def delay_micros(self) -> int:
         return self.delay.micros
+
+    @property
+    def least_partitions(self) -> int | None:
+        return self.at_least if self.per_partition else None
 
 
 @dataclass(frozen=True, init=False)
@@ -112,6 +125,8 @@ class EstimationBand(WatermarkPolicy):
     EstimationBand(band=Duration(10))
     """
 
+    needs_event_times: ClassVar[bool | None] = True
+    state_depends_on: ClassVar[tuple[str, ...]] = ("band",)
     band: Duration
 
     def __init__(self, band: DurationTypes = 10) -> None:
@@ -120,17 +135,6 @@ class EstimationBand(WatermarkPolicy):
     @property
     def delay_micros(self) -> int:
         return self.band.micros
-
-
-@dataclass(frozen=True, init=False)
-class Wrapping(WatermarkPolicy):
-    """A policy around another one, which decides how far the watermark is behind the clock."""
-
-    policy: WatermarkPolicy
-
-    @property
-    def delay_micros(self) -> int:
-        return self.policy.delay_micros
 
 
 @dataclass(frozen=True, init=False)
@@ -149,6 +153,7 @@ class IdleTimeout(Wrapping):
     IdleTimeout(policy=EstimationBand(band=Duration(10)), timeout=Duration(120))
     """
 
+    policy: WatermarkPolicy
     timeout: Duration
 
     def __init__(self, policy: WatermarkPolicy, timeout: DurationTypes = 120) -> None:
@@ -156,6 +161,10 @@ class IdleTimeout(Wrapping):
         vars(self).update(
             policy=policy, timeout=Duration.from_micros(positive_micros("timeout parameter", timeout))
         )
+
+    @property
+    def idle_micros(self) -> int:
+        return self.timeout.micros
 
 
 @dataclass(frozen=True, init=False)
@@ -176,11 +185,16 @@ class Percentiles(Wrapping):
     (0.5, 0.95)
     """
 
+    policy: WatermarkPolicy
     percentiles: tuple[float, ...]
 
     def __init__(self, policy: WatermarkPolicy, percentiles: Iterable[float] = (0.5, 0.9)) -> None:
         _check_policy(type(self), policy)
-        vars(self).update(policy=policy, percentiles=_shares(percentiles))
+        vars(self).update(policy=policy, percentiles=_checked_shares(percentiles))
+
+    @property
+    def percentile_shares(self) -> tuple[float, ...]:
+        return self.percentiles
 
 
 def _count(at_least: int) -> int:
@@ -190,7 +204,7 @@ def _count(at_least: int) -> int:
     return at_least
 
 
-def _shares(percentiles: Iterable[float]) -> tuple[float, ...]:
+def _checked_shares(percentiles: Iterable[float]) -> tuple[float, ...]:
     if isinstance(percentiles, str) or not isinstance(percentiles, Iterable):
         what = f"the percentiles parameter must be several numbers, but is {percentiles!r}"
         raise refusal(TypeError, what, hint="write (0.9,) for a single one")

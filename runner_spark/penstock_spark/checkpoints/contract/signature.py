@@ -16,9 +16,8 @@ from penstock.functions.signature import signature_of as dofn_signature_of
 from penstock.functions.userstate import StateSpec
 from penstock.graph import CombinePerKey, GroupByKey, Read, Source, StatefulParDo, Step, Write
 from penstock.io.sparkio import SparkSource
-from penstock.io.streaming.stream_sources import StreamSource, innermost_policy
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
-from penstock.io.watermarks import BoundedDisorder, EstimationBand
 from penstock.machines.program import program_of
 from penstock.typehints.constraints import Any as AnyHint
 from penstock.typehints.constraints import normalize
@@ -30,8 +29,7 @@ from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.contract.classes import classes_in
 from penstock_spark.checkpoints.contract.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.contract.key_coders import KeyCoders, key_coders_of, key_type
-from penstock_spark.plan.column_plan import ColumnStream, Combined
-from penstock_spark.plan.masked_stream import MaskedStream
+from penstock_spark.plan.column_plan import ColumnStream, Combined, MaskedStream
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
@@ -143,13 +141,9 @@ def _kind(source: Source) -> str:
 
 def _policy(policy: WatermarkPolicy) -> str:
     """What the state of a policy's estimator contains; mostly, how long the policy waits is not part of it."""
-    policy = innermost_policy(policy)
-    match policy:
-        case BoundedDisorder(per_partition=True):
-            return "BoundedDisorder per partition"
-        case EstimationBand():
-            return as_text(policy)
-    return name_of(type(policy))
+    own = policy.innermost
+    arguments = [f"{name}={as_text(vars(own)[name])}" for name in own.state_depends_on]
+    return name_of(type(own)) + (_joined("()", arguments) if arguments else "")
 
 
 def _stored(

@@ -87,7 +87,7 @@ def _begins_anew(origin: str, division: Division) -> bool:
 
 
 def disagreement(about: str) -> ValueError:
-    what = f"the state cannot be divided anew: the shards of a level disagree {about}"
+    what = f"the state cannot be divided again: the shards of a level disagree {about}"
     return refusal(ValueError, what, hint="go on with the number of shards that the checkpoint has")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from penstock.error import refusal
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
@@ -38,6 +38,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
     Timestamp(3)
     """
 
+    needs_event_times: ClassVar[bool | None] = True
     delay: DurationTypes = 0
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -9,15 +9,8 @@ from penstock.checks.window_lengths import positive_micros
 from penstock.error import refusal
 from penstock.graph import InlineValues, Source
 from penstock.io.streaming.stream_times import MicrosOf, PartOf, Selector
-from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy
-from penstock.io.watermarks import (
-    BoundedDisorder,
-    CustomWatermark,
-    EstimationBand,
-    IngressTime,
-    OrderedPartitions,
-    Wrapping,
-)
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
+from penstock.io.watermarks import IngressTime
 from penstock.utils.timestamp import DurationTypes
 
 __all__ = ["ACCEPTED", "REJECTED", "StreamSource", "Streamable"]
@@ -95,7 +88,7 @@ class StreamSource(Source):
         return self
 
     def describe(self) -> str:
-        return f"stream of {self.source.describe()}, {_policy_name(self.watermark)}"
+        return f"stream of {self.source.describe()}, {self.watermark.describe()}"
 
     def event_time_of(self) -> MicrosOf | None:
         """A function from an element to its event time in microseconds, which can be pickled; None without event
@@ -210,55 +203,30 @@ def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
         raise refusal(TypeError, what, hint=f"pass {_POLICIES}")
-    match innermost_policy(watermark):
-        case IngressTime():
-            if event_time is not None:
-                what = "with IngressTime the event time is the arrival time, but event_time is given too"
-                raise _refused(what, f"leave event_time out, or pass watermark={_POLICIES}")
-        case BoundedDisorder() | CustomWatermark() | EstimationBand() | OrderedPartitions():
-            if event_time is None and not has_times:
-                what = f"a source without event time: {_policy_name(watermark)} needs one for each element"
-                hint = 'pass event_time="field" or a function of the element; or leave the watermark out'
-                raise _refused(what, hint)
-        case Recorded():
-            what = "the policy Recorded needs a stream with recorded watermarks, which only a TestStream has"
-            raise _refused(what, f"pass {_POLICIES}")
-        case policy:
-            what = f"{type(policy).__name__} does not say how to find the watermark"
-            hint = "derive your own policies from CustomWatermark"
-            raise refusal(TypeError, what, hint=hint)
+    name = watermark.innermost.describe()
+    match watermark.innermost.needs_event_times:
+        case None:
+            hint = f"pass {_POLICIES}, and derive your own policies from CustomWatermark"
+            raise refusal(TypeError, f"{name} does not say how to find the watermark", hint=hint)
+        case False if event_time is not None:
+            what = f"with {name} the event time is the arrival time, but event_time is given too"
+            raise _refused(what, f"leave event_time out, or pass watermark={_POLICIES}")
+        case True if event_time is None and not has_times:
+            what = f"a source without event time: {watermark.describe()} needs one for each element"
+            hint = 'pass event_time="field" or a function of the element; or leave the watermark out'
+            raise _refused(what, hint)
 
 
 def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions: bool) -> None:
     """Refuses partitions for a policy that does not use them, and a number of unknown partitions."""
-    policy = innermost_policy(watermark)
-    match policy:
-        case OrderedPartitions(at_least=at_least) | BoundedDisorder(per_partition=True, at_least=at_least):
-            if at_least > 1 and partition is None and not has_partitions:
-                what = f"the watermark would wait for {at_least} partitions, but elements have no partition"
-                raise _refused(what, 'pass partition="field" or a function, or leave at_least out')
-        case _ if partition is not None:
-            what = f"partition has no meaning for {_policy_name(policy)}, which combines all partitions"
-            raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
-
-
-def innermost_policy(policy: WatermarkPolicy) -> WatermarkPolicy:
-    """The policy inside the ones that wrap another."""
-    while isinstance(policy, Wrapping):
-        policy = policy.policy
-    return policy
-
-
-def _policy_name(policy: WatermarkPolicy) -> str:
-    """The classes of a policy and of the policies inside it.
-
-    >>> from penstock.io.watermarks import IdleTimeout
-    >>> _policy_name(IdleTimeout(EstimationBand()))
-    'IdleTimeout(EstimationBand)'
-    """
-    name = type(policy).__name__
-    inner = policy.policy if isinstance(policy, Wrapping) else None
-    return name if inner is None else f"{name}({_policy_name(inner)})"
+    at_least = watermark.least_partitions
+    if at_least is None and partition is not None:
+        name = watermark.innermost.describe()
+        what = f"partition has no meaning for {name}, which combines all partitions"
+        raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
+    if at_least is not None and at_least > 1 and partition is None and not has_partitions:
+        what = f"the watermark would wait for {at_least} partitions, but elements have no partition"
+        raise _refused(what, 'pass partition="field" or a function, or leave at_least out')
 
 
 def _refused(what: str, hint: str) -> ValueError:
