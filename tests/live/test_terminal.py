@@ -12,8 +12,7 @@ from sample import BEGAN, SECOND, batch, hostile, stream
 
 from penstock_spark.live.progress import Bar, Lines, bar
 from penstock_spark.live.snapshot import RunSnapshot, Stages
-from penstock_spark.live.summary import LINE_SECONDS, stream_line
-from penstock_spark.live.views import View
+from penstock_spark.live.views import LINE_SECONDS, View, stream_line
 
 
 def after(seconds: float, state: str = "RUNNING", doing: str = "Sum") -> RunSnapshot:

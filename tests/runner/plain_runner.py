@@ -26,7 +26,7 @@ from penstock.graph import DriverList, Graph
 from penstock.io.sink_transforms import SinkTransform
 from penstock.options.spark import SparkOptions
 from penstock_spark.compiler import Target, batch_plan, optimise
-from penstock_spark.lowering import context, driver_rows, jobs, query, stage
+from penstock_spark.lowering import context, jobs, query, stage
 from penstock_spark.plan.batch_plan import Plan
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.reports.accumulators import SnapshotParam
@@ -240,7 +240,7 @@ def _without_spark() -> Iterator[None]:
         for owner, name, stand_in in (
             (types.StructType, "fromDDL", staticmethod(_struct)),
             (context, "select", _select),
-            (driver_rows, "frame_of_rows", _frame_of_rows),
+            (stage, "frame_of_rows", _frame_of_rows),
             (stage, "select", _select),
             (stage, "exchange", _exchange),
             (stage, "in_order", _in_order),

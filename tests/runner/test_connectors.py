@@ -11,17 +11,23 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from penstock.error import RunnerError, UnsupportedByRunner
-from penstock.graph import Read, Source
+from penstock.graph import Graph, Read, Source, Step
+from penstock.io.custom.ranges import RangesOfSource, RangeSource
 from penstock.io.formats.text_source import TextSource
 from penstock.io.kafka import KafkaSource
+from penstock.io.streaming.stream_sources import StreamSource
+from penstock.io.watermarks import IngressTime
 from penstock_spark.formats import connectors
 from penstock_spark.formats.connectors import GROUP
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.registry import FORMATS, format_of, formats_of, open_source
+from penstock_spark.plan.column_plan import Columns, ColumnsSource
+from penstock_spark.reports.lineage import innermost
 from penstock_spark.shipping.user_modules import pickle_by_value_modules
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -84,6 +90,18 @@ def test_a_class_that_derives_from_one_of_the_runner_may_be_of_a_connector(folde
     install(folder, "rows_connector:OTHER", f"{__name__}.RowsOfTexts")
     assert not format_of(RowsOfTexts()).takes_streams
     assert format_of(TextSource("/texts")) is FORMATS[TextSource]
+
+
+def test_what_a_description_holds_is_not_taken_for_the_description() -> None:
+    """A stream and columns stand around a description; what is inside of that is its own affair."""
+    held = RangesOfSource(Mock(spec=RangeSource))
+    for around in (
+        held,
+        StreamSource(held, IngressTime()),
+        ColumnsSource(held, Columns(None, (), False, "")),
+    ):
+        assert innermost(around) is held
+    assert formats_of(Graph((Step("Read", Read(held)),), ())) == [FORMATS[RangesOfSource]]
 
 
 def test_two_connectors_for_one_description_are_named(folder: Path) -> None:

@@ -15,7 +15,7 @@ from penstock.pvalue import AsList, TaggedOutput
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
 from penstock_spark.folding.direct_steps import DirectCounting
 from penstock_spark.plan.batch_plan import Deferred, Plan, Stage
-from penstock_spark.worker.counting import Counting
+from penstock_spark.stages.stage import Counting
 
 SEEDS = range(60)
 

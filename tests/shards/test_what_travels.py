@@ -24,7 +24,7 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.transport import writer
 from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import loads
-from penstock_spark.worker.messages import Message
+from penstock_spark.worker.messages import LogicalTime, Message
 
 SECOND = 1_000_000
 LEVELS = 3
@@ -171,6 +171,39 @@ def panes_of(case: str, shards: int, divided: int | None = None) -> Any:
     return panes, reached, query.watermarks
 
 
+def times_of_estimates() -> list[dict[int, list[LogicalTime]]]:
+    """The logical times at which the shards of level 2 estimate watermarks, by shard, for each micro-batch."""
+    window = beam.WindowInto(FixedWindows(10), trigger=EARLY, accumulation_mode=AccumulationMode.DISCARDING)
+    read = beam.io.ReadFromText("/in/*.txt", validate=False).as_stream(watermark=IngressTime())
+    pairs = beam.Pipeline() | "Read" >> read | beam.Map(lambda key: (key, 1)) | window
+    sums = pairs | "First" >> beam.CombinePerKey(sum) | "Early again" >> window
+    _ = (sums, pairs) | beam.Flatten() | "Second" >> beam.CombinePerKey(sum) | WriteToMemory([])
+    query = ToyQuery(pairs.pipeline, shards=4, without=("native_streams",))
+    found: list[dict[int, list[LogicalTime]]] = []
+    estimate = Shard._estimate
+
+    def noted(shard: Shard, logical_time: LogicalTime, summaries: Any) -> None:
+        if "Second" in shard.operators:
+            found[-1].setdefault(shard.number, []).append(logical_time)
+        estimate(shard, logical_time, summaries)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Shard, "_estimate", noted)
+        for second in range(0, 30, 3):
+            found.append({})
+            # A single key: its early panes come to one shard of the second level.
+            query.batch({"Read": [["a"]]}, second * SECOND)
+    return found
+
+
+def test_shards_estimate_watermarks_at_the_times_that_all_of_them_have() -> None:
+    """A pane that the clock has fired between two steps comes to one shard alone, and moves no watermark there."""
+    by_shard = times_of_estimates()
+    assert all(len(times) == 4 for times in by_shard)
+    assert all(len({tuple(own) for own in times.values()}) == 1 for times in by_shard)
+    assert len({own for times in by_shard for own in times[0]}) == len(by_shard)
+
+
 BREAKS = {
     "a shard does not say that it holds a watermark back": (
         (Shard, "_send_marks", "if hold != held:", "if hold == MAX_MICROS != held:")
@@ -185,6 +218,9 @@ BREAKS = {
     "who gets no elements does not hear the time": (Outbox, "take", "if (level, shard) not in own]", "if 0]"),
     "what was sent is forgotten when there are more shards": (
         (merged_headers, "_sent", "min(micros, *(header", "max(micros, *(header")
+    ),
+    "a shard estimates when a pane comes to it alone": (
+        (Shard, "_at", "if logical_time in inbox.common:\n        #", "if True:\n        #")
     ),
 }
 
@@ -205,3 +241,4 @@ def test_a_break_of_what_is_told_is_found(name: str, monkeypatch: pytest.MonkeyP
 def _hold_and_divide() -> None:
     test_shards_that_hold_a_watermark_back_give_what_one_shard_gives("the end")
     test_holds_go_on_when_there_are_more_shards()
+    test_shards_estimate_watermarks_at_the_times_that_all_of_them_have()

@@ -14,7 +14,7 @@ from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
-from penstock_spark.lowering import driver_rows
+from penstock_spark.lowering import stage
 from penstock_spark.lowering.frames import frame_of_rows
 from penstock_spark.worker.rows import exchange_records
 
@@ -40,7 +40,7 @@ def made(monkeypatch):
         tables.append(rows)
         return frame_of_rows(rows, spark)
 
-    monkeypatch.setattr(driver_rows, "frame_of_rows", noting)
+    monkeypatch.setattr(stage, "frame_of_rows", noting)
     return tables
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from penstock_spark.lowering.exact_division import quotient
+from penstock_spark.lowering.columns import quotient
 
 pytestmark = pytest.mark.spark
 

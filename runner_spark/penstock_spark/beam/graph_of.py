@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import apache_beam
 from apache_beam import pvalue as beam_pvalue
 from apache_beam.internal.util import ArgumentPlaceholder
 from apache_beam.io import iobase as beam_iobase
@@ -42,7 +44,6 @@ from penstock.graph import (
 from penstock.where import Location, at_step
 from penstock_spark.beam.combining import combine_fn_of
 from penstock_spark.beam.dofns import dofn_function, dofn_of
-from penstock_spark.beam.locations import location_of
 from penstock_spark.beam.side_inputs import side_input_of
 from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
@@ -52,6 +53,8 @@ from penstock_spark.beam.types import element_type_of, refined
 from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
 from penstock_spark.supported import default_mode
+
+_BEAM = os.path.dirname(apache_beam.__file__)
 
 
 def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
@@ -322,3 +325,11 @@ _TRANSLATIONS: Mapping[type, _Translation] = {
     beam_util.Reshuffle: _simple(Reshuffle),
     beam_util.ReshufflePerKey: _simple(lambda: Reshuffle(by_key=True)),
 }
+
+
+def location_of(function: Any) -> Location | None:
+    """The first line of a function, or of the class of an object; None if it is not the user's."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None or code.co_filename.startswith((_BEAM, "<")):
+        return None
+    return Location(code.co_filename, code.co_firstlineno)

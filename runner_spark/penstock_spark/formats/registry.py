@@ -92,8 +92,8 @@ def _format_of_kind(kind: type[Source | Sink]) -> Format:
         if each in FORMATS:
             own = FORMATS[each]
             break
-        if each not in _BASES and issubclass(each, (Source, Sink)):
-            # A class that derives from one of the runner's may be a connector's. A `RangeSource` is not a description.
+        if each not in _BASES:
+            # A class that derives from one of the runner's may be a connector's.
             foreign.append(each)
     return (connector_of(foreign) if foreign else None) or own
 

@@ -15,12 +15,15 @@ from typing import Any, Protocol, TextIO
 from penstock.error import refusal
 from penstock.options.spark import SparkOptions
 from penstock.utils import clock
+from penstock_spark.live.formatting import count_text, lag_text, moment_text, safe_text, seconds_text
 from penstock_spark.live.kept import KEEP_SECONDS, NAME
 from penstock_spark.live.progress import SILENT_SECONDS, Bar, Lines
 from penstock_spark.live.server import LOOPBACK, LiveServer
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.live.summary import LINE_SECONDS, stream_line
 from penstock_spark.process.progress import is_quiet, tell
+
+LINE_SECONDS = (5.0, 10.0)
+"""The times at which a stream prints a line; the last is the interval from then on."""
 
 LOOK_SECONDS = 0.5
 _LAST_LOOK_SECONDS = 5.0
@@ -237,3 +240,22 @@ class Watch:
                 level, "a view of the run, %s, has stopped: %s", type(view).__name__, type(error).__name__
             )
             _LOGGER.debug("%s", error)
+
+
+def stream_line(now: RunSnapshot) -> str:
+    """Says in one line how far a stream has come.
+
+    >>> from penstock_spark.live.snapshot import GroupingNow
+    >>> sums = GroupingNow("Sum", 1, output_micros=60_000_000, event_lag_micros=5_000_000)
+    >>> stream_line(RunSnapshot("", "", "streaming", "RUNNING", 0, 9_000_000, rows_in=10, groupings=(sums,)))
+    'running for 9.0 s · 10 rows read · Sum at 1970-01-01 00:01:00, 5.0 s behind'
+    """
+    parts = [f"{now.state.lower()} for {seconds_text(now.seconds)}"]
+    if now.rows_in is not None:
+        parts.append(f"{count_text(now.rows_in)} rows read")
+    if now.groupings:
+        # The first that is behind all others says when results come.
+        last = min(now.groupings, key=lambda grouping: grouping.output_micros or 0)
+        lag = f", {lag_text(last.event_lag_micros)} behind" if last.event_lag_micros is not None else ""
+        parts.append(f"{safe_text(last.label)} at {moment_text(last.output_micros)}{lag}")
+    return " · ".join(parts)

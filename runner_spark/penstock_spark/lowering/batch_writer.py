@@ -17,11 +17,10 @@ from pyspark.sql import functions as F
 from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import check_sink, prepare_sink
-from penstock_spark.lowering.context import Context, run_only
+from penstock_spark.lowering.context import Context, run_only, unreadable_step
 from penstock_spark.lowering.descriptions import cut, described, of_stream
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
-from penstock_spark.lowering.unreadable import unreadable_step
 from penstock_spark.reports.failure import find_failure, step_failed
 from penstock_spark.reports.reporting import reporting_now, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated

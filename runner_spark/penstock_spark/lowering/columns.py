@@ -22,7 +22,6 @@ from penstock.scalars.expressions import Expression
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.columns.losses import forbidden_none
 from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
-from penstock_spark.lowering.exact_division import quotient
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark, in_place, stamp_of
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, kind
 from penstock_spark.plan.column_plan import (
@@ -39,6 +38,10 @@ from penstock_spark.plan.column_plan import (
 )
 from penstock_spark.reports.failure import marked
 from penstock_spark.worker.column_read import ColumnReader
+
+_UNIT = 1 << 62
+_FLOATS = 1 << 53
+"""Floats represent every whole number up to this one exactly."""
 
 _LOW_BITS = 31
 _LOW = (1 << _LOW_BITS) - 1
@@ -354,3 +357,23 @@ _PARTS: dict[str, Callable[..., tuple[list[Column], Column]]] = {
 }
 _SMALL_PARTS = {**_PARTS, "sum": _small_sum, "mean": _small_mean}
 """For columns in which no sum of some of the values exceeds 64 bits."""
+
+
+def quotient(total: str, count: str) -> str:
+    """Returns the SQL of a quotient as Python has it: the float that is nearest to it.
+
+    The count is at most 2^53, and the quotient must fit into 64 bits.
+
+    If floats represent both numbers exactly, float division rounds correctly. If the total is too large for
+    that, the quotient is at least 1: with 62 bits of its fraction, and a last bit that says whether a
+    remainder is left, it has more bits than a float, so the cast to a float rounds it, once.
+    """
+    whole = f"cast({total} div {count} as decimal(19, 0))"
+    rest = f"cast({total} - {whole} * {count} as decimal(19, 0))"
+    fraction = f"cast(({rest} * {_UNIT}BD) div {count} as decimal(19, 0))"
+    more = f"cast(sign({rest} * {_UNIT}BD - {fraction} * {count}) as int)"
+    bits = f"cast({whole} * {2 * _UNIT}BD + 2 * {fraction} + {more} as decimal(38, 0))"
+    return (
+        f"if(abs({total}) <= {_FLOATS}BD, cast({total} as double) / cast({count} as double), "
+        f"cast({bits} as double) / {2 * _UNIT}D)"
+    )

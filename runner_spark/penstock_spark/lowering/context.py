@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import pickle
+import traceback
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,13 +17,13 @@ from penstock.graph import Graph, Step, Write
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.frames import select
 from penstock_spark.lowering.once_more import repeated_if_given_up
-from penstock_spark.lowering.unreadable import unreadable_step
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import Surroundings
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
 from penstock_spark.sources.scan import StreamScan
+from penstock_spark.worker.batch import dumps_with_code
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -108,3 +110,22 @@ def _persisted_anew(frame: DataFrame) -> DataFrame:
 def run_only(frame: DataFrame) -> None:
     """Runs a frame for its side effects, and drops its rows."""
     frame.write.format("noop").mode("overwrite").save()
+
+
+def unreadable_step(graph: Graph | None, said: str) -> str | None:
+    """Returns the place of the first step that cannot be read again, for the same reason as in the worker.
+
+    A worker reads a whole stage, so it does not know the step. Each step is written and read here, one by one, which
+    is only worth its time once a worker has failed.
+
+    Args:
+        graph: The pipeline, if it is known.
+        said: The last line of the worker's traceback.
+    """
+    for step in graph.steps if graph else ():
+        try:
+            pickle.loads(dumps_with_code(step.primitive))
+        except Exception as error:
+            if traceback.format_exception_only(error)[0].strip() == said.strip():
+                return step.where
+    return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock.error import refusal, split_hint
@@ -19,10 +21,10 @@ from penstock.graph import (
     Step,
     Write,
 )
+from penstock.metrics.execution import set_current
 from penstock_spark.lowering.columns import columns_for, lower_columns
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.driver_rows import rows_by_driver
-from penstock_spark.lowering.frames import add_up, exchange, in_order, select
+from penstock_spark.lowering.frames import add_up, exchange, frame_of_rows, in_order, select
 from penstock_spark.plan.batch_plan import (
     Aggregate,
     Deferred,
@@ -44,6 +46,7 @@ from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.as_columns import schema_of
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
+from penstock_spark.stages.stage import Stage as StageAtWork
 from penstock_spark.stages.stage import stage_function
 from penstock_spark.worker.program import (
     ColumnsRoot,
@@ -300,3 +303,28 @@ def _schema(stage: Stage, context: Context) -> Any:
     if step is not None and isinstance(step.primitive, Write):
         return context.sink(step).schema
     return _EXCHANGE_TYPE
+
+
+_ONLY_SLICE = pa.record_batch({"id": [0]})
+
+
+def rows_by_driver(program: StageProgram[WriterSpec], outputs: int, context: Context) -> DataFrame | None:
+    """The frame of a stage's rows, which the driver makes; None if the stage fails, or an output has no row.
+
+    Tasks then run the stage: users know the errors of tasks, and a frame without rows would give its reader
+    no task.
+    """
+    stage = StageAtWork(replace(program, partitions=1), 0, {})
+    try:
+        records = list(stage.run(iter([_ONLY_SLICE])))
+    except Exception:
+        return None
+    finally:
+        set_current(None)
+    if {output for record in records for output in record.column("output").to_pylist()} != set(
+        range(outputs)
+    ):
+        return None
+    if snapshot := stage.snapshot():
+        context.metrics.add({(context.run, program.stage, 0): snapshot})
+    return frame_of_rows(pa.Table.from_batches(records), context.spark)

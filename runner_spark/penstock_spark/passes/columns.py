@@ -26,9 +26,9 @@ from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock.windows.windowing import Windowing
 from penstock_spark.formats.registry import plan_sink
-from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
 from penstock_spark.plan.column_plan import (
+    COLUMN_AGGREGATES,
     COLUMNAR,
     Columns,
     ColumnsSource,

@@ -15,7 +15,6 @@ from penstock.io.streaming.stream_sources import Streamable, StreamSource
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.plan.column_aggregates import COLUMN_AGGREGATES
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
 
@@ -28,6 +27,31 @@ COLUMNAR = (ParquetSource, SparkSource, DataFrameSource, QuerySource)
 def has_stream_columns(source: Source) -> bool:
     """True if a source has columns when it is read continuously: tasks of Python may read them, without its objects."""
     return isinstance(source, Streamable) and source.has_columns
+
+
+@dataclass(frozen=True)
+class ColumnAggregate:
+    """An aggregate that Spark computes of columns exactly as Python would."""
+
+    # The kinds of columns that it accepts (see `penstock_spark.plan.column_kinds`); None for all.
+    kinds: frozenset[str] | None
+    otherwise: str  # Why Python aggregates the others: a format of the result's name and the column's kind.
+    result_kind: str | None  # None if the result has the column's kind.
+
+
+_INTEGERS = frozenset({"int"})
+_ORDERED = frozenset({"int", "str", "bool", "date", "instant"})
+_UNORDERED = "{{}} is the {} of {{}}, which may be NaN or are not ordered"
+
+COLUMN_AGGREGATES = {
+    # A sum of floats depends on the order.
+    "sum": ColumnAggregate(_INTEGERS, "{} is a sum of {}, not of int", "int"),
+    "count": ColumnAggregate(None, "", "int"),
+    "mean": ColumnAggregate(_INTEGERS, "{} is a mean of {}, not of int", "float"),
+    "min": ColumnAggregate(_ORDERED, _UNORDERED.format("min"), None),
+    "max": ColumnAggregate(_ORDERED, _UNORDERED.format("max"), None),
+}
+"""By the names of their folds. Spark's own ``top`` would order equal values in its own way."""
 
 
 @dataclass(frozen=True, eq=False)

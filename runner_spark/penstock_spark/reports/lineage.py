@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.graph import Graph, Read, Write
+from penstock.graph import Graph, Read, Sink, Source, Write
 from penstock.io.files.paths import known_path
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.file_formats import FileSource, ShardedSink
 from penstock.io.formats.text_rows import TextRowsSink
 from penstock.io.sparkio import SparkSink
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
+from penstock_spark.plan.column_plan import ColumnsSource
 
 _FILES_MAX = 10
 """A write reports up to this many files one by one, as in Beam; for more, it reports a pattern."""
@@ -43,11 +45,11 @@ def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[st
         accumulator.add({(run, _DRIVER, 0): snapshot})
 
 
-def innermost(source: Any) -> Any:
-    """A source without the wrappers that compute its columns or say when it is read."""
-    while hasattr(source, "source"):
-        source = source.source
-    return source
+def innermost(description: Source | Sink) -> Any:
+    """A description without the ones around it that compute columns or say when a source is read."""
+    while isinstance(description, StreamSource | ColumnsSource):
+        description = description.source
+    return description
 
 
 def _read(source: Any) -> Iterator[str]:

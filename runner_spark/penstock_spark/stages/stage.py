@@ -40,7 +40,6 @@ from penstock_spark.stages.stateful_read import StatefulReader
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
 from penstock_spark.worker.batch_sizer import Scale, Sized, Weighed
-from penstock_spark.worker.counting import Counting
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
@@ -436,3 +435,22 @@ def collect_less_often() -> None:
     if len(sys.modules) != _modules_frozen:
         _modules_frozen = len(sys.modules)
         gc.freeze()
+
+
+class Counting:
+    """Counts what an edge carries, on its way to the reader of the edge.
+
+    Args:
+        counts: The number of elements so far, by edge; other consumers count here, too.
+        edge: The edge.
+        consumer: Its reader.
+    """
+
+    def __init__(self, counts: dict[int, int], edge: int, consumer: Consumer) -> None:
+        self._counts = counts
+        self._edge = edge
+        self._push = consumer.push
+
+    def push(self, batch: Batch) -> Records:
+        self._counts[self._edge] += len(batch.values)
+        return self._push(batch)

@@ -31,7 +31,6 @@ from penstock.construction.ptransform import (
 from penstock.construction.unrun import note
 from penstock.diagrams.graphs import html_of
 from penstock.diagrams.steps import steps_of
-from penstock.elements.marks import WithoutElements
 from penstock.error import noun_for, refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.base import with_values
@@ -40,6 +39,7 @@ from penstock.options.pipeline_options import PipelineOptions, StandardOptions, 
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
+from penstock.typehints.io_hints import WithoutElements
 from penstock.utils.identifiers import identifier
 from penstock.where import Location, caller
 

@@ -14,10 +14,10 @@ from typing_extensions import TypeVar
 from penstock.base.shown import Elements, facts_table
 from penstock.construction.applicable import Expands, ResultT, SelfT
 from penstock.construction.nodes import Construction, Producer
-from penstock.elements.marks import WithElements, WithoutElements
 from penstock.error import noun_for, refusal
 from penstock.graph import type_name
 from penstock.typehints import typehints
+from penstock.typehints.io_hints import WithElements, WithoutElements
 from penstock.windows.side_input_windows import default_window_mapping_fn
 from penstock.windows.windowing import Windowing
 

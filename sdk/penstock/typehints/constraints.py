@@ -296,10 +296,17 @@ def validate_composite_type_param(type_param: Hint, error_msg_prefix: str) -> No
     )
 
 
-_CONVERTER = "penstock.typehints.native_type_compatibility"
-# The functions behind these know all constraints.
-bare_container: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
-convert_to_beam_type: LateBinding[[Hint], Hint] = LateBinding(_CONVERTER)
+# It knows all constraints.
+convert_to_beam_type: LateBinding[[Hint], Hint] = LateBinding("penstock.typehints.native_type_compatibility")
+
+_OF_ANY: Mapping[Hint, Hint] = {
+    list: list[typing.Any],
+    set: set[typing.Any],
+    frozenset: frozenset[typing.Any],
+    tuple: tuple[typing.Any, ...],
+    dict: dict[typing.Any, typing.Any],
+}
+"""The built-in containers without parameters, as native hints with some."""
 
 
 def normalize(x: Hint, none_as_type: bool = False) -> Hint:
@@ -317,7 +324,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
     if x is None:
         return type(None) if none_as_type else None
     if x in DISALLOWED_PRIMITIVE_TYPES:
-        return bare_container(x)
+        x = _OF_ANY[x]
     if isinstance(x, type) and not is_typing_generic(x) and x.__module__ not in _NATIVE_MODULES:
         return x
     converted = convert_to_beam_type(x)

@@ -6,7 +6,6 @@ import logging
 import typing
 from collections.abc import Callable
 
-from penstock.elements.marks import WithElements, WithoutElements
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.typehints.constraints import Any, AnyTypeConstraint, Hint, TypeVariable, show_type
@@ -18,6 +17,16 @@ from penstock.where import caller
 
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")
+
+
+class WithElements:
+    """A base of `penstock.pvalue.PCollection`: the parameter of its hint is the hint of its elements."""
+
+
+class WithoutElements:
+    """A base of pipelines and of their begin and end: a hint for them does not describe elements."""
+
+
 TypesOf = tuple[tuple[Hint, ...], dict[str, Hint]]
 TRACEBACK_LIMIT = 5
 _NO_ANNOTATIONS = "_penstock_no_annotations"

@@ -46,13 +46,6 @@ _CONSTRUCTORS: dict[Hint, tuple[int, Callable[..., Hint]]] = {
     abc.Sequence: (1, containers.ABCSequenceTypeConstraint),
     abc.Mapping: (2, containers.MappingTypeConstraint),
 }
-_BARE_CONTAINERS: dict[type, Hint] = {
-    dict: containers.DictConstraint(Any, Any),
-    list: containers.ListConstraint(Any),
-    tuple: containers.TupleSequenceConstraint(Any),
-    set: containers.SetTypeConstraint(Any),
-    frozenset: containers.FrozenSetTypeConstraint(Any),
-}
 _NATIVE_MODULES = ("typing", "typing_extensions", "collections", "collections.abc")
 _VARIABLE_NAMES = {1: ("T",), 2: ("KT", "VT"), 3: ("T_co", "T_contra", "V_co")}
 _COVARIANT = (abc.Iterable, abc.Iterator)
@@ -71,11 +64,6 @@ class TypedWindowedValue(typing.Generic[T]):
     def __init__(self, *args: object, **kwargs: object) -> None:
         what = "TypedWindowedValue has no instances"
         raise refusal(NotImplementedError, what, hint="use it in annotations only")
-
-
-def bare_container(cls: type) -> Hint:
-    """The hint for a built-in container without parameters."""
-    return _BARE_CONTAINERS[cls]
 
 
 def is_any(typ: Hint) -> bool:
@@ -125,7 +113,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
     if isinstance(typ, ALIASES) or isinstance(typing.get_origin(typ), ALIASES):
         return _convert_alias(typ)
     if isinstance(typ, type) and typ.__module__ not in _NATIVE_MODULES:
-        if typ in _BARE_CONTAINERS or typing.get_origin(typ) is not None:
+        if typ in constraints.DISALLOWED_PRIMITIVE_TYPES or typing.get_origin(typ) is not None:
             return _convert_generic(typ)
         return containers.DictConstraint(str, Any) if typing_extensions.is_typeddict(typ) else typ
     if isinstance(typ, typing.TypeVar):
@@ -272,5 +260,4 @@ def convert_to_python_type(typ: Hint) -> Hint:
     return typ
 
 
-constraints.bare_container.bind(bare_container)
 constraints.convert_to_beam_type.bind(convert_to_beam_type)
