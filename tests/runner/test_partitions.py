@@ -22,7 +22,7 @@ from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBat
 from penstock.io.partition_folders import escaped, folder_of_value, is_lost, texts_of_path, unescaped
 from penstock.io.shards import Shards
 from penstock_spark.columns.records import plain
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.reports.failure import StepFailed, find_failure

@@ -31,7 +31,7 @@ from penstock.utils import clock, identifiers
 from penstock_spark.checkpoints import folder as checkpoint_folder
 from penstock_spark.checkpoints import holder, lease, rewriting
 from penstock_spark.files import temporary
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
 from penstock_spark.formats.text import writer as text_writer
 from penstock_spark.live.views import NO_VIEWS

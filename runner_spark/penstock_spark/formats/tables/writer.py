@@ -23,7 +23,7 @@ from pyspark.sql.functions import lit
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.columns.records import schema_of
-from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.files.file_store import HadoopFiles, escaped
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
