@@ -285,12 +285,6 @@ class HadoopFiles(FileStore):
             found.setdefault("/".join(below), []).append(name)
         return found
 
-    def files(self, folder: str) -> list[tuple[str, int]]:
-        statuses = self._system.listStatus(self._path(folder))
-        return sorted(
-            (str(each.getPath().getName()), int(each.getLen())) for each in statuses if each.isFile()
-        )
-
     def matching(self, pattern: str) -> list[str]:
         """The paths of the files that match a whole path as one of Hadoop's glob patterns."""
         return [str(each.getPath().toString()) for each in self._glob(pattern) if each.isFile()]
@@ -300,17 +294,17 @@ class HadoopFiles(FileStore):
         while listing.hasNext():
             yield str(listing.next().getPath().toString())
 
-    def below(self, folder: str, inside: str = "") -> list[tuple[str, str]]:
-        """The files below a folder that are not hidden, each as its folder, relative to the given one, and
-        its name.
+    def below(self, folder: str, inside: str = "") -> list[tuple[str, str, int]]:
+        """The files below a folder that are not hidden, each as its folder, relative to the given one, its name, and
+        its size.
         """
-        found: list[tuple[str, str]] = []
+        found: list[tuple[str, str, int]] = []
         for status in self._system.listStatus(self._path(folder)):
             name = str(status.getPath().getName())
             if is_hidden(name):
                 continue
             if status.isFile():
-                found.append((inside, name))
+                found.append((inside, name, int(status.getLen())))
             else:
                 found += self.below(f"{folder}/{name}", f"{inside}/{name}".lstrip("/"))
         return sorted(found)

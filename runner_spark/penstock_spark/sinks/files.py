@@ -221,19 +221,17 @@ class _Writing:
             def write() -> list[_Written]:
                 # Spark makes the folder that it writes to.
                 spark_files.write(frame, f"{temporary}/files")
-                if self.files.partitions is not None:
-                    # Spark writes no empty file into the folder of a partition.
-                    inner = system.below(f"{temporary}/files")
-                    return [_Written(inside, f"{temporary}/files/{inside}/{name}") for inside, name in inner]
                 found = [
-                    (f"{temporary}/files/{name}", size)
-                    for name, size in system.files(f"{temporary}/files")
-                    if not name.startswith(("_", "."))
+                    (_Written(inside, f"{temporary}/files/{_below(inside, name)}"), size)
+                    for inside, name, size in system.below(f"{temporary}/files")
                 ]
+                # Spark writes no empty file into the folder of a partition.
                 return [
-                    _Written("", path)
-                    for path, size in found
-                    if size > _LARGE_BYTES or spark_files.has_elements(system.read(path) or b"")
+                    each
+                    for each, size in found
+                    if each.inside
+                    or size > _LARGE_BYTES
+                    or spark_files.has_elements(system.read(each.path) or b"")
                 ]
 
             make_empty = functools.partial(system.write, content=spark_files.empty_file)

@@ -153,7 +153,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
             pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
             for old in files.matching(pattern):
                 files.remove(old)
-        for number, (inside, name) in enumerate(files.below(unnamed)):
+        for number, (inside, name, _) in enumerate(files.below(unnamed)):
             # The temporary folder contains one folder for the column that all rows share.
             _, _, partition = inside.partition("/")
             folder = f"{path}/{partition}" if partition else path
