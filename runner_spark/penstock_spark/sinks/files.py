@@ -155,7 +155,7 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
     files.names.refuse("WVU", where)
     writing = _Writing(files, _temporary_name(files.names) if is_stream else new_name())
     # Without a session, nothing is written yet: the plan says the same for both ways, except for columns.
-    spark = existing_session()
+    spark = existing_session() if reach_of(files.names.place) is Reach.STORE else None
     reach = reach_of(files.names.place, spark)
     if reach is Reach.STORE:
         if spark is not None:
