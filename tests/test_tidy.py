@@ -56,7 +56,7 @@ EXCEPTIONS = {
     "connectors/penstock_connectors/avro/": {"fastavro"},
     "connectors/penstock_connectors/tfrecord/": {"google_crc32c"},
     "connectors/penstock_connectors/delta/": {"deltalake"},
-    "runner_spark/penstock_spark/files/store_clients.py": {"fsspec"},
+    "sdk/penstock/io/files/object_stores.py": {"fsspec"},
     # The runner of Beam's pipelines, and nothing else, knows Beam.
     "runner_spark/penstock_spark/beam/": {"apache_beam"},
     # Protocol messages, imported where a time becomes one or is made of one.
@@ -184,11 +184,32 @@ def touches_files_in_one_room(name: str, text: str) -> Iterator[str]:
         yield f"{name}:{node.lineno}: files are the business of penstock_spark.files"
 
 
+FILE_STORE = "runner_spark/penstock_spark/files/file_store.py"
+"""The one module that decides who reaches a path, by its scheme."""
+
+
+def asks_who_reaches_a_path_in_one_place(name: str, text: str) -> Iterator[str]:
+    if name == FILE_STORE or not name.startswith(("runner_spark/penstock_spark/", "connectors/")):
+        return
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(_, "get_scheme"):
+                pass
+            case ast.ImportFrom("penstock.io.files.object_stores", names) if any(
+                each.name in ("ObjectStore", "store_of") for each in names
+            ):
+                pass
+            case _:
+                continue
+        yield f"{name}:{node.lineno}: ask {FILE_STORE} who reaches a path, and for what opens it"
+
+
 CODE_RULES: tuple[Rule, ...] = (
     opens_with_a_sentence,
     imports_only_what_its_layer_may,
     asks_the_clock_and_makes_names_in_one_place,
     touches_files_in_one_room,
+    asks_who_reaches_a_path_in_one_place,
 )
 TEXT_RULES: tuple[Rule, ...] = (leaves_no_note_to_self, names_no_machine)
 
@@ -233,6 +254,16 @@ def test_every_file_keeps_the_rule(rule: Rule) -> None:
                 "open(path)\n",
                 "jvm.org.apache.hadoop.fs.Path\n",
             )
+        ),
+        (
+            asks_who_reaches_a_path_in_one_place,
+            "runner_spark/penstock_spark/a.py",
+            "FileSystems.get_scheme(path) is None\n",
+        ),
+        (
+            asks_who_reaches_a_path_in_one_place,
+            "connectors/a.py",
+            "from penstock.io.files.object_stores import store_of\n",
         ),
         (leaves_no_note_to_self, "a.md", f"# {NOTES[0]}: later\n"),
         (names_no_machine, "a.md", f"see {MACHINE_FOLDERS[0]}main\n"),

@@ -30,7 +30,7 @@ from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import GlobalWindows
-from penstock_spark.files.stores import hand_settings
+from penstock_spark.runs.opened import hand_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -295,7 +295,7 @@ def test_a_run_that_fails_leaves_the_files_of_the_run_before(place: str) -> None
 def test_a_store_that_fails_while_files_get_their_names_leaves_none_of_the_new_names(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock_spark.files.stores import StoreFiles
+    from penstock_spark.files.file_store import StoreFiles
 
     replace = StoreFiles.replace
     calls = iter([True, True, False])
@@ -523,7 +523,7 @@ def test_a_run_replaces_the_files_of_a_run_before_and_no_others(place: str) -> N
 def test_a_stream_that_dies_while_it_names_files_writes_each_element_once(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_native: bool
 ) -> None:
-    from penstock_spark.files.stores import StoreFiles
+    from penstock_spark.files.file_store import StoreFiles
 
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("".join(f"{number}\n" for number in range(9)))
@@ -570,7 +570,7 @@ def test_a_file_that_the_store_does_not_delete_is_an_error(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the files of an earlier run would be read beside the new ones."""
-    from penstock_spark.files.stores import StoreFiles
+    from penstock_spark.files.file_store import StoreFiles
 
     files = StoreFiles()
     files.remove(f"{place}/absent")

@@ -16,8 +16,8 @@ from penstock.io.filesystem import FileMetadata
 from penstock.io.formats.text_source import TextSource
 from penstock.io.parquetio import ParquetSource
 from penstock_spark.files.compressed import not_unpacked
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.files.finding import local_paths
-from penstock_spark.files.found_file import open_found
 from penstock_spark.formats import registry
 
 assert registry  # It provides the readers of formats.
@@ -47,7 +47,7 @@ def test_a_file_that_spark_would_read_as_something_else_is_an_error(
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    error = not_unpacked(str(path), "at step 'Read'", open_found)
+    error = not_unpacked(str(path), "at step 'Read'", LocalFiles().open)
     assert (error is None) == (words is None)
     assert error is None or words is None or str(error).startswith(words.format(path))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 
 
 class NoStatus:
@@ -26,7 +26,7 @@ class NoStatus:
 def test_a_file_whose_size_is_unknown_is_not_left_open() -> None:
     files = HadoopFiles.__new__(HadoopFiles)
     files._path, files._system = str, NoStatus()
-    with pytest.raises(PermissionError):
+    with pytest.raises(OSError, match="scores"):
         files.open("hdfs:///scores.orc")
     assert files._system.opened == []
 

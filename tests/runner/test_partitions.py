@@ -22,7 +22,7 @@ from penstock.io.formats.partition_folders import escaped, folder_of_value, is_l
 from penstock.io.jsonio import JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
 from penstock_spark.columns.records import plain
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.reports.failure import StepFailed, find_failure

@@ -13,7 +13,7 @@ from penstock_spark.reports.crash_marker import find_died
 from penstock_spark.reports.failure import StepFailed, marked
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
-from penstock_spark.reports.spark_messages import MESSAGES
+from penstock_spark.reports.spark_messages import CONDITIONS, MESSAGES
 from penstock_spark.sources.refusals import refusals
 
 TASK = (
@@ -170,13 +170,6 @@ SAID = {
         STEP,
         "ReadFromParquet",
     ),
-    "decimals with more digits than Spark has": (
-        "org.apache.spark.SparkArithmeticException: [DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] Decimal precision 50 "
-        "exceeds max precision 38. SQLSTATE: 22003",
-        "a column has decimals of 50 digits, and Spark has at most 38",
-        STEP,
-        "ReadFromParquet",
-    ),
     "a Parquet file without an end": (
         "org.apache.spark.SparkException: [FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Encountered error while reading "
         "file file:/data/numbers/a.parquet. Could not read footer. Please ensure that the file is in either ORC or "
@@ -219,34 +212,6 @@ SAID = {
         STEP,
         "more memory",
     ),
-    "a value that Spark cannot cast": (
-        "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'secret 41' of the type "
-        '"STRING" cannot be cast to "INT" because it is malformed. SQLSTATE: 22018',
-        'Spark cannot cast a value of the type "STRING" to "INT"',
-        STEP,
-        "try_cast",
-    ),
-    "a number that Spark cannot hold": (
-        "org.apache.spark.SparkArithmeticException: [ARITHMETIC_OVERFLOW] long overflow. Use 'try_add' to tolerate "
-        "overflow and return NULL instead. SQLSTATE: 22003",
-        "an overflow: a number that Spark computes does not fit its type",
-        STEP,
-        "DECIMAL(38)",
-    ),
-    "a division by zero": (
-        "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate "
-        "divisor being 0 and return NULL instead. SQLSTATE: 22012",
-        "Spark divides by zero",
-        STEP,
-        "NULLIF",
-    ),
-    "a path that exists": (
-        "org.apache.spark.sql.AnalysisException: [PATH_ALREADY_EXISTS] Path file:/data/out already exists. Set mode "
-        'as "overwrite" to overwrite the existing path. SQLSTATE: 42K04',
-        "/data/out exists already",
-        STEP,
-        "overwrite",
-    ),
     "a line that is not as the schema says": (
         "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
         "detected in record parsing: [secret 41]. Parse Mode: FAILFAST. SQLSTATE: 22023",
@@ -283,6 +248,87 @@ def test_what_spark_says_is_told_in_three_parts(case, kind, caplog):
     assert "org.apache" in caplog.text
 
 
+class Thrown:
+    """An error of Java's, without Java."""
+
+    def __init__(
+        self, condition: str | None, parameters: dict[str, str], cause: Thrown | None = None
+    ) -> None:
+        self._condition, self._parameters, self._thrown = condition, parameters, cause
+
+    def getCondition(self) -> str | None:
+        if self._condition is None:
+            raise Py4JError("Method getCondition([]) does not exist")
+        return self._condition
+
+    def getMessageParameters(self) -> dict[str, str]:
+        return self._parameters
+
+    def getCause(self) -> Thrown | None:
+        return self._thrown
+
+
+def of_java(text: str, thrown: Thrown) -> PySparkException:
+    error = AnalysisException(text)
+    error._origin = thrown
+    return error
+
+
+CONDITIONS_OF_SPARK = {
+    "ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION": (
+        {"message": "long overflow"},
+        "an overflow: a number that Spark computes does not fit its type",
+        "DECIMAL(38)",
+    ),
+    "CAST_INVALID_INPUT": (
+        {"expression": "'secret 41'", "sourceType": '"STRING"', "targetType": '"INT"'},
+        'Spark cannot cast a value of the type "STRING" to "INT"',
+        "try_cast",
+    ),
+    "COLUMN_ALREADY_EXISTS": ({"columnName": "`a b`"}, "two columns have the name a b, which", "rename"),
+    "DATA_SOURCE_NOT_FOUND": ({"provider": "parket"}, "Spark has no format parket", "packages"),
+    "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": (
+        {"precision": "50", "maxPrecision": "38"},
+        "a column has decimals of 50 digits, and Spark has at most 38",
+        "ReadFromParquet",
+    ),
+    "DIVIDE_BY_ZERO": ({"config": "spark.sql.ansi.enabled"}, "Spark divides by zero", "NULLIF"),
+    "INVALID_PARAMETER_VALUE.CHARSET": ({"charset": "nope"}, "does not know the encoding nope", "utf-8"),
+    "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION": ({}, "an overflow: a number", "DECIMAL(38)"),
+    "PATH_ALREADY_EXISTS": ({"outputPath": "file:/data/my out"}, "/data/my out exists already", "overwrite"),
+    "PATH_NOT_FOUND": ({"path": "file:/data/in. here"}, "/data/in. here does not exist", "check the path"),
+    "REMAINDER_BY_ZERO": ({}, "Spark divides by zero", "NULLIF"),
+    "UNABLE_TO_INFER_SCHEMA": ({"format": "Parquet"}, "the files are empty", "write the files again"),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS_OF_SPARK)
+def test_a_condition_is_told_by_its_parameters(name: str) -> None:
+    parameters, what, hint = CONDITIONS_OF_SPARK[name]
+    around = Thrown(None, {}, Thrown(name, parameters, Thrown(None, {})))
+    error = of_java(f"[{name}] Of the secret 41: No space left on device", around)
+    lines = str(translated(error, Surroundings(Reporting(), graph(), (STEP,), CHECKPOINT))).splitlines()
+    assert what in lines[0]
+    assert STEP in lines[1]
+    assert hint in lines[2]
+    assert "secret" not in "".join(lines)
+
+
+def test_a_condition_is_found_below_the_error_of_a_query() -> None:
+    error = StreamingQueryException("[STREAM_FAILED] Query [id = 1] terminated with exception")
+    error._cause = of_java("[DIVIDE_BY_ZERO]", Thrown("DIVIDE_BY_ZERO", {}))
+    assert str(translated(error)).startswith("Spark divides by zero")
+
+
+def test_what_goes_wrong_in_a_file_names_the_file() -> None:
+    said = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/data/in/a.csv. SQLSTATE: KD001"
+    )
+    cause = Thrown("CAST_INVALID_INPUT", {"sourceType": '"STRING"', "targetType": '"INT"'})
+    error = of_java(said, Thrown("FAILED_READ_FILE.NO_HINT", {"path": "file:/data/in/a.csv"}, cause))
+    assert str(translated(error)).startswith("/data/in/a.csv is damaged")
+
+
 def test_an_error_of_a_query_is_told_by_the_stack_of_its_cause():
     """PySpark's text of it has no more than the name of the cause."""
     said, what, *_ = SAID["the process is gone that plans what a stream reads"]
@@ -298,10 +344,10 @@ def test_an_error_of_a_query_is_told_by_the_stack_of_its_cause():
 
 
 def test_a_value_that_spark_computes_names_the_steps_that_have_it_computed():
-    for name in ("a value that Spark cannot cast", "a number that Spark cannot hold", "a division by zero"):
-        said = SAID[name][0]
+    for name in ("CAST_INVALID_INPUT", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO"):
+        thrown = Thrown(name, {"sourceType": "STRING", "targetType": "INT"})
         known = Surroundings(Reporting(), graph(), (STEP,), computed=("at step 'Query' (game.py:7)",))
-        told = str(translated(Py4JJavaErrorOfText(TASK.format(said, said)), known))
+        told = str(translated(of_java(f"[{name}]", thrown), known))
         assert told.splitlines()[1] == "  at step 'Query' (game.py:7)"
 
 
@@ -376,7 +422,7 @@ def test_the_steps_that_a_worker_wrote_down_count_only_if_they_are_signed():
 
 
 def test_every_line_of_the_table_has_a_hint_and_no_word_of_javas():
-    for message in MESSAGES:
+    for message in (*MESSAGES, *CONDITIONS.values()):
         assert message.what
         assert message.hint
         assert "org.apache" not in message.what + message.hint
@@ -386,3 +432,11 @@ def test_what_spark_says_of_a_file_is_not_taken_for_a_refusal_of_its_source() ->
     said = "java.net.URISyntaxException: Relative path in absolute URI: 10:15.txt"
     with pytest.raises(PySparkException, match=said), refusals("text /in/*.txt", "at step 'Read'"):
         raise PySparkException(said)
+
+
+def test_a_hint_follows_the_condition_of_a_refusal_and_not_its_words() -> None:
+    said = "[A_CLASS] The option 'PATH_NOT_FOUND' must be positive"
+    hints = {"PATH_NOT_FOUND": "make the folder", "A_CLASS": "check the options"}
+    for name, hint in hints.items():
+        with pytest.raises(ValueError, match=hint), refusals("spark rate", "at step 'Read'"):
+            raise of_java(said, Thrown(name, {}))

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.io.fileio import default_file_naming, single_file_naming
 from penstock.io.files.shards import Shards
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.files.naming import Naming
 from penstock_spark.files.temporary import (
     ABANDONED_SECONDS,

@@ -9,11 +9,11 @@ import functools
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from simulated_world import World
 
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles
 
 
 def plain(path: str) -> str:
@@ -148,6 +148,12 @@ class DisksOfMachines:
 
     def __init__(self, disk: Disk) -> None:
         self.disk, self.world = disk, disk.world
+
+    def opening(self, open_file: Callable[[str], Any]) -> Callable[[str], Any]:
+        return open_file
+
+    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
+        raise NotImplementedError
 
     def names(self, folder: str, *beginnings: str) -> list[str]:
         self.world.look(f"list {folder}")

@@ -32,7 +32,7 @@ from penstock_spark.checkpoints import resharding
 from penstock_spark.checkpoints.custody import folder as checkpoint_folder
 from penstock_spark.checkpoints.custody import holder, lease
 from penstock_spark.files import temporary
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.formats.text import stream as text_stream
 from penstock_spark.formats.text import writer as text_writer
 from penstock_spark.live.views import NO_VIEWS

@@ -19,7 +19,7 @@ from penstock.error import RunnerError
 from penstock.io import ReadFromText
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.transforms.periodicsequence import PeriodicSource, RebaseMode
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.formats.registry import open_source
 from penstock_spark.reports.failure import find_failure
 from penstock_spark.sources import staging

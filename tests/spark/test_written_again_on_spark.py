@@ -18,7 +18,7 @@ import penstock as beam
 from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToText
 from penstock.io.fileio import WriteToFiles, destination_prefix_naming
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.files.temporary import MARK, PREFIX
 
 SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])

@@ -19,6 +19,7 @@ from pyarrow import orc
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock_spark.columns.values import to_dicts
+from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.formats.parquet.records import footer_of
 from penstock_spark.formats.parquet.scan import records_of_file
 
@@ -203,7 +204,7 @@ def test_a_file_that_is_damaged_is_told_from_one_that_pyarrow_does_not_read(
     (tmp_path / "values.parquet").write_bytes(content)
     for read in (
         lambda: list(read_all_parquet((), tmp_path)),
-        lambda: footer_of(str(tmp_path / "values.parquet"), ""),
+        lambda: footer_of(str(tmp_path / "values.parquet"), LocalFiles(), ""),
     ):
         with pytest.raises(ValueError, match=told) as error:
             read()

@@ -7,9 +7,9 @@ block after the first such mark at or behind the start of a split is the split's
 from __future__ import annotations
 
 import io
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from penstock_spark.connecting.files import BLOCK_BYTES, Split, open_bytes, size_of
+from penstock_spark.connecting.files import BLOCK_BYTES, Split, file_store, size_of
 
 _MAGIC = b"Obj\x01"
 _MARK_BYTES = 16
@@ -21,9 +21,9 @@ class NotAvro(ValueError):
 
 def open_part(split: Split) -> BinaryIO:
     """Returns the header of a file, and the blocks of a split; close it after use."""
-    file = cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, open_bytes(split.path))))
+    file = file_store(split.path).open(split.path)
     try:
-        size = size_of(cast(BinaryIO, file.raw))  # type: ignore[attr-defined]
+        size = size_of(file)
         header = _header(file, size)
         mark = header[-_MARK_BYTES:]
         start = len(header) if split.start == 0 else _after_mark(file, mark, split.start, len(header), size)

@@ -17,8 +17,8 @@ from pyarrow import fs
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.delta import TablePlace
-from penstock.io.filesystems import FileSystems
 from penstock_connectors.packages import DELTALAKE
+from penstock_spark.connecting.files import disk_path
 from penstock_spark.connecting.running import without_secrets
 
 _WITH_RULES = {
@@ -100,9 +100,8 @@ def absolute(place: TablePlace) -> str:
 
 def local_folder(place: TablePlace) -> str | None:
     """Returns the folder on a disk; None for a URL."""
-    if place.path.startswith("file://"):
-        return place.path.removeprefix("file://")
-    return os.path.abspath(place.path) if FileSystems.get_scheme(place.path) is None else None
+    path = disk_path(place.path)
+    return None if path is None else os.path.abspath(path)
 
 
 def files_of(place: TablePlace, where: str) -> fs.FileSystem:

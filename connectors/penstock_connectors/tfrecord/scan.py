@@ -20,9 +20,9 @@ from penstock_connectors.tfrecord.records import Damaged, records_in
 from penstock_spark.connecting.files import (
     SHORTER,
     Split,
+    file_store,
     find_files,
     leaves_files_out,
-    open_bytes,
     open_for_reading,
     scan_of_contents,
     size_of,
@@ -83,7 +83,7 @@ class FileReader(PartsReader):
 
     def read(self, split: Split) -> Iterator[list[Any]]:
         try:
-            with open_bytes(split.path) as file:
+            with file_store(split.path).open(split.path) as file:
                 if size_of(file) < split.end:
                     # Otherwise whole records might be missing unnoticed.
                     raise OSError(errno.EIO, SHORTER)

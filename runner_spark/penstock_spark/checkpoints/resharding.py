@@ -26,7 +26,7 @@ from penstock.error import RunnerError
 from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import WAITS
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.session.session import is_local_session, runner_session
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state

@@ -1,14 +1,13 @@
 """The parts of connectors for formats of files: how to find, divide, read and write them, in a batch and a stream."""
 
 from penstock_spark.files.compressed import open_for_reading, open_for_writing, unpacking
+from penstock_spark.files.file_store import disk_path, file_store, size_of
 from penstock_spark.files.finding import find_files, unreadable
 from penstock_spark.files.splits import (
     BLOCK_BYTES,
     SHORTER,
     Split,
     leaves_files_out,
-    open_bytes,
-    size_of,
     splits_of,
     whole_files,
 )
@@ -27,10 +26,11 @@ __all__ = [
     "RecordsFile",
     "Split",
     "beside",
+    "disk_path",
+    "file_store",
     "files_by_tasks",
     "find_files",
     "leaves_files_out",
-    "open_bytes",
     "open_for_reading",
     "open_for_writing",
     "partition_values",

@@ -1,6 +1,6 @@
 """Reading for connectors: in parts that it hands out to tasks, or as the ranges of a `penstock.io.RangeSource`."""
 
-from penstock_spark.files.packing import SHARE_BYTES, packed
+from penstock_spark.files.splits import SHARE_BYTES, packed
 from penstock_spark.formats.ranges.batch import open_ranges
 from penstock_spark.formats.ranges.stream import columns_of_ranges, open_range_stream
 from penstock_spark.session.parallelism import parallelism_of

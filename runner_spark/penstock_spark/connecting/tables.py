@@ -1,6 +1,6 @@
 """The parts of connectors for tables: how a stream commits to a table, its columns, and changes by key."""
 
-from penstock_spark.files.local_copies import local_copies
+from penstock_spark.files.file_store import local_copies
 from penstock_spark.sinks.stream_commits import (
     BEFORE_ALL,
     TryAgain,

@@ -6,28 +6,40 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from penstock.error import UnsupportedByRunner, refusal, three_parts
-from penstock.io.files.object_stores import check_store_url, placed, store_of
+from penstock.io.files.object_stores import check_store_url, placed
 from penstock.io.files.paths import check_is_file, check_is_no_folder, known_path
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
 from penstock_spark.files.compressed import not_unpacked
-from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
-from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found
+from penstock_spark.files.file_store import (
+    FileStore,
+    HadoopFiles,
+    Reach,
+    absolute_uri,
+    escaped,
+    file_store,
+    is_hidden,
+    is_on_disk,
+    reach_of,
+)
 from penstock_spark.files.listing import listing
 from penstock_spark.files.splits import SHORTER, leaves_files_out
 from penstock_spark.files.store_frames import frame_of_store, unreadable_part
-from penstock_spark.files.stores import is_beyond_spark
 from penstock_spark.files.temporary import is_unfinished
 
 _WILDCARD = re.compile(r"[*?\[]")
+_AT_ONCE = 16
+"""So many files are looked at together, because each may wait for a network."""
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -35,18 +47,27 @@ class Files:
     pattern: str
     # The files, sorted, in the user's form: a pattern without a scheme gives local paths.
     paths: tuple[str, ...]
+    reach: Reach
     # The sizes of files on an object store that Spark does not reach; empty for all others.
     sizes: Mapping[str, int] = field(default_factory=dict)
     where: str = ""  # The step that reads them, for errors of such files.
 
     @property
     def is_beyond_spark(self) -> bool:
-        return bool(self.sizes)
+        return self.reach is Reach.STORE
+
+    @property
+    def are_on_disk(self) -> bool:
+        return self.reach is Reach.DISK
 
     @property
     def is_open_to_tasks(self) -> bool:
         """Whether tasks can open the files on their own."""
-        return self.is_beyond_spark or FileSystems.get_scheme(self.pattern) is None
+        return self.reach is not Reach.HADOOP
+
+    def store(self, spark: SparkSession) -> FileStore:
+        """Returns what opens the files on the driver."""
+        return file_store(self.pattern, spark)
 
     def load(self, reader: DataFrameReader, format: str, table: str | None = None) -> DataFrame:
         """The files through one of Spark's readers; there must be at least one.
@@ -61,14 +82,13 @@ class Files:
         if table is None:
             reader = reader.option("recursiveFileLookup", True)
         else:
-            reader = reader.option("basePath", _absolute(table))
+            reader = reader.option("basePath", absolute_uri(table))
         with listing(reader._spark):
             return reader.format(format).load([_for_spark(path) for path in self.paths])
 
     def _check_packed(self, spark: SparkSession) -> None:
-        is_on_disk = FileSystems.get_scheme(self.pattern) is None
-        opens = open_found if is_on_disk else partial(open_by_hadoop, spark)
-        for error in looked_at(self.paths, lambda path: not_unpacked(path, self.where, opens)):
+        store = self.store(spark)
+        for error in looked_at(self.paths, lambda path: not_unpacked(path, self.where, store.open)):
             if error is not None:
                 raise error
 
@@ -78,18 +98,24 @@ class Files:
 
     def unchanged(self, where: str) -> Callable[[], None]:
         """Gives a function that raises OSError if one of the files, on this machine's disks, has become shorter."""
-        if FileSystems.get_scheme(self.pattern):
+        if not self.are_on_disk:
             # Object stores and HDFS replace whole files, and Spark notices that.
             return lambda: None
         sizes = [(path, os.path.getsize(path)) for path in self.paths]
         return lambda: _check_sizes(sizes, where)
 
     def namer(self) -> Namer:
-        """Turns Spark's ``_metadata.file_path`` into the user's form."""
-        if FileSystems.get_scheme(self.pattern):
-            return Namer(None, None)
-        folder = os.path.dirname(_WILDCARD.split(self.pattern, maxsplit=1)[0])
-        return Namer(folder, os.path.abspath(folder))
+        return namer_of(self.pattern)
+
+
+def looked_at(paths: Iterable[str], look: Callable[[str], _Found]) -> list[_Found]:
+    """Returns the result of `look` for each file, in the order of the paths; calls it for many at once.
+
+    >>> looked_at(["/in/a", "/in/b.c"], len)
+    [5, 7]
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        return list(threads.map(look, paths))
 
 
 def changed_at(path: str) -> float:
@@ -118,7 +144,7 @@ def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
 
 def unreadable(error: OSError, name: str, where: str) -> OSError:
     what = f"{name} cannot be read: {error.strerror}"
-    if store_of(name):
+    if reach_of(name) is Reach.STORE:
         return unreadable_part(error, name, where)
     hint = "do not change files while the pipeline reads them"
     if isinstance(error, PermissionError):
@@ -153,6 +179,14 @@ class Namer:
         return os.path.join(self.folder, rest) if path.startswith(self.absolute) else path
 
 
+def namer_of(pattern: str) -> Namer:
+    """Returns what turns Spark's ``_metadata.file_path`` into the user's form."""
+    if not is_on_disk(pattern):
+        return Namer(None, None)
+    folder = os.path.dirname(_WILDCARD.split(pattern, maxsplit=1)[0])
+    return Namer(folder, os.path.abspath(folder))
+
+
 def pattern_of(path: Any, where: str) -> str:
     """The path of a source or a sink; ValueError if it is a ValueProvider without a value."""
     pattern = known_path(path)
@@ -171,11 +205,15 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
     pattern = pattern_of(path, where)
     pattern = pattern + "*" if pattern.endswith("/") else pattern
     sizes: dict[str, int] = {}
-    if is_beyond_spark(spark, pattern):
-        sizes = _on_store(spark, pattern, where)
-        found = list(sizes)
-    else:
-        found = _on_hadoop(spark, pattern) if FileSystems.get_scheme(pattern) else _on_disk(pattern, where)
+    reach = reach_of(pattern, spark)
+    match reach:
+        case Reach.STORE:
+            sizes = _on_store(spark, pattern, where)
+            found = list(sizes)
+        case Reach.HADOOP:
+            found = _on_hadoop(spark, pattern)
+        case Reach.DISK:
+            found = _on_disk(pattern, where)
     visible = tuple(
         sorted(
             each
@@ -194,7 +232,7 @@ def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = T
         raise refusal(
             OSError, f"No files found based on the file pattern {pattern}", where=where, hint="check the path"
         )
-    return Files(pattern, visible, {path: sizes[path] for path in visible} if sizes else {}, where)
+    return Files(pattern, visible, reach, {path: sizes[path] for path in visible} if sizes else {}, where)
 
 
 def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
@@ -215,7 +253,7 @@ def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
 
 def local_paths(path: Any) -> tuple[str, ...]:
     pattern = known_path(path)
-    if pattern is None or FileSystems.get_scheme(pattern) is not None:
+    if pattern is None or not is_on_disk(pattern):
         return ()
     # A local pattern needs no session.
     return find_files(None, pattern, "").paths  # type: ignore[arg-type]
@@ -248,8 +286,4 @@ def _with_authority(path: str) -> str:
 
 def _for_spark(path: str) -> str:
     """A path that Spark takes literally: with its scheme, and with wildcard characters escaped."""
-    return escaped(_absolute(path))
-
-
-def _absolute(path: str) -> str:
-    return path if FileSystems.get_scheme(path) else "file://" + os.path.abspath(path)
+    return escaped(absolute_uri(path))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from penstock_spark.files.file_system import folder_of
+from penstock_spark.files.file_store import folder_of
 
 # They stand for a shard's number and the number of shards when a name becomes a pattern.
 SHARD, SHARDS = 777_777_778, 888_888_889

@@ -8,10 +8,8 @@ import os
 from pyspark.sql import SparkSession
 
 from penstock.error import refusal
-from penstock.io.filesystems import FileSystems
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_system import HadoopFiles, escaped
-from penstock_spark.files.stores import is_beyond_spark
+from penstock_spark.files.file_store import HadoopFiles, Reach, absolute_uri, escaped, java_text, reach_of
 
 
 class Place:
@@ -24,20 +22,20 @@ class Place:
         self, spark: SparkSession, location: str | os.PathLike[str], files: HadoopFiles | None = None
     ) -> None:
         text = os.fspath(location)
-        self.location = text if FileSystems.get_scheme(text) else f"file://{os.path.abspath(text)}"
+        self.location = absolute_uri(text)
         self._spark = spark
         if files is not None:
             self._files = files
             return
-        if is_beyond_spark(spark, text):
-            scheme = FileSystems.get_scheme(text)
+        if reach_of(text, spark) is Reach.STORE:
+            scheme = text.partition("://")[0]
             what = f"Spark does not reach the folder {text}: it has no file system for {scheme}"
             hint = f"use a path on a disk, or add Hadoop's package for {scheme}: --spark_conf=spark.jars.packages=..."
             raise refusal(ValueError, what, hint=hint)
         try:
             self._files = HadoopFiles(spark, self.location)
         except Exception as error:
-            what = f"Spark does not reach the folder {text}: {_cause(error)}"
+            what = f"Spark does not reach the folder {text}: {java_text(error)}"
             hint = "write a local path, or a URI whose file system Spark is set up for"
             raise refusal(ValueError, what, hint=hint) from error
 
@@ -91,8 +89,3 @@ class Place:
 
     def _child(self, name: str) -> str:
         return f"{self.location.rstrip('/')}/{name}"
-
-
-def _cause(error: Exception) -> str:
-    thrown = getattr(error, "java_exception", None)
-    return str(error if thrown is None else thrown.getMessage()).partition("\n")[0]

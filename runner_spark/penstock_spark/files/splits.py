@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from pyspark.sql import SparkSession
 
-from penstock.io.files.object_stores import ObjectStore, store_of
+from penstock_spark.files.file_store import file_store, is_on_disk
 from penstock_spark.session.parallelism import parallelism_of
 
 SHORTER = "it has become shorter since the pipeline has found it"
+
+SHARE_BYTES = 64 << 20
+"""So many bytes are worth a task."""
 
 BLOCK_BYTES = 512 << 10
 """So much is read at once: some ten thousand short lines, which fit into a processor's cache."""
@@ -24,6 +27,8 @@ BLOCK_BYTES = 512 << 10
 _OPENING_BYTES = 64 << 10
 """Opening a file on a disk takes a task as long as reading so much. Spark counts 4 MB, as for a store: its tasks would
 have 32 small files each, and starting a task takes longer than reading them."""
+
+_Item = TypeVar("_Item")
 
 
 class Split(NamedTuple):
@@ -81,20 +86,8 @@ def grouped(
 
 def whole_files(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[Split]:
     """Returns each file as one split; files on object stores need their `sizes`."""
-    places = [(name if store_of(name) else os.path.abspath(name), name) for name in paths]
+    places = [(os.path.abspath(name) if is_on_disk(name) else name, name) for name in paths]
     return [Split(path, name, 0, sizes[name] if sizes else os.path.getsize(path)) for path, name in places]
-
-
-def open_bytes(path: str) -> BinaryIO:
-    """Opens the path of a split without a buffer."""
-    if store_of(path):
-        return ObjectStore().open_stored(path)
-    return cast(BinaryIO, open(path, "rb", buffering=0))
-
-
-def size_of(file: BinaryIO) -> int:
-    """Returns the size of a file that `open_bytes` has opened."""
-    return int(file.size) if hasattr(file, "size") else os.fstat(file.fileno()).st_size
 
 
 def leaves_files_out(spark: SparkSession) -> bool:
@@ -122,10 +115,29 @@ def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[S
     return list(map(tuple, tasks))
 
 
+def packed(
+    items: Sequence[_Item], bytes_of: Callable[[_Item], int], parallelism: int
+) -> tuple[tuple[_Item, ...], ...]:
+    """Returns the items of each task: about as many bytes in each, and not many more tasks than run at once.
+
+    >>> packed([1, 2, 3], lambda item: item, parallelism=2)
+    ((3,), (2, 1))
+    """
+    total = sum(map(bytes_of, items))
+    count = min(len(items), max(parallelism, total // SHARE_BYTES))
+    tasks: list[list[_Item]] = [[] for _ in range(count)]
+    weights = [0] * count
+    for item in sorted(items, key=lambda each: -bytes_of(each)):
+        lightest = weights.index(min(weights))
+        tasks[lightest].append(item)
+        weights[lightest] += bytes_of(item) + 1
+    return tuple(map(tuple, tasks))
+
+
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
     """Returns the end of the first `count` records of a file, or the file's end."""
     end = 0
-    with open_bytes(path) as file:
+    with file_store(path).open(path) as file:
         while block := file.read(BLOCK_BYTES):
             at = -1
             while count and (at := block.find(delimiter, at + 1)) >= 0:
@@ -138,7 +150,7 @@ def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
 
 def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
     """Yields the records that begin in a split, with their delimiters, many at a time; the last one may lack it."""
-    with open_bytes(split.path) as file:
+    with file_store(split.path).open(split.path) as file:
         # The first record begins behind a delimiter, which may be the last byte before the split.
         reached = file.seek(max(split.start - 1, 0))
         is_inside = split.start == 0

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.io.files.compression import CompressionTypes
-from penstock.io.files.object_stores import ObjectStore, placed
+from penstock.io.files.object_stores import placed
 from penstock_spark.files.compressed import decompress
-from penstock_spark.files.packing import packed
-from penstock_spark.files.splits import Split, blocks_of, splits_of
-from penstock_spark.files.task_rows import TaskRows
+from penstock_spark.files.file_store import StoreFiles
+from penstock_spark.files.splits import Split, blocks_of, packed, splits_of
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.workers_python import map_in_arrow
 
@@ -116,7 +116,7 @@ def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
 def whole(path: str, size: int, where: str) -> bytes:
     """Returns the bytes of a file, not decompressed; fails the step if they do not exist any more."""
     try:
-        with ObjectStore().open_stored(path) as file:
+        with StoreFiles().open(path) as file:
             content = file.read()
         if len(content) != size:
             raise OSError(errno.EIO, "its size has changed since the pipeline has found it")
@@ -128,7 +128,7 @@ def whole(path: str, size: int, where: str) -> bytes:
 def beginning(path: str, count: int, where: str) -> bytes:
     """Returns the first bytes of a file, for the driver."""
     try:
-        with ObjectStore().open_stored(path) as file:
+        with StoreFiles().open(path) as file:
             return file.read(count)
     except OSError as error:
         raise unreadable_part(error, path, where) from None

@@ -12,7 +12,7 @@ import logging
 import re
 
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_system import FileSystem
+from penstock_spark.files.file_store import FileStore
 from penstock_spark.process.identity import Process, this_process
 
 PREFIX = "_penstock-temp-"
@@ -46,7 +46,7 @@ def name_of_claim(name: str, claim: int) -> str:
     return f"{name}-{claim}" if claim else name
 
 
-def remove_of_earlier_claims(files: FileSystem, folder: str, name: str, claim: int) -> None:
+def remove_of_earlier_claims(files: FileStore, folder: str, name: str, claim: int) -> None:
     """Deletes what runs with earlier claims have left of a stream; they write nothing more that counts."""
     for found in files.names(folder, name) if claim else ():
         number = found.removeprefix(name).removeprefix("-")
@@ -86,20 +86,20 @@ def is_unfinished(path: str, pattern: str) -> bool:
     return any(folder == _OF_HADOOP or folder.startswith(BEGINNINGS) for folder in folders)
 
 
-def begin(files: FileSystem, folder: str) -> None:
+def begin(files: FileStore, folder: str) -> None:
     """Makes a temporary folder, and deletes what an earlier try has left in it."""
     files.delete(folder)
     files.write(f"{folder}/{MARK}", this_process().to_json())
 
 
-def end(files: FileSystem, folder: str) -> None:
+def end(files: FileStore, folder: str) -> None:
     """Deletes a temporary folder, unless another process has begun one of that name: it is at work there."""
     mark = files.read(f"{folder}/{MARK}")
     if mark is None or Process.from_json(mark) in (None, this_process()):
         files.delete(folder)
 
 
-def remove_abandoned(files: FileSystem, folder: str) -> None:
+def remove_abandoned(files: FileStore, folder: str) -> None:
     names: list[str] = []
     # A folder that may not be read is nobody's to tidy.
     with contextlib.suppress(OSError):

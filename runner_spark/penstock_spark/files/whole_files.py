@@ -8,15 +8,14 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.io.filesystems import FileSystems
 from penstock_spark.files.changed_files import ChangedFiles, tell_empty
 from penstock_spark.files.compressed import not_unpacked
+from penstock_spark.files.file_store import file_store
 from penstock_spark.files.finding import unreadable
-from penstock_spark.files.found_file import open_by_hadoop, open_found
 from penstock_spark.files.splits import SHORTER
 from penstock_spark.reports.failure import step_failed
 
@@ -82,16 +81,13 @@ class WholeFiles:
                 self._checks[where](relation.paths)
             if relation.format in _UNPACKING:
                 for path in map(_shown, relation.paths):
-                    error = not_unpacked(path, where, self._open)
+                    error = not_unpacked(path, where, file_store(path, self._spark).open)
                     if error is not None:
                         step_failed(error, where)
 
     def close(self) -> None:
         """Warns of files that have changed since they were read."""
         self._changed.look()
-
-    def _open(self, path: str) -> BinaryIO:
-        return open_found(path) if FileSystems.get_scheme(path) is None else open_by_hadoop(self._spark, path)
 
     def _relations(self, frame: DataFrame) -> list[_Relation]:
         """Returns the relations of the files that a micro-batch reads; asked for more than once, but found once."""

@@ -28,7 +28,7 @@ from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSour
 from penstock.io.streaming.periodic_sequence import PeriodicSource
 from penstock.io.streaming.recorded_stream import RecordedStream
 from penstock.io.streaming.stream_sources import Streamable, StreamSource
-from penstock_spark.files.stores import refuse_streams
+from penstock_spark.files.file_store import Reach, reach_of
 from penstock_spark.formats.connectors import connector_of
 from penstock_spark.formats.csv import CSV
 from penstock_spark.formats.format import Format
@@ -153,7 +153,14 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
             hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark's with ReadFromSpark",
         )
     path = known_path(stream.source.file_pattern) if isinstance(stream.source, FileSource) else None
-    refuse_streams(spark, path or "", "a stream cannot read", where)
+    if path is not None and reach_of(path, spark) is Reach.STORE:
+        scheme = path.partition("://")[0]
+        raise UnsupportedByRunner(
+            f"a stream cannot read {path}: Spark has no file system for {scheme}",
+            where=where,
+            hint=f"add Hadoop's package for {scheme} with --spark_conf=spark.jars.packages=..., use a path on a disk, "
+            "or find files with fileio.MatchContinuously",
+        )
     return format.open_stream(stream.source, stream, spark, where)
 
 

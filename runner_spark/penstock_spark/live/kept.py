@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.error import refusal
-from penstock.io.filesystems import FileSystems
+from penstock_spark.files.file_store import disk_path
 from penstock_spark.live.snapshot import RunSnapshot
 
 NAME = "live.json"
@@ -60,9 +60,10 @@ class Followed:
 
 def _path_of(location: str | os.PathLike[str]) -> Path:
     text = os.fspath(location)
-    scheme = FileSystems.get_scheme(text)
-    if scheme not in (None, "file"):
+    found = disk_path(text)
+    if found is None:
+        scheme = text.partition("://")[0]
         what = f"the snapshot of a run is read from a disk of this machine, not from {scheme}"
         raise refusal(ValueError, what, hint=f"copy {text.rstrip('/')}/{NAME} here, and name the copy")
-    path = Path(text.removeprefix("file://")) if scheme else Path(text)
+    path = Path(found)
     return path / NAME if path.is_dir() else path

@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from penstock_spark.session.worker_socket import promptly
 
 _KEY_BYTES = 32
 
@@ -65,3 +70,19 @@ def reports_of(reporting: Reporting) -> Iterator[None]:
         yield
     finally:
         _reporting.reset(token)
+
+
+@dataclass(frozen=True)
+class TaskRows(ABC):
+    """The function for Spark's ``mapInArrow`` over the findings of a source, such as the names of files."""
+
+    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report_with(self.reporting)
+        for batch in promptly(batches):
+            yield from self.rows_of(batch)
+
+    @abstractmethod
+    def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Reads what a batch refers to, and yields its rows."""

@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -25,7 +25,8 @@ from penstock_spark.reports.crash_marker import Died, find_died
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import innermost
 from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
-from penstock_spark.reports.spark_messages import MESSAGES, Message
+from penstock_spark.reports.spark_conditions import conditions_of
+from penstock_spark.reports.spark_messages import MESSAGES, OF_A_FILE, Explanation, explanation_of
 from penstock_spark.session.java_life import is_cut_off, java_death, packages_at_work
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
@@ -114,10 +115,14 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
         return _death(died, known)
     if (raised := _RAISED.search(text)) is not None:
         return _raised(raised, known)
+    if (explained := _explained(error, known)) is not None:
+        return explained
     for message in MESSAGES:
         found = message.pattern.search(text)
         if found is not None:
-            return _said(message, found, known)
+            # A group of an alternative has the same name with a 2.
+            groups = {name.removesuffix("2"): value for name, value in found.groupdict().items() if value}
+            return _said(message, groups, groups.get("file"), known)
     return RunnerError(f"Spark failed: {_sentence(error, text)}", where=_places(known), hint=_HINT)
 
 
@@ -167,17 +172,29 @@ def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
     return error
 
 
-def _said(message: Message, found: re.Match[str], known: Surroundings) -> RunnerError:
-    groups = {name: value for name, value in found.groupdict().items() if value is not None}
-    file = groups.get("file") or groups.get("file2")
-    shown = _shown_path(file) if file else ""
-    # A group of an alternative has the same name with a 2.
-    values = {name.removesuffix("2"): _plain(value) for name, value in groups.items()} | {"file": shown}
-    what = message.what.format_map(values)
-    return RunnerError(what, where=_where(message, file, known), hint=message.hint)
+def _explained(error: Exception, known: Surroundings) -> RunnerError | None:
+    """Returns what the conditions of an error say; None if its text says more."""
+    conditions = conditions_of(error)
+    if any(each.name.startswith(OF_A_FILE) for each in conditions):
+        return None
+    for each in conditions:
+        explanation = explanation_of(each.name)
+        if explanation is not None:
+            parameters = {name: value.strip("`") for name, value in each.parameters.items()}
+            file = parameters.get("path") or parameters.get("outputPath")
+            return _said(explanation, parameters, file if explanation.about == "file" else None, known)
+    return None
 
 
-def _where(message: Message, file: str | None, known: Surroundings) -> str | None:
+def _said(
+    explanation: Explanation, found: Mapping[str, str], file: str | None, known: Surroundings
+) -> RunnerError:
+    values = {name: _shown_path(value) if value == file else _plain(value) for name, value in found.items()}
+    what = explanation.what.format_map({"file": "", **values})
+    return RunnerError(what, where=_where(explanation, file, known), hint=explanation.hint)
+
+
+def _where(message: Explanation, file: str | None, known: Surroundings) -> str | None:
     match message.about:
         case "checkpoint" if known.checkpoint:
             return f"in the checkpoint {known.checkpoint}"

@@ -1,8 +1,9 @@
-"""A table of Spark failures: a pattern of the message, what has happened, and what to do."""
+"""Tables of Spark failures, by condition or by a pattern of the message: what has happened, and what to do."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _NAME = r"(?P<{0}>[\w+.-]+:/[^\s\"']*?|/[^\s\"']*?)"
@@ -20,22 +21,97 @@ _DEAD_PYTHON = f"look for what ends a process on the driver's machine, such as t
 
 
 @dataclass(frozen=True)
-class Message:
-    pattern: re.Pattern[str]  # Found in Spark's text. Its group ``file`` is the file that the text is about.
-    what: str  # What has happened, with the pattern's groups in braces.
+class Explanation:
+    what: str  # What has happened, with groups of a pattern, or parameters of a condition, in braces.
     hint: str  # What to do.
     # The subject: a ``file`` that is read or written, a ``checkpoint``, the ``session``, a ``value`` that Spark
     # computes, or a ``step``.
     about: str = "step"
 
 
+@dataclass(frozen=True)
+class Message(Explanation):
+    pattern: re.Pattern[str] = re.compile("")
+    """Found in Spark's text. Its group ``file`` is the file that the text is about."""
+
+
 def _line(pattern: str, what: str, hint: str, about: str = "step") -> Message:
-    return Message(re.compile(pattern, re.DOTALL), what, hint, about)
+    return Message(what, hint, about, re.compile(pattern, re.DOTALL))
 
 
 def _cut_off(runner: str) -> str:
     """Returns the pattern of an error that a class of Spark raises when the process at its socket has died."""
     return rf"(?:EOFException|SocketException|Broken pipe|Connection reset)[^\n]*(?:\n\s+at [^\n]*)*?\.(?:{runner})\."
+
+
+_CAST = Explanation(
+    "Spark cannot cast a value of the type {sourceType} to {targetType}",
+    "correct the value, or use try_cast in the query or the frame that the pipeline reads",
+    "value",
+)
+_OVERFLOW = Explanation(
+    "an overflow: a number that Spark computes does not fit its type",
+    "in a query, cast to a wider type before, such as DECIMAL(38) or DOUBLE; for sums of integers, declare the "
+    "values as Any, and Python adds them",
+    "value",
+)
+_BY_ZERO = Explanation(
+    "Spark divides by zero",
+    "leave such rows out, or divide by NULLIF(divisor, 0), which gives NULL",
+    "value",
+)
+
+# Spark's conditions that tell all: the others are looked for in the text. Data is not in errors.
+CONDITIONS: Mapping[str, Explanation] = {
+    "ARITHMETIC_OVERFLOW": _OVERFLOW,
+    "CAST_INVALID_INPUT": _CAST,
+    "CAST_OVERFLOW": _CAST,
+    "CAST_OVERFLOW_IN_TABLE_INSERT": _CAST,
+    "COLUMN_ALREADY_EXISTS": Explanation(
+        "two columns have the name {columnName}, which for Spark has neither capital nor small letters",
+        "rename one of them",
+    ),
+    "DATA_SOURCE_NOT_FOUND": Explanation(
+        "Spark has no format {provider}",
+        "correct the name, or give Spark the package of the format: --spark_conf=spark.jars.packages=...",
+    ),
+    "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": Explanation(
+        "a column has decimals of {precision} digits, and Spark has at most 38",
+        "read Parquet files with ReadFromParquet, which has them all, or give the column at most 38 digits",
+    ),
+    "DIVIDE_BY_ZERO": _BY_ZERO,
+    "INVALID_PARAMETER_VALUE.CHARSET": Explanation(
+        "Spark does not know the encoding {charset}",
+        "use one that it knows: utf-8, iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le or utf-32",
+    ),
+    "NUMERIC_VALUE_OUT_OF_RANGE": _OVERFLOW,
+    "PATH_ALREADY_EXISTS": Explanation(
+        "{outputPath} exists already",
+        "write to another path, or choose the mode 'overwrite' or 'append'",
+        "file",
+    ),
+    "PATH_NOT_FOUND": Explanation(
+        "{path} does not exist",
+        "check the path, and leave files where they are until the pipeline has read them",
+        "file",
+    ),
+    "REMAINDER_BY_ZERO": _BY_ZERO,
+    "UNABLE_TO_INFER_SCHEMA": Explanation(
+        "the files are empty, and so have no schema",
+        "write the files again, or give a pattern without them",
+    ),
+}
+OF_A_FILE = "FAILED_READ_FILE"
+"""The condition of a file that cannot be read; the text has the reason."""
+
+
+def explanation_of(condition: str) -> Explanation | None:
+    """Returns what the table has for a condition, or for the condition that it is a case of.
+
+    >>> explanation_of("NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION").about, explanation_of("NEW")
+    ('value', None)
+    """
+    return CONDITIONS.get(condition) or CONDITIONS.get(condition.partition(".")[0])
 
 
 # The first match counts: causes come before the messages that Spark puts around them.
@@ -152,12 +228,6 @@ MESSAGES = (
     ),
     # Files that are read.
     _line(
-        r"\[?DATA_SOURCE_NOT_FOUND\]? ?Failed to find the data source: (?P<format>[^\s.]+)"
-        r"|ClassNotFoundException: (?P<format2>[\w.-]+)\.DefaultSource",
-        "Spark has no format {format}",
-        "correct the name, or give Spark the package of the format: --spark_conf=spark.jars.packages=...",
-    ),
-    _line(
         r"No FileSystem for scheme \"(?P<scheme>[^\"]*)\"",
         "Spark has no file system for {scheme}://",
         "correct the path, or give Spark the package of the file system: --spark_conf=spark.jars.packages=...",
@@ -171,16 +241,6 @@ MESSAGES = (
         "the header of {file} has a name twice or an empty one, or is not the header of the other files",
         "give the files one header; names=[...] with header=0 replaces names that are there twice or are empty",
         "file",
-    ),
-    _line(
-        r"UNABLE_TO_INFER_SCHEMA",
-        "the files are empty, and so have no schema",
-        "write the files again, or give a pattern without them",
-    ),
-    _line(
-        r"\[INVALID_PARAMETER_VALUE\.CHARSET\].{0,500}?, but got (?P<charset>[^\s.]+)",
-        "Spark does not know the encoding {charset}",
-        "use one that it knows: utf-8, iso-8859-1, us-ascii, utf-16, utf-16be, utf-16le or utf-32",
     ),
     _line(
         r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)",
@@ -223,11 +283,6 @@ MESSAGES = (
         "file",
     ),
     _line(
-        r"\[COLUMN_ALREADY_EXISTS\] The column `(?P<name>[^\n]+?)` already exists",
-        "two columns have the name {name}, which for Spark has neither capital nor small letters",
-        "rename one of them",
-    ),
-    _line(
         r"Found duplicate field\(s\) [^\n]{1,200}?: \[(?P<names>[^\n\]]{1,400})\] in case-insensitive mode",
         "for Spark, columns whose names differ in capital letters only are one column, here {names}",
         "read the files with ReadFromParquet, which tells them apart, or rename one of them",
@@ -255,7 +310,7 @@ MESSAGES = (
         "file",
     ),
     _line(
-        r"(?:File does not exist|FileNotFoundException|PATH_NOT_FOUND)\b.{0,40}?" + _FILE,
+        r"(?:File does not exist|FileNotFoundException)\b.{0,40}?" + _FILE,
         "{file} does not exist",
         "check the path, and leave files where they are until the pipeline has read them",
         "file",
@@ -274,12 +329,6 @@ MESSAGES = (
         "file",
     ),
     _line(
-        r"\[PATH_ALREADY_EXISTS\] Path " + _FILE,
-        "{file} exists already",
-        "write to another path, or choose the mode 'overwrite' or 'append'",
-        "file",
-    ),
-    _line(
         r"Mkdirs failed to create " + _FILE,
         "Spark cannot create the folder {file}",
         "check the permissions of its parent folder, and whether something else has that name",
@@ -289,32 +338,6 @@ MESSAGES = (
         r"Read-only file system|Permission denied|AccessControlException|AccessDeniedException",
         "the user that Spark runs as lacks the permission to write or read something",
         _RIGHTS,
-    ),
-    # Data, which errors do not show.
-    _line(
-        r"\[(?:CAST_INVALID_INPUT|CAST_OVERFLOW)[\w.]*\].{0,20000}? of the type (?P<given>\"[^\"\n]{1,80}\")"
-        r".{0,40}? cast to (?P<wanted>\"[^\"\n]{1,80}\")",
-        "Spark cannot cast a value of the type {given} to {wanted}",
-        "correct the value, or use try_cast in the query or the frame that the pipeline reads",
-        "value",
-    ),
-    _line(
-        r"\[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION\] Decimal precision (?P<digits>\d+) exceeds",
-        "a column has decimals of {digits} digits, and Spark has at most 38",
-        "read Parquet files with ReadFromParquet, which has them all, or give the column at most 38 digits",
-    ),
-    _line(
-        r"\[(?:ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL_PRECISION_EXCEEDS)[\w.]*\]",
-        "an overflow: a number that Spark computes does not fit its type",
-        "in a query, cast to a wider type before, such as DECIMAL(38) or DOUBLE; for sums of integers, declare the "
-        "values as Any, and Python adds them",
-        "value",
-    ),
-    _line(
-        r"\[(?:DIVIDE|REMAINDER)_BY_ZERO\]",
-        "Spark divides by zero",
-        "leave such rows out, or divide by NULLIF(divisor, 0), which gives NULL",
-        "value",
     ),
     _line(
         r"MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)|Malformed records are detected",

@@ -10,12 +10,12 @@ from functools import partial
 
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
-from penstock.io.filesystems import FileSystems
 from penstock.options.spark import SparkOptions
 from penstock.utils import clock
 from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_checkpoint
+from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.live.elements import composites_of, flows_of
@@ -196,7 +196,7 @@ def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> No
     if plan.native_grouping is not None:
         # Windows fire when the watermark has moved, and not only when data arrives after that.
         context.spark.conf.set(_WITHOUT_DATA, "true")
-    if FileSystems.get_scheme(checkpoint.spark_location) in (None, "file"):
+    if disk_path(checkpoint.spark_location) is not None:
         # By default, Spark starts more processes for each file that it writes to a local disk, and writes a file of
         # checksums beside each, as Hadoop's local file system already does.
         context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
+from penstock.io.files.object_stores import settings_of_stores
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.custody.folder import kept_shards
 from penstock_spark.files.listing import settings_of_tasks
-from penstock_spark.files.stores import hand_settings
 from penstock_spark.formats.registry import open_source, open_stream, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_kinds import NotInColumns
@@ -81,6 +82,25 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
         check_workers_python(spark.sparkContext, local)
     hand_settings(spark)
     return spark
+
+
+def hand_settings(spark: SparkSession) -> None:
+    """Gives later tasks the program's settings of stores, such as credentials; Spark shows them nowhere.
+
+    A worker has the environment that the session was started in, perhaps on another machine. The program may have set
+    its own later.
+    """
+    context = spark.sparkContext
+    own = settings_of_stores()
+    if not own:
+        return
+    jvm: Any = spark._jvm
+    is_local = str(context.master).startswith("local")
+    for name, value in own.items():
+        if context._conf.get(f"spark.executorEnv.{name}") is not None:
+            continue  # The session says what its workers get: they may reach a store by another address.
+        if name in context.environment or not is_local or jvm.System.getenv(name) != value:
+            context.environment[name] = value
 
 
 class Opened:

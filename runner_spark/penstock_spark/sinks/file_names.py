@@ -12,10 +12,9 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.files.file_naming import check_file_name, default_file_naming
 from penstock.io.files.shards import Shards
 from penstock.io.files.write_files import FileResult
-from penstock.io.filesystems import FileSystems
 from penstock.io.formats.partition_folders import in_folders
 from penstock.io.formats.text_rows import TextRowsSink
-from penstock_spark.files.file_system import folder_of
+from penstock_spark.files.file_store import folder_of
 from penstock_spark.files.finding import pattern_of
 
 _WINDOW = GlobalWindow()
@@ -31,10 +30,6 @@ class TemplateNames:
     def folder(self) -> str:
         """The folder of the files; "" for the working folder."""
         return folder_of(self.shards.prefix)
-
-    @property
-    def is_local(self) -> bool:
-        return FileSystems.get_scheme(self.shards.prefix) is None
 
     @property
     def place(self) -> str:
@@ -80,10 +75,6 @@ class FunctionNames:
     prefix: str  # The beginning of names, unless there is a naming.
     file_naming: Any  # The user's function; None for Beam's own.
     where: str
-
-    @property
-    def is_local(self) -> bool:
-        return FileSystems.get_scheme(self.place) is None
 
     @property
     def place(self) -> str:

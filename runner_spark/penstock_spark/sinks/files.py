@@ -31,14 +31,23 @@ from pyspark.sql.types import StructType
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
-from penstock.io.files.object_stores import check_store_url, store_of
+from penstock.io.files.object_stores import check_store_url
 from penstock.io.files.shards import Shards
 from penstock.io.formats.partition_folders import escaped, in_folders
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_system import FileSystem, HadoopFiles, LocalFiles, file_system_of, folder_of
+from penstock_spark.files.file_store import (
+    FileStore,
+    HadoopFiles,
+    LocalFiles,
+    Reach,
+    StoreFiles,
+    absolute_uri,
+    file_store,
+    folder_of,
+    is_on_disk,
+    reach_of,
+)
 from penstock_spark.files.naming import SHARD, SHARDS, Naming
-from penstock_spark.files.store_shards import OpenInStore
-from penstock_spark.files.stores import StoreFiles, is_beyond_spark
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
@@ -146,12 +155,13 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
     files.names.refuse("WVU", where)
     writing = _Writing(files, _temporary_name(files.names) if is_stream else new_name())
     # Without a session, nothing is written yet: the plan says the same for both ways, except for columns.
-    spark = existing_session() if store_of(files.names.place) else None
-    if is_beyond_spark(spark, files.names.place):
+    spark = existing_session() if reach_of(files.names.place) is Reach.STORE else None
+    reach = reach_of(files.names.place, spark)
+    if reach is Reach.STORE:
         if spark is not None:
             check_store_url(files.names.place, where)
         return writing.by_tasks_on_store()
-    plan = writing.by_tasks() if files.names.is_local else writing.by_spark(files.by_spark())
+    plan = writing.by_tasks() if reach is Reach.DISK else writing.by_spark(files.by_spark())
     columns = files.columns()
     return plan if columns is None else replace(plan, columns=writing.by_spark(columns))
 
@@ -172,23 +182,20 @@ class _Writing:
 
     def by_tasks(self) -> SinkPlan:
         """On a disk that all workers share."""
-        return self._by_tasks(LocalFiles(), os.path.abspath(self.files.names.folder), _as_it_is)
+        return self._by_tasks(LocalFiles(), os.path.abspath(self.files.names.folder))
 
     def by_tasks_on_store(self) -> SinkPlan:
         """As on a local disk, but the files are copied to their names: such stores do not rename."""
-        return self._by_tasks(StoreFiles(), self.files.names.folder, OpenInStore)
+        return self._by_tasks(StoreFiles(), self.files.names.folder)
 
-    def _by_tasks(
-        self, system: FileSystem, folder: str, opening: Callable[[Callable[[str], Any]], Callable[[str], Any]]
-    ) -> SinkPlan:
-        """`opening` makes of a function that opens files on a local disk the one that tasks open files with."""
+    def _by_tasks(self, system: LocalFiles | StoreFiles, folder: str) -> SinkPlan:
         temporary = os.path.join(folder, self.temporary)
-        open_shard, partitions = opening(self.files.open_shard), self.files.partitions
+        open_shard, partitions = system.opening(self.files.open_shard), self.files.partitions
         local = system if isinstance(system, LocalFiles) else None
         # Neither is a function made here: that would travel to the tasks of each micro-batch with its code.
         make_encoder: Callable[[], Encoder] = functools.partial(_FileEncoder, temporary, open_shard, local)
         if partitions is not None:
-            open_file = opening(partitions.open_file)
+            open_file = system.opening(partitions.open_file)
             make_encoder = functools.partial(_PartitionEncoder, temporary, partitions, open_file, local)
 
         def write(frame: DataFrame) -> list[_Written]:
@@ -202,10 +209,8 @@ class _Writing:
         return SinkPlan("file string", make_encoder, self.files.shards or None, commit)
 
     def by_spark(self, spark_files: SparkFiles) -> SinkPlan:
-        folder = self.files.names.folder
-        if self.files.names.is_local:
-            # Hadoop takes the path as it is: a URI's escapes would be part of it.
-            folder = f"file://{os.path.abspath(folder)}"
+        # Hadoop does not decode a path: a URI's escapes would be part of it.
+        folder = absolute_uri(self.files.names.folder)
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             system = HadoopFiles(frame.sparkSession, folder)
@@ -216,19 +221,17 @@ class _Writing:
             def write() -> list[_Written]:
                 # Spark makes the folder that it writes to.
                 spark_files.write(frame, f"{temporary}/files")
-                if self.files.partitions is not None:
-                    # Spark writes no empty file into the folder of a partition.
-                    inner = system.below(f"{temporary}/files")
-                    return [_Written(inside, f"{temporary}/files/{inside}/{name}") for inside, name in inner]
                 found = [
-                    (f"{temporary}/files/{name}", size)
-                    for name, size in system.files(f"{temporary}/files")
-                    if not name.startswith(("_", "."))
+                    (_Written(inside, f"{temporary}/files/{_below(inside, name)}"), size)
+                    for inside, name, size in system.below(f"{temporary}/files")
                 ]
+                # Spark writes no empty file into the folder of a partition.
                 return [
-                    _Written("", path)
-                    for path, size in found
-                    if size > _LARGE_BYTES or spark_files.has_elements(system.read(path) or b"")
+                    each
+                    for each, size in found
+                    if each.inside
+                    or size > _LARGE_BYTES
+                    or spark_files.has_elements(system.read(each.path) or b"")
                 ]
 
             make_empty = functools.partial(system.write, content=spark_files.empty_file)
@@ -238,7 +241,7 @@ class _Writing:
 
     def _commit(
         self,
-        system: FileSystem,
+        system: FileStore,
         temporary: str,
         batch: MicroBatch,
         write: Callable[[], list[_Written]],
@@ -252,7 +255,7 @@ class _Writing:
         files = self.files
 
         def absolute(path: str) -> str:
-            return os.path.abspath(path) if files.names.is_local else path
+            return os.path.abspath(path) if is_on_disk(path) else path
 
         def naming_in(inside: str) -> Naming:
             return Naming(
@@ -316,10 +319,6 @@ class _Writing:
         return written
 
 
-def _as_it_is(open_file: Callable[[str], Any]) -> Callable[[str], Any]:
-    return open_file
-
-
 class _Written(NamedTuple):
     """A file in the temporary folder."""
 
@@ -339,7 +338,7 @@ def _below(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
-def _present(system: FileSystem, folder: str, files: FileSink, beginning: str) -> dict[str, list[str]]:
+def _present(system: FileStore, folder: str, files: FileSink, beginning: str) -> dict[str, list[str]]:
     """The names that begin as those of a sink do, by the folders of partitions."""
     if files.partitions is None:
         return {"": system.names(folder, beginning)}
@@ -347,7 +346,7 @@ def _present(system: FileSystem, folder: str, files: FileSink, beginning: str) -
     return system.names_below(folder, [*levels, beginning])
 
 
-def _name_files(system: FileSystem, written: Sequence[_Written], names: Sequence[str], old: set[str]) -> None:
+def _name_files(system: FileStore, written: Sequence[_Written], names: Sequence[str], old: set[str]) -> None:
     """Gives files their names; if a store fails on the way, the new names go again as far as it lets them."""
     if isinstance(system, LocalFiles):
         _check_whole(system, written)
@@ -357,11 +356,10 @@ def _name_files(system: FileSystem, written: Sequence[_Written], names: Sequence
             system.replace(source.path, name)
             named.append(name)
     except OSError:
-        if isinstance(system, StoreFiles):
-            for name in named:
-                if name not in old:
-                    with contextlib.suppress(OSError):
-                        system.remove(name)
+        for name in () if system.renames else named:
+            if name not in old:
+                with contextlib.suppress(OSError):
+                    system.remove(name)
         raise
 
 
@@ -379,7 +377,7 @@ def _check_whole(system: LocalFiles, written: Sequence[_Written]) -> None:
 def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     """Refuses to start where another stream has left files: this stream would replace some of them."""
     naming = Naming(functools.partial(files.names.path, MicroBatch(_BATCH, "any").name))
-    system = file_system_of(spark, naming.folder)
+    system = file_store(naming.folder, spark)
     remove_abandoned(system, naming.folder)
     name = os.path.basename(naming.example())
     present = _present(system, naming.folder, files, _STANDS_FOR_ANY.split(name)[0])

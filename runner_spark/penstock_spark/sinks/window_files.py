@@ -20,7 +20,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.partition_folders import in_folders
-from penstock_spark.files.file_system import LocalFiles
+from penstock_spark.files.file_store import LocalFiles, is_on_disk
 from penstock_spark.files.temporary import begin, new_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.files import FileSink, ShardWriter
@@ -37,7 +37,7 @@ class WindowFiles:
 
 def files_of_windows(files: FileSink, where: str) -> WindowFiles:
     files.names.refuse("U", where)
-    if not files.names.is_local:
+    if not is_on_disk(files.names.place):
         raise UnsupportedByRunner(
             f"files of windows cannot be written to {files.names.place}",
             where=where,

@@ -17,8 +17,8 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import is_wider
 from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
-from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan

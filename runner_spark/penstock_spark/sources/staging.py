@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.files.file_store import HadoopFiles, escaped
 from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.reports.reporting import Reporting, report_with, reporting_now

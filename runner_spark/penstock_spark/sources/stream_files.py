@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from penstock.error import refusal
-from penstock.io.filesystems import FileSystems
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock_spark.files.file_system import LocalFiles
-from penstock_spark.files.finding import Files, Namer, changed_at, find_files, pattern_of
+from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk, reach_of
+from penstock_spark.files.finding import Files, Namer, changed_at, find_files, namer_of, pattern_of
 from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.refusals import refusals
@@ -105,7 +103,7 @@ class StreamFiles:
             )
 
     def naming(self) -> Naming:
-        return Naming(Files(self.pattern, ()).namer(), self.depths, self.pattern)
+        return Naming(namer_of(self.pattern), self.depths, self.pattern)
 
     def present(self, spark: SparkSession) -> Files:
         with refusals(f"files {self.pattern}", self.where):
@@ -114,7 +112,7 @@ class StreamFiles:
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
             if not found and not LocalFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
-        return Files(self.pattern, surveyed(found), where=self.where)
+        return Files(self.pattern, surveyed(found), reach_of(self.pattern, spark), where=self.where)
 
 
 def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -122,7 +120,7 @@ def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
     if len(paths) <= SURVEYED_FILES:
         return paths
     half = SURVEYED_FILES // 2
-    by_age = paths if FileSystems.get_scheme(paths[0]) else sorted(paths, key=changed_at)
+    by_age = sorted(paths, key=changed_at) if is_on_disk(paths[0]) else paths
     return tuple(sorted({*paths[:half], *by_age[-half:]}))
 
 
@@ -132,7 +130,7 @@ def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
     pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))
     if re.sub(_ROOT, "", pattern) in ("", "/"):
         pattern = pattern.removesuffix("/") + "/*"
-    absolute = pattern if FileSystems.get_scheme(pattern) else "file://" + os.path.abspath(pattern)
+    absolute = absolute_uri(pattern)
     depth = re.sub("/+", "/", re.sub(_ROOT, "", absolute)).count("/")
     if _WILDCARD.search(pattern):
         return StreamFiles(pattern, _for_hadoop(absolute, where), (depth,), stream.options, where)

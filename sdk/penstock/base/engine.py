@@ -10,7 +10,6 @@ from penstock.error import refusal
 
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
 BATCHES = "penstock_spark.columns.batches"
-STORE_CLIENTS = "penstock_spark.files.store_clients"
 SPARK_NAMES = ("SparkRunner",)
 LOCAL_NAMES = (
     "DirectRunner",
@@ -63,11 +62,6 @@ def _hint(runner_name: str) -> str:
 def batches_of_the_runner() -> Any:
     """The runner's module of converters for batches of NumPy, pandas and Arrow; its import registers them."""
     return importlib.import_module(BATCHES)
-
-
-def store_clients() -> Any:
-    """The runner's module that reaches object stores through optional packages."""
-    return importlib.import_module(STORE_CLIENTS)
 
 
 def spark_runner(**arguments: Any) -> Any:

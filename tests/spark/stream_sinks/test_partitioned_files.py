@@ -24,7 +24,7 @@ from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.test_stream import TestStream
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import TimestampedValue
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.formats.registry import window_files
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure

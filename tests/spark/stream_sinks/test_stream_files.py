@@ -17,7 +17,7 @@ from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToSpark, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.files.temporary import MARK, PREFIX
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.process.identity import this_process

@@ -15,7 +15,7 @@ from writing import contents, dying, jobs, runs, score
 from penstock.error import RunnerError, UnsupportedByRunner
 from penstock.io import WriteToSpark
 from penstock.io.sparkio import SparkSink
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.sinks.plan import MicroBatch

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
@@ -21,12 +20,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.io.files.compression import CompressionTypes
-from penstock.io.files.object_stores import store_of
 from penstock_spark.files.compressed import decompress, open_for_reading, unpacking
+from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk
 from penstock_spark.files.finding import Files, unreadable
-from penstock_spark.files.found_file import open_by_hadoop, open_found
-from penstock_spark.files.packing import packed
-from penstock_spark.files.splits import Split, leaves_files_out, splits_of, whole_files
+from penstock_spark.files.splits import Split, leaves_files_out, packed, splits_of, whole_files
 from penstock_spark.files.store_frames import (
     ReadParts,
     in_lines,
@@ -141,7 +138,7 @@ def opened(
     spark: SparkSession, path: str, files: Files, options: dict[str, Any], errors: str = "strict"
 ) -> Iterator[Iterator[str]]:
     """The lines of a file, with their ends, for the driver."""
-    opens = open_found if files.is_open_to_tasks else partial(open_by_hadoop, spark)
+    opens = files.store(spark).open
     try:
         with _text(path, opens, options, files.where, errors) as lines:
             yield lines
@@ -260,7 +257,7 @@ class _Records(ReadParts):
 
     def read(self, part: Split) -> Iterator[pa.RecordBatch]:
         lines = self._lines_of_split if self.by_lines else self._lines_of_file
-        place = part.path if store_of(part.path) else f"file://{part.path}"
+        place = absolute_uri(part.path)
         yield from self.batches(place, part.name, part.start == 0, lines(part))
 
     def batches(
@@ -294,21 +291,21 @@ class _Records(ReadParts):
                 at_start = False
 
     def _bytes_of_lines(self, split: Split) -> Iterator[list[bytes]]:
-        if not is_compressed(split.path) or store_of(split.path):
+        if not is_compressed(split.path) or not is_on_disk(split.path):
             yield from lines_of(split, self.where)
             return
         compression = CompressionTypes.detect_compression_type(split.path)
-        with unpacking(compression, split.path, self.where), open_found(split.path) as stored:
+        with unpacking(compression, split.path, self.where), LocalFiles().open(split.path) as stored:
             content = open_for_reading(stored, compression).read()
         yield from in_lines([content])
 
     def _lines_of_file(self, split: Split) -> Iterator[str]:
-        if store_of(split.path):
+        if not is_on_disk(split.path):
             read = unpacked if is_compressed(split.path) else whole
             content = read(split.path, split.end, self.where)
             yield from self.lines_of_content(content)
             return
-        with _text(split.path, open_found, self.options, self.where) as lines:
+        with _text(split.path, LocalFiles().open, self.options, self.where) as lines:
             yield from lines
 
     def lines_of_content(self, content: bytes) -> Iterator[str]:

@@ -18,9 +18,9 @@ from penstock.io.csvio import CsvSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of, in_spark
-from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, runs_of_files, text_or_bytes

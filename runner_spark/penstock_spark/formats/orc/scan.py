@@ -12,16 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.filesystems import FileSystems
 from penstock.io.orcio import OrcSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import merged, same_type
 from penstock_spark.columns.types import is_beyond_spark, is_unknown, struct_of
 from penstock_spark.columns.values import check_names, to_dicts, to_rows
-from penstock_spark.files.finding import changed_since, find_files, local_paths, unreadable
-from penstock_spark.files.found_file import looked_at, open_by_hadoop, open_found, size_of
-from penstock_spark.files.packing import packed
-from penstock_spark.files.splits import leaves_files_out
+from penstock_spark.files.file_store import FileStore, LocalFiles, file_store, size_of
+from penstock_spark.files.finding import changed_since, find_files, local_paths, looked_at, unreadable
+from penstock_spark.files.splits import leaves_files_out, packed
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.session.parallelism import parallelism_of
@@ -60,7 +58,7 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     if not files.paths:
         return no_elements(spark)
     values.check(files.paths)
-    schema, stripes = _survey(files.paths, where, None if files.is_open_to_tasks else spark)
+    schema, stripes = _survey(files.paths, files.store(spark), where)
     records = OrcRecords(_wanted(values.with_columns(schema), source, where), values, where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = packed(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
@@ -75,8 +73,8 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     """
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
-    by_hadoop = None if FileSystems.get_scheme(files.pattern) is None else spark
-    schema, _ = _survey(files.present(spark).paths, where, by_hadoop, skips_damaged=True)
+    present = files.present(spark)
+    schema, _ = _survey(present.paths, present.store(spark), where, skips_damaged=True)
     if not schema and source.columns is None:
         hint = "put a file there before the pipeline starts, or name the columns: columns=[...]"
         raise no_schema("columns", files, hint)
@@ -102,7 +100,7 @@ def schema_before_opening(source: OrcSource) -> T.StructType | None:
     """The columns of the files that are on a local disk when the pipeline is built; None if unknown."""
     with contextlib.suppress(Exception):
         values = partition_values(source.partition_by, source.schema, "")
-        schema = values.with_columns(_survey(tuple(local_paths(source.file_pattern)), "")[0])
+        schema = values.with_columns(_survey(local_paths(source.file_pattern), LocalFiles(), "")[0])
         found = T.StructType([schema[name] for name in _wanted(schema, source, "")])
         return None if is_beyond_spark(found) or is_unknown(found) else found
     return None
@@ -114,7 +112,7 @@ def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> An
         paths = local_paths(source.file_pattern)
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
-            schema = values.with_columns(_survey(paths, where)[0])
+            schema = values.with_columns(_survey(paths, LocalFiles(), where)[0])
             wanted = T.StructType([schema[name] for name in _wanted(schema, source, where)])
             return hint_of_schema(wanted, "row" if source.as_rows else "dict", is_file=True)
     return None
@@ -134,11 +132,7 @@ def _wanted(schema: T.StructType, source: OrcSource, where: str) -> tuple[str, .
 
 
 def _survey(
-    paths: tuple[str, ...],
-    where: str,
-    by_hadoop: SparkSession | None = None,
-    *,
-    skips_damaged: bool = False,
+    paths: tuple[str, ...], store: FileStore, where: str, *, skips_damaged: bool = False
 ) -> tuple[T.StructType, list[Stripe]]:
     """The columns and the stripes of all files, from their footers; ValueError for a file that is not ORC.
 
@@ -148,7 +142,7 @@ def _survey(
 
     def look(path: str) -> tuple[T.StructType, list[Stripe]]:
         try:
-            with open_found(path) if by_hadoop is None else open_by_hadoop(by_hadoop, path) as file:
+            with store.open(path) as file:
                 size = size_of(file)
                 found = records.open(file, path).footer
                 count = found.nstripes
@@ -180,7 +174,7 @@ class StripeReader(PartsReader):
     def read(self, stripe: Stripe) -> Iterator[list[Any]]:
         where = self.records.where
         try:
-            with open_found(stripe.path) as file:
+            with file_store(stripe.path).open(stripe.path) as file:
                 if size_of(file) != stripe.file_bytes:
                     step_failed(changed_since(stripe.path, where), where)
                 opened = self.records.open(file, stripe.path)

@@ -28,9 +28,8 @@ from penstock_spark.columns.types import (
     with_singles,
 )
 from penstock_spark.columns.values import has_nanoseconds
-from penstock_spark.files.file_system import LocalFiles
-from penstock_spark.files.finding import local_paths
-from penstock_spark.files.found_file import looked_at
+from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.finding import local_paths, looked_at
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 from penstock_spark.sources.partition_values import partition_values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -16,14 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock.io.files.object_stores import ObjectStore, store_of
 from penstock_spark.columns.common_types import misfit_in
 from penstock_spark.columns.types import arrow_schema_of, is_unknown, struct_of
 from penstock_spark.columns.values import cast_column, check_names, table_as_read, to_tables
-from penstock_spark.files.finding import Namer, changed_since, unreadable
-from penstock_spark.files.found_file import looked_at, open_found, size_of
+from penstock_spark.files.file_store import FileStore, LocalFiles, Reach, file_store, reach_of, size_of
+from penstock_spark.files.finding import Namer, changed_since, looked_at, unreadable
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
-from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.parquet.footers import (
     has_fixed_lists,
     is_read_by_spark,
@@ -33,6 +31,7 @@ from penstock_spark.formats.parquet.footers import (
     without_note_of_types,
 )
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
 from penstock_spark.sources.partition_values import PartitionValues
@@ -153,7 +152,7 @@ def _failures_told(name: str, where: str, *, opening: bool = False) -> Iterator[
         yield
     except (pa.ArrowException, OSError) as error:
         # Pyarrow's own have no number. Those of object stores may have none either.
-        if isinstance(error, OSError) and (error.errno is not None or store_of(name)):
+        if isinstance(error, OSError) and (error.errno is not None or reach_of(name) is Reach.STORE):
             raise
         if opening and type(error) is pa.ArrowInvalid:
             what = f"{name} is not a Parquet file, or it is damaged"
@@ -166,17 +165,13 @@ def _failures_told(name: str, where: str, *, opening: bool = False) -> Iterator[
         raise refusal(ValueError, what, where=where, hint=hint) from None
 
 
-def footer_of(path: str, where: str, opens: Callable[[str], BinaryIO] | None = None) -> pq.FileMetaData:
+def footer_of(path: str, store: FileStore, where: str) -> pq.FileMetaData:
     """The footer of a file; ValueError if it is not Parquet, and OSError if it cannot be read."""
     try:
-        with (opens or _open)(path) as file, _failures_told(path, where, opening=True):
+        with store.open(path) as file, _failures_told(path, where, opening=True):
             return pq.read_metadata(file)
     except OSError as error:
         raise unreadable(error, path, where) from None
-
-
-def _open(path: str, *, reads_ahead: bool = True) -> BinaryIO:
-    return ObjectStore().open_stored(path, reads_ahead=reads_ahead) if store_of(path) else open_found(path)
 
 
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
@@ -201,7 +196,7 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
     """The records of a row group, in a task."""
     where = records.where
     try:
-        with _open(group.path, reads_ahead=False) as file:
+        with file_store(group.path).open(group.path, reads_ahead=False) as file:
             if size_of(file) != group.file_bytes:
                 step_failed(changed_since(group.path, where), where)
             yield from records.group(opened_as_read(file, group.path, where), group.number)
@@ -283,7 +278,7 @@ class StreamOfFiles:
         """The records of a file."""
         path, where = os.path.join(self.folder, name.removeprefix("file://")), self.records.where
         try:
-            with open_found(path) as file:
+            with LocalFiles().open(path) as file:
                 # Spark's readers leave out empty files.
                 if size_of(file):
                     yield from self.records.all_of(file, name, self.later_columns)
@@ -331,10 +326,10 @@ class LaterFiles:
             step_failed(error, self.where)
 
     def _footer(self, path: str) -> pq.FileMetaData | None:
-        with open_found(path) as file:
+        with LocalFiles().open(path) as file:
             # Spark's readers leave out empty files.
             is_empty = not size_of(file)
-        return None if is_empty else footer_of(path, self.where)
+        return None if is_empty else footer_of(path, LocalFiles(), self.where)
 
     def _check(self, name: str, path: str, footer: pq.FileMetaData | None) -> None:
         if self.naming.name(name) is None:

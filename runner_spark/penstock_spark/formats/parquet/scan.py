@@ -15,17 +15,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.filesystems import FileSystems
 from penstock.io.formats.partition_folders import table_of_pattern
 from penstock.io.parquetio import ParquetSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
 from penstock_spark.columns.values import check_names, table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
-from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
-from penstock_spark.files.found_file import looked_at, open_by_hadoop
-from penstock_spark.files.packing import packed
-from penstock_spark.files.splits import leaves_files_out
+from penstock_spark.files.file_store import disk_path
+from penstock_spark.files.finding import Files, find_files, local_paths, looked_at, working_folder
+from penstock_spark.files.splits import leaves_files_out, packed
 from penstock_spark.formats.parquet.footers import (
     certain_schema,
     is_of_pandas,
@@ -134,18 +132,15 @@ def _footers_of(
     files: Files, spark: SparkSession, where: str, paths: Sequence[str]
 ) -> dict[str, pq.FileMetaData] | None:
     """The footers of files; None if one that Spark reaches cannot be read, of which Spark says more."""
-    if files.is_beyond_spark:
-        return dict(zip(paths, looked_at(paths, lambda path: footer_of(path, where)), strict=True))
-    if FileSystems.get_scheme(files.pattern) is None:
+    if files.are_on_disk:
         sizes = files.sizes_on_disk()
         return read_footers(path for path in paths if sizes[path])
-
-    def by_hadoop(path: str) -> pq.FileMetaData:
-        return footer_of(path, where, lambda name: open_by_hadoop(spark, name))
-
+    store = files.store(spark)
     try:
-        return dict(zip(paths, looked_at(paths, by_hadoop), strict=True))
+        return dict(zip(paths, looked_at(paths, lambda path: footer_of(path, store, where)), strict=True))
     except (OSError, ValueError):
+        if files.is_beyond_spark:
+            raise
         return None
 
 
@@ -160,8 +155,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     if not files.paths:
         return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: decoder)
     values.check(files.paths)
-    is_local = FileSystems.get_scheme(files.pattern) is None
-    if is_local:
+    if files.are_on_disk:
         tell_empty(files.sizes_on_disk(), where)
     looked_through = files.paths if files.is_open_to_tasks else surveyed(files.paths)
     footers = _footers_of(files, spark, where, looked_through)
@@ -191,8 +185,9 @@ def _scan_by_spark(
 ) -> Scan:
     """The files through Spark's reader, which looks for the columns itself if it is not certain what it would find."""
     decoder = _DECODERS[source.elements]
-    is_local = FileSystems.get_scheme(files.pattern) is None
-    certain = certain_schema(list(found.footers.values())) if found is not None and is_local else None
+    certain = None
+    if found is not None and files.are_on_disk:
+        certain = certain_schema(list(found.footers.values()))
     frame, schema, bounds = None, T.StructType(), UNBOUNDED
     if certain is not None:
         schema, bounds = certain.schema, certain.bounds
@@ -235,8 +230,7 @@ def open_parquet_stream(
     found = _found(footers or {}, source, values)
     decode, naming = _DECODERS[source.elements], files.naming()
     known = list(names_at_any_depth(found.schema)) if source.columns is None else None
-    is_on_disk = FileSystems.get_scheme(files.pattern) in (None, "file")
-    if is_on_disk and not leaves_files_out(spark):
+    if disk_path(files.pattern) is not None and not leaves_files_out(spark):
         later = None if known is None else LaterColumns(known, where)
         read = StreamOfFiles(found.records(values), decode, naming, working_folder(), later)
         scan = stream_of_names(files, stream, spark, lambda: read)

@@ -16,6 +16,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
 from penstock_spark.columns.records import schema_of, to_batch
 from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
+from penstock_spark.files.file_store import is_on_disk
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
@@ -30,7 +31,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
     if schema is None and not sink.batched:
         schema = schema_of(sink.element_type, where)
     names = TemplateNames(sink.shards)
-    if sink.schema is None and schema is not None and names.is_local:
+    if sink.schema is None and schema is not None and is_on_disk(names.place):
         schema = as_arrow_has_them(schema)
     partitions = _partitions(sink, schema, where)
 
@@ -40,7 +41,11 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         try:
             # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
             has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
-            return _by_spark(sink, schema, partitions, where) if has_types or not names.is_local else None
+            return (
+                _by_spark(sink, schema, partitions, where)
+                if has_types or not is_on_disk(names.place)
+                else None
+            )
         except UnsupportedByRunner:
             return None
 

@@ -15,9 +15,9 @@ from penstock.error import noun_for, refusal
 from penstock.io.custom.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
 from penstock_spark.columns.types import arrow_schema_of
 from penstock_spark.columns.values import table_as_read, to_rows
-from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.ranges.positions import Patience
 from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch

@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.values import to_rows
-from penstock_spark.files.file_system import HadoopFiles
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.failure import step_failed
 from penstock_spark.sources.column_hints import hint_of_schema

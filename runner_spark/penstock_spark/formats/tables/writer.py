@@ -23,7 +23,7 @@ from pyspark.sql.functions import lit
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.columns.records import schema_of
-from penstock_spark.files.file_system import HadoopFiles, escaped
+from penstock_spark.files.file_store import HadoopFiles, escaped
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
@@ -153,7 +153,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
             pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
             for old in files.matching(pattern):
                 files.remove(old)
-        for number, (inside, name) in enumerate(files.below(unnamed)):
+        for number, (inside, name, _) in enumerate(files.below(unnamed)):
             # The temporary folder contains one folder for the column that all rows share.
             _, _, partition = inside.partition("/")
             folder = f"{path}/{partition}" if partition else path

@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 from penstock.io.files.compression import CompressionTypes, resolve_compression
 from penstock.io.files.naming_errors import undecodable
-from penstock.io.filesystems import FileSystems
 from penstock.io.formats.records import records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
@@ -69,11 +68,10 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     return scan_of_contents(files, spark, ContentReader(source, where), where)
 
 
-def task_reads(source: TextSource, path: str, files: Files | None = None) -> bool:
+def task_reads(source: TextSource, path: str, files: Files) -> bool:
     """True if a task can read splits of a file, without Spark."""
-    is_reached = FileSystems.get_scheme(path) is None or (files is not None and files.is_beyond_spark)
     return (
-        is_reached
+        files.is_open_to_tasks
         and resolve_compression(path, source.compression_type) == CompressionTypes.UNCOMPRESSED
         and source.strip_trailing_newlines
         and source.escapechar is None

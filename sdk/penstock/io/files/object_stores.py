@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import importlib
 import io
 import os
 import re
@@ -13,7 +14,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from penstock.base.engine import store_clients
 from penstock.error import refusal, three_parts
 from penstock.io.files.compression import CompressionTypes, open_compressed, resolve_compression
 from penstock.io.filesystem import BeamIOError, FileMetadata, FileSystem, for_each
@@ -68,6 +68,9 @@ _BLOCK_BYTES = 8 << 20
 _CHANGED = ("LastModified", "last_modified", "updated", "mtime", "created")
 _MARKS = ("ETag", "etag", "md5Hash")
 
+_settings_of: dict[Any, dict[str, str]] = {}
+"""The settings with which the clients of a package were made."""
+
 
 def store_of(path: str) -> Store | None:
     """The store of a URL; None for any other path.
@@ -95,7 +98,8 @@ def check_store_url(path: str, where: str | None = None) -> None:
         hint = f"take them out, and give them by {store.credentials}"
         raise refusal(ValueError, f"a URL with {scheme}:// has credentials in it", where=where, hint=hint)
     try:
-        store_clients().require(store.package)
+        for name in ("fsspec", store.package):
+            importlib.import_module(name)
     except ModuleNotFoundError:
         what = f"files with {scheme}:// need the package {store.package}, which is not installed"
         hint = f"pip install 'penstock[{store.extra}]', or give Spark a file system of Hadoop's for {scheme}"
@@ -239,8 +243,18 @@ def upload(local: str, path: str) -> None:
 def _package(path: str) -> Any:
     """The fsspec file system of a URL; settings come from the environment and fsspec's own configuration."""
     check_store_url(path)
-    scheme = path.partition("://")[0].lower()
-    return store_clients().client(scheme, _account(path), settings_of_stores())
+    import fsspec
+
+    scheme, settings = path.partition("://")[0].lower(), settings_of_stores()
+    kind = fsspec.get_filesystem_class(scheme)
+    if _settings_of.setdefault(kind, settings) != settings:
+        # A program may correct its credentials, and try again.
+        kind.clear_instance_cache()
+        _settings_of[kind] = settings
+    system = fsspec.filesystem(scheme, **_account(path))
+    # Somebody else may write at any time.
+    system.invalidate_cache()
+    return system
 
 
 def settings_of_stores() -> dict[str, str]:

@@ -1,0 +1,623 @@
+"""A file store: who reaches a path, and how a process opens, lists, renames and deletes the files that are there.
+
+`reach_of` alone decides whether a path is on a disk, on a file system of Hadoop's, or on an object store that Spark
+does not reach; `file_store` returns what works there. Tasks reach disks and object stores, and the driver reaches all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import io
+import logging
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, BinaryIO, TypeVar, cast
+
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from penstock.io.files.object_stores import ObjectStore, store_of, told, upload
+from penstock.io.filesystem import BeamIOError, CompressionTypes
+from penstock.io.filesystems import FileSystems
+from penstock.utils import clock
+
+_BLOCK_BYTES = 1 << 16
+"""Each read of a file through Java is a call, which takes a millisecond."""
+
+_COPY_BYTES = 4 << 20
+_File = TypeVar("_File")
+_LOGGER = logging.getLogger(__name__)
+
+
+class Reach(enum.Enum):
+    """Who reaches a path."""
+
+    DISK = "disk"
+    """Everybody: it has no scheme, and is on a disk that all machines share."""
+
+    HADOOP = "Hadoop"
+    """Spark only, and the driver through Spark's Java."""
+
+    STORE = "object store"
+    """Everybody by fsspec, but Spark: PySpark from a wheel has no file system for S3, Google Cloud Storage or Azure."""
+
+
+def is_on_disk(path: str) -> bool:
+    """True if a path has no scheme.
+
+    >>> is_on_disk("/logs/may.txt"), is_on_disk("file:///logs/may.txt"), is_on_disk("s3://logs/may.txt")
+    (True, False, False)
+    """
+    return FileSystems.get_scheme(path) is None
+
+
+def reach_of(path: str, spark: SparkSession | None = None) -> Reach:
+    """Returns who reaches a path; without a session, Spark is taken to have no file system for an object store.
+
+    >>> [reach_of(path).name for path in ("/logs", "hdfs://host/logs", "s3://bucket/logs")]
+    ['DISK', 'HADOOP', 'STORE']
+    """
+    if is_on_disk(path):
+        return Reach.DISK
+    if store_of(path) is None:
+        return Reach.HADOOP
+    if spark is None:
+        return Reach.STORE
+    jvm: Any = spark._jvm
+    try:
+        scheme = path.partition("://")[0]
+        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark._jsc.hadoopConfiguration())
+    except Exception:
+        # Hadoop names the class of some file systems that are in packages of their own.
+        return Reach.STORE
+    return Reach.HADOOP
+
+
+def file_store(path: str, spark: SparkSession | None = None) -> FileStore:
+    """Returns the store of a path; without a session, as a task has it, which reaches nothing through Java."""
+    match reach_of(path, spark):
+        case Reach.DISK:
+            return LocalFiles()
+        case Reach.STORE:
+            return StoreFiles()
+    assert spark is not None, path
+    return HadoopFiles(spark, path)
+
+
+class FileStore(ABC):
+    """The files of a store, by their paths, as a run of the runner needs them."""
+
+    renames = True
+    """True if `replace` takes a moment, and not a copy of the content."""
+
+    @abstractmethod
+    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
+        """Opens a file for reading its stored bytes; OSError if that fails.
+
+        Without `reads_ahead`, a store on a network is asked for no more than each read wants.
+        """
+
+    @abstractmethod
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        """Returns the sorted names in a folder that begin with one of the strings, if any are given; none if the
+        folder does not exist.
+        """
+
+    @abstractmethod
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the sorted names of files by their folders, as paths below the given one.
+
+        The names in such a path, and of the file, begin with the strings, in order.
+        """
+
+    @abstractmethod
+    def is_folder(self, path: str) -> bool:
+        """True if a folder has this path."""
+
+    @abstractmethod
+    def idle_seconds(self, folder: str) -> float:
+        """Returns for how long nothing in a folder has changed, as far as the store tells."""
+
+    @abstractmethod
+    def read(self, path: str) -> bytes | None:
+        """Returns the bytes of a small file; None if it does not exist."""
+
+    @abstractmethod
+    def write(self, path: str, content: bytes) -> None:
+        """Makes a small file, and the folders around it; it may be seen before it is whole."""
+
+    @abstractmethod
+    def make(self, folder: str) -> None:
+        """Makes a folder, and those around it, unless it exists."""
+
+    @abstractmethod
+    def replace(self, source: str, target: str) -> None:
+        """Commits a whole file: it gets its name, and replaces what had the name."""
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Deletes a file, if it exists."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Deletes a folder with its content, if it exists, as far as permissions allow."""
+
+
+class LocalFiles(FileStore):
+    """The disks of this machine; paths are absolute."""
+
+    def opening(self, open_file: Callable[[str], _File]) -> Callable[[str], _File]:
+        """Returns what opens a file for writing, which tasks call, of what opens one on a disk."""
+        return open_file
+
+    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
+        return cast(BinaryIO, open(path, "rb"))
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        try:
+            return sorted(filter(lambda name: name.startswith(beginnings or ""), os.listdir(folder or ".")))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        *levels, last = beginnings
+        folders = [""]
+        for beginning in levels:
+            folders = [
+                os.path.join(outer, name)
+                for outer in folders
+                for name in self.names(os.path.join(folder, outer), beginning)
+            ]
+        # A path that is not a folder has no names.
+        found = {below: self.names(os.path.join(folder, below), last) for below in folders}
+        return {below: names for below, names in found.items() if names}
+
+    def make(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+
+    def make_inside(self, folder: str, inside: str) -> None:
+        """Makes folders below one that exists: a task that outlives its run does not make the run's folder again."""
+        for name in inside.split("/"):
+            folder = os.path.join(folder, name)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def idle_seconds(self, folder: str) -> float:
+        try:
+            changes = [each.stat().st_mtime for each in os.scandir(folder)]
+            return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
+        except OSError:
+            return 0.0  # It goes away as we look.
+
+    def size(self, path: str) -> int:
+        return os.path.getsize(path)
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def write(self, path: str, content: bytes) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def replace(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+
+    def delete(self, path: str) -> None:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class HadoopFiles(FileStore):
+    """One of Hadoop's file systems: the driver reaches it through the JVM, so every scheme of Spark's works."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        # Each name after a point is a question to Java.
+        self._package: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        self._path = self._package.Path
+        self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
+        self.is_local = self._checked.getScheme() == "file"
+        # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
+        self._system = self._checked.getRawFileSystem() if self.is_local else self._checked
+
+    def exists(self, path: str) -> bool:
+        local = self._local(path)
+        return bool(self._system.exists(self._path(path))) if local is None else os.path.exists(local)
+
+    def is_folder(self, path: str) -> bool:
+        local = self._local(path)
+        if local is not None:
+            return os.path.isdir(local)
+        return self.exists(path) and bool(self._system.getFileStatus(self._path(path)).isDirectory())
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        if not beginnings:
+            return self.names_in(folder) or []
+        # Hadoop looks through the folder itself: telling each file to Python would take a thousand times longer.
+        patterns = [f"{escaped(folder.rstrip('/'))}/{escaped(beginning)}*" for beginning in beginnings]
+        found = [str(each.getPath().getName()) for pattern in patterns for each in self._glob(pattern)]
+        return sorted(found)
+
+    def names_in(self, folder: str) -> list[str] | None:
+        """The sorted names in a folder, none if it does not exist; None if it is a file.
+
+        A run asks before each commit, and each call of Java's takes its time, so this makes few of them, and none for a
+        local disk.
+        """
+        local = self._local(folder)
+        if local is not None:
+            try:
+                return sorted(os.listdir(local))
+            except FileNotFoundError:
+                return []
+            except NotADirectoryError:
+                return None if os.path.exists(local) else []
+        path = self._path(folder)
+        if not self._system.exists(path):
+            return []
+        names = sorted(str(each.getPath().getName()) for each in self._system.listStatus(path))
+        # A file lists itself.
+        is_file = names == [folder.rstrip("/").rpartition("/")[2]] and not self.is_folder(folder)
+        return None if is_file else names
+
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        levels = "/".join(f"{escaped(beginning)}*" for beginning in beginnings)
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.matching(f"{escaped(folder.rstrip('/'))}/{levels}")):
+            *below, name = path.split("/")[-len(beginnings) :]
+            found.setdefault("/".join(below), []).append(name)
+        return found
+
+    def matching(self, pattern: str) -> list[str]:
+        """The paths of the files that match a whole path as one of Hadoop's glob patterns."""
+        return [str(each.getPath().toString()) for each in self._glob(pattern) if each.isFile()]
+
+    def all_below(self, folder: str) -> Iterator[str]:
+        listing = self._system.listFiles(self._path(folder), True)
+        while listing.hasNext():
+            yield str(listing.next().getPath().toString())
+
+    def below(self, folder: str, inside: str = "") -> list[tuple[str, str, int]]:
+        """The files below a folder that are not hidden, each as its folder, relative to the given one, its name, and
+        its size.
+        """
+        found: list[tuple[str, str, int]] = []
+        for status in self._system.listStatus(self._path(folder)):
+            name = str(status.getPath().getName())
+            if is_hidden(name):
+                continue
+            if status.isFile():
+                found.append((inside, name, int(status.getLen())))
+            else:
+                found += self.below(f"{folder}/{name}", f"{inside}/{name}".lstrip("/"))
+        return sorted(found)
+
+    def changed_millis(self, folder: str) -> dict[str, int]:
+        statuses = self._system.listStatus(self._path(folder))
+        return {str(each.getPath().getName()): int(each.getModificationTime()) for each in statuses}
+
+    def idle_seconds(self, folder: str) -> float:
+        status = self._system.getFileStatus(self._path(folder))
+        return clock.seconds() - float(status.getModificationTime()) / 1000
+
+    def read(self, path: str) -> bytes | None:
+        local = self._local(path)
+        if local is not None:
+            try:
+                with open(local, "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        if not self.exists(path):
+            return None
+        stream = self._system.open(self._path(path))
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+
+    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
+        where = self._path(path)
+        try:
+            # The stream comes last, since nothing would close it if the size could not be read.
+            size = int(self._system.getFileStatus(where).getLen())
+            stream = _HadoopStream(self._system.open(where), size)
+        except Exception as error:
+            raise OSError(None, java_text(error), path) from None
+        return cast(BinaryIO, io.BufferedReader(stream, _BLOCK_BYTES))
+
+    def write(self, path: str, content: bytes, replaces: bool = True) -> None:
+        stream = self._system.create(self._path(path), replaces)
+        try:
+            stream.write(bytearray(content))
+        finally:
+            stream.close()
+
+    def claim(self, path: str, content: bytes) -> bool:
+        """Makes a small file; returns False if somebody else has made it. Others may see it before it is whole."""
+        try:
+            if self.is_local:
+                # Hadoop's local file system looks first and writes then: two callers could both make it.
+                with open(str(self._path(path).toUri().getPath()), "xb") as file:
+                    file.write(content)
+            else:
+                self.write(path, content, replaces=False)
+        except FileExistsError:
+            return False
+        except Exception as error:
+            if "FileAlreadyExistsException" in str(error):
+                return False
+            raise
+        return True
+
+    def make(self, folder: str) -> None:
+        self._system.mkdirs(self._path(folder))
+
+    def rename(self, source: str, target: str) -> None:
+        """Renames a file or a folder to a name that does not exist yet; OSError if the file system refuses."""
+        if not self._system.rename(self._path(source), self._path(target)):
+            raise OSError(f"{source} cannot be renamed to {target}")
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies a file, or a folder with its content, to a name that does not exist yet."""
+        copied = self._package.FileUtil.copy(
+            self._system, self._path(source), self._system, self._path(target), False, self._system.getConf()
+        )
+        if not copied:
+            raise OSError(f"{source} cannot be copied to {target}")
+
+    def replace(self, source: str, target: str) -> None:
+        self.remove(target)
+        self.rename(source, target)
+
+    def remove(self, path: str) -> None:
+        """Deletes a file with its checksums, if it exists."""
+        self._checked.delete(self._path(path), False)
+
+    def delete(self, path: str) -> None:
+        self._checked.delete(self._path(path), True)
+
+    def _local(self, path: str) -> str | None:
+        """The path of a file on this machine's disks as Python has it; None if only Hadoop knows where it is."""
+        return plain_path(path) if self.is_local else None
+
+    def _glob(self, pattern: str) -> Any:
+        return self._system.globStatus(self._path(pattern)) or ()
+
+
+class _HadoopStream(io.RawIOBase):
+    """Java's stream of a file's bytes."""
+
+    def __init__(self, stream: Any, size: int) -> None:
+        self._stream, self._size = stream, size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return int(self._stream.getPos())
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: self._size}[whence]
+        # Java refuses to go beyond the end, and Python does not.
+        place = min(start + offset, self._size)
+        if place < 0:
+            raise ValueError(f"the place {place} is before the file")
+        self._stream.seek(place)
+        return place
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            found = bytes(self._stream.readNBytes(len(buffer)))
+        except Exception as error:
+            raise OSError(None, java_text(error)) from None
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+class StoreFiles(FileStore):
+    """An object store as the driver of a sink uses it; paths are URLs, and folders are beginnings of names."""
+
+    renames = False
+
+    def __init__(self) -> None:
+        self._store = ObjectStore()
+
+    def opening(self, open_file: Callable[[str], Any]) -> Callable[[str], Any]:
+        """Returns what opens a file for writing: a task writes it to its own disk, and stores it when it is whole."""
+        return partial(_StoredWhenClosed, open_file)
+
+    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
+        return self._store.open_stored(path, reads_ahead=reads_ahead)
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        top = folder.rstrip("/") + "/"
+        found = {
+            each.path[len(top) :].partition("/")[0]
+            for beginning in beginnings or ("",)
+            for each in self._store._list(top + beginning)
+        }
+        return sorted(found)
+
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        top = folder.rstrip("/") + "/"
+        found: dict[str, list[str]] = {}
+        for path in sorted(each.path for each in self._store._list(top + beginnings[0])):
+            *below, name = parts = path[len(top) :].split("/")
+            if len(parts) == len(beginnings) and all(map(str.startswith, parts, beginnings)):
+                found.setdefault("/".join(below), []).append(name)
+        return found
+
+    def make(self, folder: str) -> None:
+        """Nothing: a store has no folders."""
+
+    def is_folder(self, path: str) -> bool:
+        return any(True for _ in self._store._list(path.rstrip("/") + "/"))
+
+    def idle_seconds(self, folder: str) -> float:
+        changes = [each.last_updated_in_seconds for each in self._store._list(folder.rstrip("/") + "/")]
+        return clock.seconds() - max(changes, default=clock.seconds())
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            with self.open(path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, content: bytes) -> None:
+        with self._store.create(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            file.write(content)
+
+    def replace(self, source: str, target: str) -> None:
+        """Copies a file within the store; the copy takes the place of the target at once. The source stays."""
+        with told(target):
+            self._store._copy(source, target)
+
+    def remove(self, path: str) -> None:
+        """Deletes a file, if there is one; what the store refuses is an error, because the file would be read again."""
+        try:
+            self._store.delete([path])
+        except BeamIOError:
+            if self._store.exists(path):
+                raise
+
+    def delete(self, path: str) -> None:
+        """Deletes all files below a folder, as far as the store lets it; the next run deletes what is left."""
+        try:
+            for each in self._store._list(path.rstrip("/") + "/"):
+                self._store.delete([each.path])
+        except OSError as error:
+            _LOGGER.warning("%s was not deleted: %s", path, error.strerror or error)
+
+
+class _StoredWhenClosed:
+    """A file that is written to a disk, and to its URL when it is closed."""
+
+    def __init__(self, open_file: Callable[[str], Any], url: str) -> None:
+        folder = tempfile.mkdtemp(prefix="penstock-")
+        # Also a task that fails leaves nothing on its disk.
+        self._clean = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._local = os.path.join(folder, "shard")
+        self._url = url
+        self._writer = open_file(self._local)
+
+    def write(self, values: Any) -> Any:
+        return self._writer.write(values)
+
+    def close(self) -> None:
+        self._writer.close()
+        upload(self._local, self._url)
+        self._clean()
+
+
+@contextlib.contextmanager
+def local_copies(files: fs.FileSystem, paths: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the paths of copies on the driver's own disk, for code that must not wait for a network; then deletes
+    them.
+    """
+    with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+        copies = [f"{folder}/{number}" for number in range(len(paths))]
+        for path, copy in zip(paths, copies, strict=True):
+            with files.open_input_stream(path) as source, open(copy, "wb") as target:
+                shutil.copyfileobj(source, target, _COPY_BYTES)
+        yield copies
+
+
+def size_of(file: BinaryIO) -> int:
+    """Returns the size of a file, which is then at its beginning.
+
+    >>> size_of(io.BytesIO(b"abc"))
+    3
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size
+
+
+def absolute_uri(path: str) -> str:
+    """Returns a path with its scheme, which does not depend on a working folder.
+
+    >>> absolute_uri("/logs/a b"), absolute_uri("hdfs://host/logs")
+    ('file:///logs/a b', 'hdfs://host/logs')
+    """
+    return f"file://{os.path.abspath(path)}" if is_on_disk(path) else path
+
+
+def disk_path(path: str) -> str | None:
+    """Returns a path on a disk without the scheme ``file``; None for all other schemes.
+
+    >>> disk_path("file:///logs"), disk_path("logs"), disk_path("hdfs://host/logs")
+    ('/logs', 'logs', None)
+    """
+    path = path.removeprefix("file://")
+    return path if is_on_disk(path) else None
+
+
+def folder_of(path: str) -> str:
+    """The folder around a file.
+
+    >>> folder_of("s3://bucket/a"), folder_of("/a"), folder_of("a")
+    ('s3://bucket', '/', '')
+    """
+    return os.path.dirname(path) if is_on_disk(path) else path.rpartition("/")[0]
+
+
+def plain_path(path: str) -> str | None:
+    """The path of a local file without its scheme, where it is certain what Hadoop makes of it.
+
+    >>> plain_path("file:///a%20/b"), plain_path("file:/a"), plain_path("/a/b"), plain_path("a"), plain_path("file://a/b")
+    ('/a%20/b', '/a', '/a/b', None, None)
+    """
+    plain = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+    # Java writes other letters as its locale says.
+    return plain if plain.startswith("/") and not plain.startswith("//") and plain.isascii() else None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark's readers skip a file or a folder with this name.
+
+    >>> [is_hidden(name) for name in (".a", "_a", "_a=1", "a")]
+    [True, True, False, False]
+    """
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def escaped(text: str) -> str:
+    r"""A text as a glob pattern of Hadoop's that matches nothing else.
+
+    >>> escaped("logs{1}*")
+    'logs\\{1\\}\\*'
+    """
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", text)
+
+
+def java_text(error: Exception) -> str:
+    """Returns the first line of what Java says of an error, or of the error's own text."""
+    thrown = getattr(error, "java_exception", None)
+    return str(error if thrown is None else thrown.getMessage()).partition("\n")[0]
