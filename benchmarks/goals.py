@@ -31,7 +31,7 @@ class Goal:
     against: str  # The contender that it is compared with.
     bound: float
     ratio: Callable[[Recorded], Ratio | None]  # Finds the measured ratio.
-    # Whether it is a ratio of speeds, and more is better; else of times, and less is better.
+    # True if it is a ratio of speeds, and more is better; else of times, and less is better.
     is_speed: bool = True
 
     @property

@@ -30,7 +30,7 @@ class Measured:
     times: tuple[Times, ...]
 
     def is_extended(self, size: int) -> bool:
-        """Whether no run was over the whole input."""
+        """True if no run was over the whole input."""
         return all(times.size < size for times in self.times)
 
     def seconds(self, kind: str, size: int) -> float:

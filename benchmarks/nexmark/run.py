@@ -108,7 +108,7 @@ def measure(mode: str, settings: argparse.Namespace, workers: dict[str, Worker])
 
 
 def is_full(settings: argparse.Namespace) -> bool:
-    """Whether everything is measured that there is, and so may be kept in the repository."""
+    """True if everything is measured that there is, and so may be kept in the repository."""
     full = arguments(["--sql"] if settings.suite == "nexmark_sql" else [])
     return all(
         getattr(settings, name) == getattr(full, name)

@@ -35,7 +35,7 @@ class Target:
     mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
     # The optimisations that are switched off; see `penstock.options.optimisations.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
-    # How many elements and panes of each grouping a batch records; None turns recording off.
+    # The most elements and panes of each grouping that a batch records; None turns recording off.
     record_events: int | None = None
     table_of: TableOf = table_before_opening  # Returns the columns of a source.
 
@@ -50,7 +50,7 @@ class Pass:
     function: Callable[..., Graph]
     serves: Callable[[Target], bool] = lambda target: True  # Whether the pass applies to a target.
     switch: str | None = None  # The name of the option that switches the pass off, if one does.
-    # What the function gets of a target, after the graph.
+    # The further arguments of the function, made of a target.
     arguments: Callable[[Target], tuple[object, ...]] = lambda target: ()
 
     def rewrite(self, graph: Graph, target: Target) -> Graph:

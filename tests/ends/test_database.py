@@ -890,7 +890,7 @@ def test_a_full_disk_under_sqlite(spark, full):
 @pytest.mark.parametrize("is_heard", [True, False])
 @pytest.mark.parametrize("is_stream", [True, False])
 def test_a_connection_that_is_lost_at_the_commit_writes_once(spark, pg, monkeypatch, is_heard, is_stream):
-    """Whether the server has heard the COMMIT or not, nobody hears its answer."""
+    """The server may have received the COMMIT, but its answer is lost."""
     import psycopg
 
     pg.ask("create table scores (team text, number bigint)")

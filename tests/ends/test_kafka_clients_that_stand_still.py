@@ -100,4 +100,4 @@ def test_another_consumer_reads_on(mock: Mock, caplog: pytest.LogCaptureFixture)
     )
     with caplog.at_level(logging.WARNING):
         assert [element for elements in topics.read(piece) for element in elements] == expected
-    assert "another client goes on" in caplog.text
+    assert "another client continues" in caplog.text

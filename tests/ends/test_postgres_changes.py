@@ -568,14 +568,14 @@ def test_a_slot_that_is_gone_or_moved_is_refused(server: Server) -> None:
         lambda: list(rows.read(piece)),
     )
     server.ask("select pg_replication_slot_advance('penstock', pg_current_wal_flush_lsn())")
-    all_refused(LookupError, questions, "somebody else has moved it", f"only up to {start['lsn']}")
+    all_refused(LookupError, questions, "another client has moved it", f"only up to {start['lsn']}")
     server.ask("select pg_drop_replication_slot('penstock')")
     all_refused(LookupError, questions, "the replication slot penstock is gone")
     rows.commit(end)  # The next question is refused.
     server.ask("select pg_create_logical_replication_slot('penstock', 'pgoutput')")
     with pytest.raises(LookupError) as error:
         rows.last_position(start, None)
-    refused(error, "somebody else has moved it")
+    refused(error, "another client has moved it")
 
 
 def test_a_slot_that_has_lost_changes_is_refused(server: Server) -> None:
@@ -614,7 +614,7 @@ def test_a_slot_that_somebody_else_reads_is_waited_for(server: Server) -> None:
             lambda: list(rows.read(piece)),
             lambda: rows.commit(end),
         )
-        all_refused(ConnectionError, questions, "somebody else reads the replication slot now")
+        all_refused(ConnectionError, questions, "another client reads the replication slot now")
     for _ in range(100):
         if server.ask("select active from pg_replication_slots") == [(False,)]:
             break
@@ -631,7 +631,7 @@ def test_two_streams_on_one_slot_are_found_out(server: Server) -> None:
     first.commit(end)
     with pytest.raises(LookupError) as error:
         take(second, other)
-    refused(error, "somebody else has moved it", "a slot of its own")
+    refused(error, "another client has moved it", "a slot of its own")
     second.close()
 
 

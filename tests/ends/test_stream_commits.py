@@ -160,7 +160,7 @@ def play(target: Target) -> list[str]:
 
 
 def held(target: Target) -> list[bool]:
-    """Whether a table says that it has the micro-batches before, at and after the last one of a stream."""
+    """True if a table says that it has the micro-batches before, at and after the last one of a stream."""
     target.begin()
     plan = target.plan()
     holds = plan.holds

@@ -83,7 +83,7 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
         (
             BASE,
             replace(BASE, shards=8),
-            "its state is divided anew, because the number of shards has changed\n  - 4\n  + 8",
+            "its state is distributed again, because the number of shards has changed\n  - 4\n  + 8",
         ),
         (
             replace(BASE, source=lines(event_time=float, watermark=BoundedDisorder(60))),

@@ -11,7 +11,7 @@ from penstock_spark.reports.reporting import Reporting
 from penstock_spark.worker.batch import dumps_with_code
 
 reachable: list[bool] = []
-"""Whether the log can be reached; the planner has a source of its own."""
+"""True if the log can be reached; the planner has a source of its own."""
 
 
 class Log(NumberedSource[int]):

@@ -134,6 +134,6 @@ def test_the_task_is_named_that_has_been_at_work_longest_for_this_query(monkeypa
     started = SimpleNamespace(status={"isTriggerActive": True, "message": "Processing"}, runId="mine")
     assert standing_still._doing(started, context) == Doing("Processing", ((7, 0, 2, 1, 0, 0, 0, 0),))
     assert standing_still._task(context, Doing("Processing", ((7, 0, 2, 1),))) == (
-        "the task 1 of Spark's stage 7, of which 1 of 2 tasks are done, has run for 120 s in the executor 4 on one.host"
+        "the task 1 of Spark stage 7, of which 1 of 2 tasks are done, has run for 120 s in the executor 4 on one.host"
     )
     assert standing_still._task(context, Doing("Processing", ())) is None

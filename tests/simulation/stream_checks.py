@@ -85,11 +85,11 @@ class Committed:
 
     @property
     def has_input(self) -> bool:
-        """Whether it has read anything, be it only that a partition has nothing new."""
+        """True if it has read anything, be it only that a partition has nothing new."""
         return any(parts for _, parts in self.reads)
 
     def ends(self, label: str) -> bool:
-        """Whether a source ends in it."""
+        """True if a source ends in it."""
         return ("end", label) in self.commands or ("drain", "") in self.commands
 
 

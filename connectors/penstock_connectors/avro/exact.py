@@ -1,4 +1,4 @@
-"""Values that ``fastavro`` would write as another value without a word, or not at all: 1.5 as the integer 1, a text as
+"""Values that ``fastavro`` would write as another value silently, or not at all: 1.5 as the integer 1, a string as
 true, a time without a zone as an instant in the zone of the worker, and no field that the schema lacks.
 """
 
@@ -28,7 +28,7 @@ from penstock_connectors.avro.misfits import MISFIT, misfit_in
 from penstock_spark.connecting.values import Loss, overflows, unknown_fields, wrong_zone
 
 Check = Callable[[list[Any]], Loss | None]
-"""What would be lost of these values, as far as the package itself does not look."""
+"""Returns the loss when these values are written, as far as the package itself does not look."""
 
 
 def check_of(schema: Any) -> Check | None:

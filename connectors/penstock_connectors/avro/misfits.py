@@ -30,7 +30,7 @@ MISFIT = Loss(
     "an element does not fit the schema of the Avro files",
     "correct the schema, or convert the elements first",
 )
-"""What does not fit, without the name of a field: an element that has none, or a check that does not know it."""
+"""The loss without the name of a field: for an element that has none, or a check that does not know it."""
 
 SPELLINGS: dict[ValueType, Any] = {
     INTEGER: "long",

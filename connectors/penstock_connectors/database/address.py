@@ -42,12 +42,12 @@ class Address:
         try:
             text = self.url()
         except Exception as error:
-            what = f"the function that gives the url of the database raised {type(error).__name__}"
+            what = f"the function that returns the url of the database raised {type(error).__name__}"
             raise refusal(
                 ValueError, what, where=self.where, hint="call it yourself to see the error"
             ) from None
         if not isinstance(text, str):
-            what = f"the function that gives the url of the database returned {noun_for(text)}"
+            what = f"the function that should return the url of the database returned {noun_for(text)}"
             raise refusal(
                 TypeError, what, where=self.where, hint="return a text such as postgresql://host/name"
             )

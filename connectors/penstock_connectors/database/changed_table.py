@@ -153,7 +153,7 @@ def _oid(connection: Any, source: PostgresChangesSource, address: Address) -> tu
     if kind == "r" and has_children:
         what = f"other tables inherit from the table {source.table}, and their changes are not its own"
         raise refusal(
-            ValueError, what, where=address.where, hint="use partitions, or read each table by itself"
+            ValueError, what, where=address.where, hint="use partitions, or read each table on its own"
         )
     return oid, kind == "r"
 
@@ -237,7 +237,7 @@ class Slot:
         if self.confirmed > start:
             what = (
                 f"the replication slot {self.name} is at {lsn_text(self.confirmed)}, but the stream has read only "
-                f"up to {lsn_text(start)}: somebody else has moved it"
+                f"up to {lsn_text(start)}: another client has moved it"
             )
             hint = "give each stream a slot of its own, and begin with a new checkpoint"
             raise refusal(LookupError, what, where=where, hint=hint)
@@ -279,7 +279,7 @@ def explained(error: psycopg.Error, address: Address) -> Exception:
     state = error.sqlstate or ""
     what = f"cannot read {address.shown}"
     if state == _SLOT_IS_ACTIVE:
-        what += ": somebody else reads the replication slot now"
+        what += ": another client reads the replication slot now"
         return refusal(ConnectionError, what, where=address.where, hint="give each stream a slot of its own")
     if is_lost(error):
         what += ": there is no connection to the database"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def open_changes(source: PostgresChangesSource, spark: SparkSession, where: str) -> Scan:
     """Opens the changes that the slot keeps now; the slot continues to keep them."""
     if source.has_initial_rows:
-        what = "a batch cannot begin with the rows of the table and go on with its changes"
+        what = "a batch cannot begin with the rows of the table and continue with its changes"
         hint = "read the rows with ReadFromDatabase, or pass initial_rows=False to read what the slot keeps"
         raise refusal(ValueError, what, where=where, hint=hint)
     changed = _changed_rows(source, where)

@@ -48,7 +48,7 @@ class Layout:
                 raise refusal(ValueError, what, where=where, hint=f"the fields are {', '.join(schema.names)}")
             if is_nested(schema.field(name).type):
                 what = f"the column {name} of the key has the type {schema.field(name).type}"
-                raise refusal(ValueError, what, where=where, hint="use texts, numbers and times as keys")
+                raise refusal(ValueError, what, where=where, hint="use strings, numbers and times as keys")
             if sink.elements == "rows" and schema.field(name).nullable and sink.mode == "upsert":
                 schema = schema.set(schema.get_field_index(name), schema.field(name).with_nullable(False))
         return Layout(schema, sink.key, sink.mode, sink.elements, where)
@@ -64,7 +64,7 @@ class Layout:
 
     @property
     def has_changes(self) -> bool:
-        """Whether an element may delete a row."""
+        """True if an element may delete a row."""
         return self.elements != "rows"
 
     @property
@@ -152,7 +152,7 @@ def _parts(key: Any) -> Iterator[Any]:
 
 
 def json_of(values: pa.Array, where: str, name: str) -> list[str | None]:
-    """A column of lists, records or dicts as JSON; times and Decimals become texts."""
+    """A column of lists, records or dicts as JSON; times and Decimals become strings."""
     try:
         return [
             None

@@ -4,7 +4,7 @@ A task with few rows hands them to the driver instead, so that a small micro-bat
 
 The tables of tasks are not logged, so a crash of the server empties them; the driver therefore counts their rows. They
 carry the name of the driver, which holds a lock of that name for as long as it is connected: another driver that finds
-tables without the lock deletes them. A crash of the server takes the lock, too, so another driver may be quicker; what
+tables without the lock deletes them. A crash of the server also takes the lock, so another driver may be quicker; what
 it has deleted counts as lost with the crash, and the tasks make it again.
 """
 
@@ -80,7 +80,7 @@ def _persisting(address: Address, work: Callable[[], _Result], again: Callable[[
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, and not that the database refuses."""
+    """True if the connection is lost, and not if the database refuses."""
     state = error.sqlstate
     is_cut = state is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return is_cut or bool(state and state.startswith(_LOST))
@@ -355,7 +355,7 @@ class PostgresWriter:
         _drop(connection, tables)
 
     def holds(self, batch: MicroBatch) -> bool:
-        """Whether the micro-batch of a stream, or a later one, is in the table."""
+        """True if the micro-batch of a stream, or a later one, is in the table."""
         return _persisting(self.address, lambda: holds(self._last(batch.stream), batch.number), is_lost)
 
     def _last(self, stream: str) -> int | None:
@@ -449,26 +449,26 @@ def merge(
     address: Address,
     layout: Layout,
     tables: Sequence[sql.Identifier],
-    texts: Sequence[bytes],
+    contents: Sequence[bytes],
 ) -> None:
-    """Puts rows from tables and texts into the table."""
-    if not tables and not texts:
+    """Puts rows from tables, and from text in the form of COPY, into the table."""
+    if not tables and not contents:
         return
     target, names = target_of(address), names_of(layout.names)
     if layout.mode == "insert":
-        for text in texts:
-            copy(connection, target, layout.staged_names, text)
+        for content in contents:
+            copy(connection, target, layout.staged_names, content)
         for table in tables:
             connection.execute(
                 sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}").format(target, names, names, table)
             )
         return
     sources = list(tables)
-    if texts:
+    if contents:
         inline = sql.Identifier("pg_temp", "penstock_rows")
         make_staged(connection, address, layout, inline, kind="TEMP", end="ON COMMIT DROP")
-        for text in texts:
-            copy(connection, inline, layout.staged_names, text)
+        for content in contents:
+            copy(connection, inline, layout.staged_names, content)
         sources.append(inline)
     staged = names_of(layout.staged_names)
     union = sql.SQL(" UNION ALL ").join(sql.SQL("SELECT {} FROM {}").format(staged, each) for each in sources)
@@ -491,7 +491,7 @@ def _keep_last(connection: Any, target: sql.Identifier, layout: Layout, union: s
 
 
 def _keep_changes(connection: Any, target: sql.Identifier, layout: Layout, union: sql.Composed) -> None:
-    """What is taken back as often as it comes has no effect; of what is left, each row goes or comes."""
+    """A row that is retracted as often as it is inserted has no effect; each other row is inserted or deleted."""
     names, key = names_of(layout.names), names_of(layout.key)
     connection.execute(
         sql.SQL(
@@ -534,7 +534,7 @@ def _upsert(connection: Any, target: sql.Identifier, layout: Layout, rows: sql.C
 
 
 def _is_committed(connection: Any, transaction: str) -> bool:
-    """What became of a transaction whose answer was lost; waits until it has ended."""
+    """True if a transaction whose answer was lost is committed; waits until it has ended."""
     while True:
         [[state]] = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchall()
         if state != "in progress":

@@ -61,7 +61,7 @@ class Part:
 
 
 def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Scan:
-    """Rows, in the order in which the database gives them."""
+    """Rows, in the database's order."""
     address = Address.of(source, where)
     with _planning(address, source) as connection:
         found = _columns(connection, source, address)
@@ -211,7 +211,7 @@ def _of_query(connection: Connection, source: DatabaseSource, address: Address) 
 
 
 def kind_of_type(oid: int) -> Any:
-    """What PostgreSQL's type of this number is in Python; its name or its number if that is unknown."""
+    """The Python type for PostgreSQL's type of this number; its name or its number if that is unknown."""
     name = _type_name(oid)
     return _POSTGRES_TYPES.get(name, name or oid)
 
@@ -283,7 +283,7 @@ def _parts(
 
 
 def cuts_between(first: Any, last: Any, number: int, where: str) -> list[Any]:
-    """Values at which to cut, so that there are at most so many parts of about the same width.
+    """Values at which to cut, so that there are at most `number` parts of about the same width.
 
     >>> cuts_between(0, 99, 4, ""), cuts_between(3, 3, 4, "")
     ([25, 50, 75], [])
@@ -314,7 +314,7 @@ def cuts_between(first: Any, last: Any, number: int, where: str) -> list[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number other than a float, NaN or an infinity."""
+    """True if it is a number other than a float, NaN or an infinity."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return is_whole or (isinstance(value, decimal.Decimal) and value.is_finite())
 
@@ -450,7 +450,7 @@ def _with_utc(row: Any, places: Sequence[int]) -> Any:
 
 
 def _unreadable(error: Any, source: DatabaseSource, address: Address) -> RunnerError:
-    """What the database said while it was read, which may quote values: only if the user wants to see elements."""
+    """The database's error while it was read, which may quote values: only if the user wants to see elements."""
     original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None)
     said = f"the database stopped with {type(original).__name__}" + (f" {state}" if state else "")

@@ -76,11 +76,11 @@ class DriverWriter:
                 self._merge(connection, pages)
             is_sent[0] = True
 
-        # Whether the last words of a batch were heard, nobody knows; a stream looks for its number.
+        # A batch cannot know whether the database received its last statements; a stream looks for its number.
         self._persisting(work, is_safe=lambda: bool(batch.stream) or not is_sent[0])
 
     def holds(self, batch: MicroBatch) -> bool:
-        """Whether the micro-batch of a stream, or a later one, is in the table."""
+        """True if the micro-batch of a stream, or a later one, is in the table."""
         commits, found = self._commits(), list[int]()
 
         def look(connection: Connection) -> None:
@@ -268,7 +268,7 @@ def _last(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[R
 
 
 def _net(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[Row], list[Row]]:
-    """The rows that go and come, without what is taken back as often as it comes."""
+    """The rows to delete and to insert, without rows that are retracted as often as they are inserted."""
     counts: Counter[str] = Counter()
     kept: dict[str, Row] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""What SQLAlchemy knows about columns: the types of a new table, and whether the types of an existing one fit."""
+"""Matches types with SQLAlchemy: the types of a new table, and whether the types of an existing one fit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def new_type(kind: pa.DataType, in_key: bool) -> Any:
     if value is DECIMAL:
         return sa.Numeric(kind.precision, kind.scale)
     if value is TEXT and in_key:
-        # Some databases have no keys of texts without a length.
+        # Some databases have no keys of strings without a length.
         return sa.String(255)
     return sa.JSON() if value not in _TYPES else _TYPES[value][0]
 
@@ -68,7 +68,7 @@ def why_not(kind: pa.DataType, column: Any, dialect: str) -> str | None:
         return "SQLite keeps no lengths of time: convert it to a number of microseconds"
     if isinstance(column, sa.types.NullType):
         return None if dialect == "sqlite" else "penstock does not know its type"
-    # In SQLAlchemy 2.0, a Float is a Numeric, too.
+    # In SQLAlchemy 2.0, a Float is also a Numeric.
     is_rounded = isinstance(column, sa.Float) and value is not FLOAT
     if is_rounded or not isinstance(column, _accepted(value, is_postgres)):
         return f"it has the type {_shown(column)}"

@@ -18,7 +18,7 @@ from penstock_spark.connecting.values import value_of
 
 
 def columns_of(sink: DeltaSink, table: Any, where: str) -> pa.Schema:
-    """The columns of the data; ValueError if the elements do not fit the table, or nothing gives columns."""
+    """The columns of the data; ValueError if the elements do not fit the table, or there are no columns to write."""
     own = None if table is None else schema_of_table(table)
     return columns_of_table(sink, own, sink.partition_by, partial(_for_delta, where=where), where)
 

@@ -26,14 +26,14 @@ class LogFile:
     """A file that a commit names."""
 
     path: str
-    guarantee: Any  # What is known about all its rows, and gives the values of partition columns.
+    guarantee: Any  # Facts about all its rows, among them the values of partition columns.
     rows: int | None  # None if the log does not know.
     kind: str  # ``"add"``, ``"remove"``, or ``"cdc"`` for rows that tell their own kind of change.
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a version has done, as far as it has changed rows or what rows look like."""
+    """The work of a version, as far as it has changed rows or the shape of rows."""
 
     version: int
     added: tuple[LogFile, ...]
@@ -71,7 +71,7 @@ def read_commit(
         return tuple(
             _file(action, content, schema, parts, version)
             for content in found.get(action, ())
-            # What only moves rows changes nothing.
+            # An action that only moves rows changes nothing.
             if action == "cdc" or content.get("dataChange", True)
         )
 
@@ -96,7 +96,7 @@ def newest_in_log(files: fs.FileSystem) -> int | None:
 
 
 def trace_in_log(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
-    """What tells the file of a version from another file of that name: its size, and when it was written."""
+    """The size and the time of the file of a version, which tell it from another file of that name."""
     try:
         info = files.get_file_info(f"{_FOLDER}/{version:020d}.json")
     except OSError as error:
@@ -123,7 +123,7 @@ def _guarantee(values: Mapping[str, str | None], schema: pa.Schema, parts: tuple
     known = pc.scalar(True)
     for name in parts:
         text = values.get(name)
-        # The log of a table has an empty text for null, too.
+        # The log of a table also has an empty text for null.
         if text is None or text == "":
             known = known & pc.field(name).is_null()
         else:

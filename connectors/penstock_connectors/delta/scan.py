@@ -39,7 +39,7 @@ class Share:
     """A part of a file: one of some equal numbers of its groups of rows."""
 
     path: str
-    guarantee: Any  # What is known about all its rows, and gives the values of partition columns.
+    guarantee: Any  # Facts about all its rows, among them the values of partition columns.
     number: int
     count: int
     bytes: int

@@ -77,7 +77,7 @@ def open_changes_stream(
 
 
 class _Versions(RangeSource[Any]):
-    """What the two have in common."""
+    """The common part of added rows and changed rows."""
 
     poll_seconds = 0.5
 
@@ -108,7 +108,7 @@ class _Versions(RangeSource[Any]):
     def describe(self) -> str:
         return self._described
 
-    # What differs
+    # The parts that differ
 
     def _files(self, commit: Commit) -> tuple[LogFile, ...]:
         """The files to read of a commit; an error if it may not be read."""
@@ -119,7 +119,7 @@ class _Versions(RangeSource[Any]):
         return [(file,) for file in files]
 
     def _ends_before(self, version: int) -> bool:
-        """Whether nothing from a version on is read."""
+        """True if nothing from a version on is read."""
         return False
 
     # Positions
@@ -209,7 +209,7 @@ class _Versions(RangeSource[Any]):
         return self._rows_at[1]
 
     def _check_gap(self, version: int) -> None:
-        """Refuses to wait for a version that nobody will write."""
+        """Refuses to wait for a version that will never be written."""
         files = files_of(self._place, self._where)
         newest = newest_in_log(files)
         if newest is None or newest < version - 1:
@@ -223,7 +223,7 @@ class _Versions(RangeSource[Any]):
 
     def _is_gone(self, version: int) -> Exception:
         what = f"version {version} is no longer in the log of the Delta table {self._place.shown}"
-        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to go on without it"
+        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to continue without it"
         return refusal(LookupError, what, hint=hint)
 
     def _check_same(self, first: int, last: int) -> None:
@@ -310,7 +310,7 @@ class AddedRows(_Versions):
         return struct_of(pa.schema([self._schema.field(name) for name in self._names]))
 
     def of_columns(self, wanted: T.StructType) -> AddedRows:
-        """The same, whose parts are Arrow batches of some columns."""
+        """The same source, whose parts are Arrow batches of some columns."""
         other = copy(self)
         other._names, other._to_elements = tuple(wanted.names), _as_they_are
         return other
@@ -370,7 +370,7 @@ class ChangedRows(_Versions):
         return commit.changes or (*commit.removed, *commit.added)
 
     def _parts_of(self, files: tuple[LogFile, ...]) -> list[tuple[LogFile, ...]]:
-        # What goes and what comes stay together: a row must not come before the one that it replaces has gone.
+        # Deleted and inserted rows stay together: a row must not come before the one that it replaces has gone.
         return [files] if files else []
 
     def _check_feed(self, settings: Mapping[str, str], version: int) -> None:

@@ -4,8 +4,7 @@ The tasks write files, and the driver commits them together with the transaction
 stream's name and the micro-batch's number. A commit begins with the newest version of the log. If that has the
 identifier, or a later one, the micro-batch is in the table, and its files are deleted. If another driver commits in
 between, Delta refuses the commit for the same identifier, and lets it through for a different one. A stream commits its
-identifier when it starts for the first time. If a table has none later, it is another table, and nobody knows what it
-has.
+identifier when it starts for the first time. If a table has none later, it is another table, with unknown contents.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ class _Commit:
         return []
 
     def holds(self, batch: MicroBatch) -> bool:
-        """Whether the table has a commit of the micro-batch, or of a later one."""
+        """True if the table has a commit of the micro-batch, or of a later one."""
         table = find_table(self._sink.place, self._where)
         return table is not None and holds(_last(table, batch.stream), batch.number)
 

@@ -1,4 +1,4 @@
-"""What tasks write: files of the table, or the changes of keys as bytes; the driver gets a row for each."""
+"""Writes files of the table in tasks, or the changes of keys as bytes; the driver gets a row for each."""
 
 from __future__ import annotations
 

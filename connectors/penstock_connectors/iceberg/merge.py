@@ -17,7 +17,7 @@ from penstock_spark.connecting.tables import DELETED
 from penstock_spark.connecting.values import value_of
 
 _KEYS_IN_FILTER = 200
-"""Up to so many keys are looked up by value in the statistics of the files, and more by their range."""
+"""The most keys that are looked up by value in the statistics of the files; more are looked up by their range."""
 
 _ROW = "_penstock_row"
 _CHANGE = "_penstock_change"

@@ -64,7 +64,7 @@ def schema_of_iceberg(source: IcebergSource) -> StructType | None:
 
 
 def _scan(table: Any, source: IcebergSource, where: str) -> Any:
-    """What is read of the table, which is checked."""
+    """The scan of the table, which is checked."""
     snapshot_id = _snapshot(table, source, where)
     schema = table.schema()
     if snapshot_id is not None:

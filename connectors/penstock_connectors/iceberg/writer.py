@@ -5,7 +5,7 @@ number of the micro-batch, under a name for the stream. A try begins with the cu
 the number, or a later one, the micro-batch is in the table. The catalog takes the commit only if the table has had no
 other one since; otherwise the driver looks again. (A property stays when snapshots expire, and cannot be overtaken by
 a second driver, since it changes together with the snapshot that the commit depends on.) A stream sets its property
-when it starts for the first time. If a table has none later, it is another table, and nobody knows what it has.
+when it starts for the first time. If a table has none later, it is another table, with unknown contents.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Commit:
         return []
 
     def holds(self, batch: MicroBatch) -> bool:
-        """Whether the table has a commit of the micro-batch, or of a later one."""
+        """True if the table has a commit of the micro-batch, or of a later one."""
         with catalog_of(self._sink.place, self._where) as catalog:
             table = find_table(catalog, self._sink.place, self._where)
             return table is not None and holds(_last(table, batch.stream), batch.number)
@@ -223,7 +223,7 @@ class _Commit:
 
     def _unknown(self, error: Exception, mark: str) -> Exception:
         shown = without_secrets(str(error), self._sink.place.properties)
-        what = f"the catalog gives no answer to a commit of {_named(self._sink)}, which may have it: {shown}"
+        what = f"the catalog does not answer a commit of {_named(self._sink)}, which may have it: {shown}"
         hint = f"run the pipeline again only if no summary in table.snapshots() has {_COMMIT} = {mark}"
         return refusal(RuntimeError, what, where=self._where, hint=hint)
 
@@ -241,7 +241,7 @@ def _not_committed(sink: IcebergSink, error: Exception, where: str) -> Exception
 
 
 def _has_commit(table: Any, mark: str) -> bool:
-    """Whether a commit whose answer was an error is in the table nevertheless."""
+    """True if a commit whose answer was an error is in the table nevertheless."""
     summaries = [snapshot.summary for snapshot in table.snapshots()]
     return any(summary is not None and summary.get(_COMMIT) == mark for summary in summaries)
 

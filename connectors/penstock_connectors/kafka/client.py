@@ -20,10 +20,10 @@ _Answer = TypeVar("_Answer")
 THREAD = "penstock kafka"
 
 REQUEST_SECONDS = 10.0
-"""How long the driver waits for an answer."""
+"""The time that the driver waits for an answer."""
 
 _LATE_SECONDS = 15.0
-"""How much longer than it was asked to a client may wait."""
+"""The time that a client may wait longer than it was asked to."""
 
 _FAREWELL_SECONDS = 1.0
 
@@ -47,7 +47,7 @@ _heard: dict[str, Any] = {}
 """Why a client could not reach its brokers, as its callback last said, by the brokers."""
 
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
-"""What a producer hears once another one uses its transactional identifier."""
+"""The errors of a producer once another one uses its transactional identifier."""
 
 
 def client(where: str | None = None) -> Any:
@@ -82,7 +82,7 @@ class StandsStill(ConnectionError):
 
 
 def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
-    """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
+    """The result of a call that waits for `seconds` at most; StandsStill if it waits for much longer.
 
     The client waits until a time of day. Where a clock has been set back since, all of its threads wait for as much
     longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
@@ -101,7 +101,7 @@ def leave(*clients: Any) -> None:
 
 
 def _hold(clients: Any) -> None:
-    """Holds clients for so long that nobody else does."""
+    """Holds clients until the caller has let go of them."""
     clock.sleep(_FAREWELL_SECONDS)
 
 
@@ -114,7 +114,7 @@ def asked(
 ) -> _Answer:
     """The brokers' answer to a question, or an error in three parts: a ConnectionError if they are away.
 
-    The question waits for so many seconds at most. Its error only says that there was no answer; the client that has
+    The question waits for `seconds` at most. Its error only says that there was no answer; the client that has
     asked, `asker`, knows why.
     """
     package = client()
@@ -143,7 +143,7 @@ def topic_partition(name: str, *offset: int) -> Any:
 
 
 def explained(error: Any, what: str, brokers: str, cause: Any = None) -> Exception:
-    """An error of Kafka's: what could not be done, and why.
+    """An error from Kafka: what could not be done, and why.
 
     A broker that goes away while it checks who asks looks like one that refuses access, so a refusal that is only the
     `cause` of a missing answer is a ConnectionError.

@@ -56,7 +56,7 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
         if not batch.stream:
             check_topic(sink)
         stream = hashlib.sha256((batch.stream or identifier()).encode()).hexdigest()[:16]
-        # What serializes may be a function that only this process can import; the records are bytes by now.
+        # The serializers may be functions that only this process can import; the records are bytes by now.
         target = replace(sink, key_serializer=None, value_serializer=None)
         writing = _Writing(target, where, f"penstock-{stream}", batch.number)
         if not sink.is_exactly_once:
@@ -229,7 +229,7 @@ class Parts(Records):
 
 @dataclass(frozen=True)
 class _Writing:
-    """What a task needs to write its share of a micro-batch."""
+    """The description of a micro-batch with which a task writes its share."""
 
     sink: KafkaSink
     where: str
@@ -297,7 +297,7 @@ def _write_part(writing: _Writing, clients: Clients, part: int, pages: list[byte
     try:
         return _write_once(writing, clients, name, pages)
     except StandsStill as error:
-        # What the new clients find is not done is void as soon as they begin.
+        # Records that the new clients find uncommitted are void as soon as they begin.
         _LOGGER.warning("%s: new clients replace the clients of %s: %s", writing.where, name, error)
         clients.leave(name)
         return _write_once(writing, clients, name, pages)

@@ -102,7 +102,7 @@ class Topics(NumberedSource[Any]):
         return {**self._identifiers, **first, **self._beginning(first)}
 
     def _beginning(self, first: dict[str, int]) -> dict[str, int]:
-        """Where the user wants to begin, where that is not at the first offset."""
+        """The offsets where the user wants to begin, if that is not at the first offset."""
         if self._source.start_millis is not None:
             return self._at_millis(list(first), self._source.start_millis)
         if self._source.start == "latest":
@@ -138,7 +138,7 @@ class Topics(NumberedSource[Any]):
                 f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records were to be read"
             )
             raise refusal(
-                LookupError, what, hint="begin with a new checkpoint to go on without the lost ones"
+                LookupError, what, hint="begin with a new checkpoint to continue without the lost ones"
             )
         return ranges
 
@@ -172,7 +172,7 @@ class Topics(NumberedSource[Any]):
                 try:
                     messages = in_time(consume, _WAIT_SECONDS)
                 except StandsStill as error:
-                    _LOGGER.warning("%s: another client goes on: %s", piece.partition, error)
+                    _LOGGER.warning("%s: another client continues: %s", piece.partition, error)
                     _forget(consumer)
                     consumer = self._consumer()
                     consumer.assign([topic_partition(piece.partition, at)])
@@ -237,7 +237,7 @@ class Topics(NumberedSource[Any]):
                     raise refusal(LookupError, what, hint="leave it out of partitions")
         if source.pattern is not None:
             names = tuple(sorted(name for name in found.topics if re.fullmatch(source.pattern, name)))
-        # Only the controller gives identifiers, and a cluster that elects one has none for a moment.
+        # Only the controller knows identifiers, and a cluster that elects one has none for a moment.
         self._identifiers = self._identified(names) if found.controller_id in found.brokers else {}
         if source.partitions:
             return [f"{name}/{number}" for name, number in source.partitions]
@@ -384,7 +384,7 @@ class Topics(NumberedSource[Any]):
             **self._source.config,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            # What has been removed must be an error.
+            # Reading of removed records must be an error.
             "auto.offset.reset": "error",
         }
         key = repr(sorted(config.items()))
@@ -404,7 +404,7 @@ class Topics(NumberedSource[Any]):
                 return int(piece.start)
             case "_AUTO_OFFSET_RESET" | "OFFSET_OUT_OF_RANGE":
                 what = f"records of {piece.partition} from offset {piece.start} on are no longer there"
-                hint = "keep records longer; begin with a new checkpoint to go on without the lost ones"
+                hint = "keep records longer; begin with a new checkpoint to continue without the lost ones"
                 raise refusal(LookupError, what, hint=hint)
         raise explained(error, f"{piece.partition} cannot be read", self._brokers)
 
@@ -487,7 +487,7 @@ def _decode(
 
 
 def _why_no_time(millis: int) -> str | None:
-    """What is wrong with the time of a record; None if it can be an event time."""
+    """The reason why the time of a record is wrong; None if it can be an event time."""
     if millis == _NO_TIME:
         return "a record has no time"
     return "the time of a record is out of range" if abs(millis) > _MAX_MILLIS else None

@@ -54,6 +54,6 @@ class _TFRecordShard:
             what = f"an element has the type {kind}, and TFRecord files take only bytes"
             hint = "make bytes of the elements first, or pass a coder that does"
         else:
-            what = f"the coder of the TFRecord files gives {kind}, not bytes"
+            what = f"the coder of the TFRecord files returns {kind}, not bytes"
             hint = "let the coder's encode return bytes"
         step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)

@@ -41,7 +41,7 @@ _COMBINERS, _PAIR = "apache_beam.transforms.combiners", "Count.PerElement.expand
 
 
 def dofn_of(dofn: Any) -> DoFn:
-    """Penstock's DoFn for one of Beam's.
+    """Penstock's DoFn for a Beam DoFn.
 
     >>> dofn_of(beam_core.Map(len).dofn).fn is len, type(dofn_of(beam_core.Filter(len).dofn)).__name__
     (True, 'FilterDoFn')
@@ -74,7 +74,7 @@ def _asks(default: Any) -> bool:
 
 
 def dofn_function(dofn: Any) -> Any:
-    """The function of the user's that a DoFn of Beam's calls for each element."""
+    """The user's function that a Beam DoFn calls for each element."""
     short = _short_form(dofn)
     return dofn.process if short is None else short.fn
 
@@ -132,7 +132,7 @@ def _argument(value: Any) -> Any:
 
 
 class HostedDoFn(DoFn):
-    """A DoFn of Beam's."""
+    """A Beam DoFn."""
 
     output_kinds = OUTPUT_KINDS
 
@@ -142,7 +142,7 @@ class HostedDoFn(DoFn):
         # Beam has no such attributes, but a class that runs on penstock may declare them.
         self.takes_retractions = getattr(dofn, "takes_retractions", False)
         self.gives_retractions = getattr(dofn, "gives_retractions", False)
-        # What depends on Beam's annotations is worked out once, and travels to the workers.
+        # The parts that depend on Beam's annotations are worked out once, and travel to the workers.
         self._signature = self._described()
 
     def describe(self) -> str:
@@ -156,7 +156,7 @@ class HostedDoFn(DoFn):
         return self._signature.process
 
     def _asked(self, default: Any) -> Any:
-        """Penstock's placeholder for one of Beam's; any other default argument as it is."""
+        """Penstock's placeholder for a Beam placeholder; any other default argument unchanged."""
         return _asked(default)
 
     def _method_signature(self, name: str, function: Callable[..., Any]) -> MethodSignature:
@@ -210,7 +210,7 @@ class HostedDoFn(DoFn):
     def _overridden(self, name: str, states: Iterable[StateSpec]) -> MethodSignature | None:
         method = getattr(self.dofn, name)
         is_default = getattr(method, "__func__", method) is getattr(beam_core.DoFn, name)
-        # The CombineFns of states have a life cycle, too.
+        # The CombineFns of states also have a life cycle.
         combines = any(isinstance(spec, CombiningValueStateSpec) for spec in states)
         if is_default and not (combines and name in ("setup", "teardown")):
             return None
@@ -277,7 +277,7 @@ class HostedDoFn(DoFn):
 
 
 class _Methods:
-    """The methods for timers of a DoFn of Beam's."""
+    """The methods for timers of a Beam DoFn."""
 
     def __init__(self, dofn: Any) -> None:
         self._dofn = dofn

@@ -1,4 +1,4 @@
-"""Turns a pipeline of Beam's into the graph that the compiler takes."""
+"""Turns a Beam pipeline into the graph that the compiler takes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from penstock_spark.supported import default_mode
 
 
 def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
-    """The graph of a pipeline of Beam's, for a mode; without a mode, the graph decides.
+    """The graph of a Beam pipeline, for a mode; without a mode, the graph decides.
 
     Raises:
         UnsupportedByRunner: If the runner cannot run a transform; the message names it.
@@ -86,7 +86,7 @@ class _Builder:
             raise _unknown(node)
         translate = _translation(node, self.is_batch)
         if translate is not None:
-            # Beam keeps a step that it has refused, without outputs, if the program goes on.
+            # Beam keeps a step that it has refused, without outputs, if the program continues.
             if node.outputs:
                 translate(self, node)
         elif node.parts:
@@ -192,7 +192,7 @@ _Translation = Callable[[_Builder, Any], None]
 
 
 def _translation(node: Any, is_batch: bool) -> _Translation | None:
-    """How the steps of a transform are made; None for a composite that is made of its parts."""
+    """The function that makes the steps of a transform; None for a composite that is made of its parts."""
     translate = next(
         (found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None
     )
@@ -202,14 +202,14 @@ def _translation(node: Any, is_batch: bool) -> _Translation | None:
 
 
 def _is_known_composite(node: Any, is_batch: bool) -> bool:
-    """Whether the compiler knows better than the parts of a composite."""
+    """True if the compiler knows better than the parts of a composite."""
     match node.transform:
         case beam_core.CombinePerKey():
             return not node.side_inputs
         case beam_iobase.Read():
             return isinstance(node.transform.source, beam_iobase.BoundedSource)
         case beam_iobase.Write():
-            # In a stream, Beam writes the files of a window, and a sink of penstock's the files of a micro-batch.
+            # In a stream, Beam writes the files of a window, and a penstock sink the files of a micro-batch.
             return is_batch and text_sink_of(node.transform.sink) is not None
     return type(node.transform) in _KNOWN_COMPOSITES
 
@@ -218,7 +218,7 @@ _KNOWN_COMPOSITES = (beam_core.Create, beam_util.Reshuffle, beam_util.ReshuffleP
 
 
 def _create(builder: _Builder, node: Any) -> None:
-    # Values with a time or windows are what the last step of Beam's own Create gives, and not its elements.
+    # Values with a time or windows are the outputs of Beam's Create, and not its elements.
     builder.step(node, Read(InlineValues(tuple(map(output_of, node.transform.values)))), inputs=())
 
 

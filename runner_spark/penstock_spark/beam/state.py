@@ -1,4 +1,4 @@
-"""State and timers that a DoFn of Beam's declares, in penstock's terms."""
+"""Translates the state and timers that a Beam DoFn declares."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KINDS: dict[type, type[StateSpec]] = {
 
 
 def state_of(spec: Any) -> StateSpec:
-    """Penstock's description of a cell for one of Beam's.
+    """Penstock's description of a cell for Beam's description.
 
     The program's coder encodes what is in the cell, except accumulators: they may be penstock's own, and are pickled.
     """
@@ -40,7 +40,7 @@ def state_of(spec: Any) -> StateSpec:
 
 
 def timer_of(spec: Any) -> TimerSpec:
-    """Penstock's description of a timer for one of Beam's."""
+    """Penstock's description of a timer for Beam's description."""
     domain = str(spec.time_domain)
     is_watermark = domain == str(beam_state.TimeDomain.WATERMARK)
     name = spec.name.removeprefix(TimerSpec.prefix)
@@ -48,7 +48,7 @@ def timer_of(spec: Any) -> TimerSpec:
 
 
 class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
-    """A timer as a method of Beam's DoFn sees it."""
+    """A timer as a method of a Beam DoFn sees it."""
 
     def __init__(self, timer: BaseTimer) -> None:
         self._timer = timer
@@ -61,7 +61,7 @@ class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
 
 
 class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
-    """Distinct values, as a method of Beam's DoFn sees them: equal ones are one, even if a coder tells them apart."""
+    """Distinct values, as a method of a Beam DoFn sees them: equal ones are one, even if a coder tells them apart."""
 
     def __init__(self, cell: SetRuntimeState) -> None:
         self._cell = cell
@@ -80,7 +80,7 @@ class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
 
 
 class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[misc]
-    """Values in the order of their times, as a method of Beam's DoFn sees them."""
+    """Values in the order of their times, as a method of a Beam DoFn sees them."""
 
     def __init__(self, cell: OrderedListRuntimeState) -> None:
         self._cell = cell

@@ -79,7 +79,7 @@ class HostedWindowFn(WindowFn):
 
 
 class _Merging(beam_window.WindowFn.MergeContext):  # type: ignore[misc]
-    """What a WindowFn of Beam's sees while it merges."""
+    """The context that a Beam WindowFn sees while it merges."""
 
     def __init__(self, context: WindowFn.MergeContext) -> None:
         super().__init__(list(map(beams_window_of, context.windows)))
@@ -90,7 +90,7 @@ class _Merging(beam_window.WindowFn.MergeContext):  # type: ignore[misc]
 
 
 def windowfn_of(windowfn: Any) -> WindowFn:
-    """Penstock's WindowFn for one of Beam's."""
+    """Penstock's WindowFn for a Beam WindowFn."""
     match windowfn:
         case beam_window.GlobalWindows() if type(windowfn) is beam_window.GlobalWindows:
             return GlobalWindows()
@@ -142,7 +142,7 @@ _TRIGGERS: Mapping[type, _Translate] = {
 
 
 def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
-    """Penstock's trigger for one of Beam's; `where` says whose it is.
+    """Penstock's trigger for a Beam trigger; `where` says whose it is.
 
     Raises:
         UnsupportedByRunner: If Beam does not define the trigger's class.
@@ -161,7 +161,7 @@ def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
 
 
 def windowing_of(windowing: beam_core.Windowing, where: str) -> Windowing:
-    """Penstock's windowing for one of Beam's; `where` says whose it is."""
+    """Penstock's windowing for a Beam windowing; `where` says whose it is."""
     return Windowing(
         windowfn_of(windowing.windowfn),
         trigger_of(windowing.triggerfn, where),

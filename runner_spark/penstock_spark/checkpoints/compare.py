@@ -218,7 +218,7 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
         if label not in after:
             yield (
                 f"Spark's own aggregate has the state of '{label}', and the pipeline cannot continue with it: "
-                "take back what has changed, or start again with another checkpoint_location"
+                "undo the change, or start again with another checkpoint_location"
             )
             continue
         for part, sentence in (*_PARTS_OF_GROUPING.items(), ("keys", "keys of other types")):
@@ -272,10 +272,10 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
     if (sparks := _sparks(old, new)) and version_of(sparks[0]) < version_of(sparks[1]):
         yield _changed("an older Spark wrote it, and cannot continue with it any more", *sparks)
     if old["shards"] != new["shards"]:
-        sentence = "its state is divided anew, because the number of shards has changed"
+        sentence = "its state is distributed again, because the number of shards has changed"
         yield _changed(sentence, old["shards"], new["shards"])
     if len(old["levels"]) != len(new["levels"]):
-        sentence = "its state is written anew, because the longest chain of groupings has another length"
+        sentence = "its state is rewritten, because the longest chain of groupings has another length"
         yield _changed(sentence, len(old["levels"]), len(new["levels"]))
     yield from (f"the state of '{label}' is given up" for label in dropped)
     before, after = _sources(old), _sources(new)

@@ -30,14 +30,14 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Counted:
-    """What a source of seconds has counted in earlier runs."""
+    """The seconds that a source has counted in earlier runs."""
 
     planned: int = 0  # How many seconds, up to the last micro-batch that was planned.
     eras: tuple[Era, ...] = ()  # Which seconds began when; empty if the clock was never set back.
 
 
 def counted_seconds(spark_place: Place, slot: int) -> Counted:
-    """What a source has counted, once it can go on by today's clock.
+    """The seconds that a source has counted, once it can continue by today's clock.
 
     Args:
         spark_place: The folder of Spark's checkpoint.

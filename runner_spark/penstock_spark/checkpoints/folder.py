@@ -2,7 +2,7 @@
 
 ===============  =========================================================
 ``plan-7.json``  the plan of a run, named after its claim: the highest number has the latest
-``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
+``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was rewritten for another plan
 ``control/``     commands, a small file each
 ``inputs-1/``    the elements of bounded sources; named after the claim of the run that began it
 ``holders/``     which run holds it: `penstock_spark.checkpoints.lease`
@@ -54,7 +54,7 @@ _COMMANDS = {"drain": False, "signal": True, "end": True, "continue": False}
 
 _DIGITS = 20
 _FIRST_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
-"""What Spark notes of a finished micro-batch if it keeps no watermark of its own."""
+"""Spark's note of a finished micro-batch if it keeps no watermark of its own."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Checkpoint:
     place: Place
     # The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
     # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint. ``folder`` is the folder of
-    # Spark's checkpoint, and ``planned`` the last micro-batch that was planned when that was written anew.
+    # Spark's checkpoint, and ``planned`` the last micro-batch that was planned when that was rewritten.
     plan: Signature
     number: int  # Of the plan.
     is_new: bool  # Whether no query has run with it.
@@ -96,7 +96,7 @@ class Checkpoint:
         return self.place.inside(_inputs_of(self.plan)).location
 
     def seconds_of(self, slot: str) -> Counted:
-        """What a source that counts seconds has counted in earlier runs: one of `slots_of` the plan."""
+        """The seconds that a source has counted in earlier runs; `slot` is one of `slots_of` the plan."""
         return counted_seconds(self.spark_place, slots_of(self.plan).index(slot))
 
     def last_commit(self) -> int:
@@ -104,7 +104,7 @@ class Checkpoint:
         return _last(self.place, self.plan["folder"], "commits")
 
     def is_draining(self) -> bool:
-        """Whether a run was asked to drain, and has not finished draining."""
+        """True if a run was asked to drain, and has not finished draining."""
         return any("-drain-" in name for name in self.place.inside(_CONTROL).names())
 
     def note_end(self, state: str) -> None:
@@ -154,13 +154,13 @@ class Checkpoint:
 
 Prepare = Callable[[Checkpoint], None]
 IsWritten = Callable[[Signature, int], bool]
-"""Whether a micro-batch is in all sinks of a plan that leave it as it is when it comes again."""
+"""True if a micro-batch is in all sinks of a plan that do not change when it is written again."""
 
 CheckState = Callable[[Place, int, int], None]
 """Checks that Spark's part of a checkpoint has the state of each shard of each operator, by their numbers."""
 
 Rewrite = Callable[[Checkpoint, Signature], None]
-"""Writes Spark's part of a checkpoint anew, from the folder of an old plan to the folder of the checkpoint's plan."""
+"""Rewrites Spark's part of a checkpoint, from the folder of an old plan to the folder of the checkpoint's plan."""
 
 
 def open_checkpoint(
@@ -262,11 +262,11 @@ def open_at(
         plans = kept_plans(place)
     # If this run is taken for dead, what it writes nevertheless is not the latest plan.
     number = max(numbers_of_plans(place), default=0) + 1 if lease is None else lease.number
-    # What another run makes from here on, if it takes this one for dead, is not among these.
+    # If another run takes this one for dead, its folders are not among these.
     folders = _folders(place)
     if plans and _has_begun(place, plans[-1].content["folder"]):
         opened = _continued(place, number, plans, signature, drop_state, _claim(lease))
-        # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
+        # A rewritten folder gets the micro-batch that the one before has planned and not finished.
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1].content["folder"], "offsets"))
     else:
         # A run that was taken for dead may write to the inputs of its own claim, and to no other ones.
@@ -324,7 +324,7 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
     commits = place.inside(folder).inside("commits")
     content = _FIRST_COMMIT if finished < 0 else commits.read(str(finished))
     if content.split() != _FIRST_COMMIT.split():
-        # A setting of Spark's has it note more, such as names of files of the state. So it has to run again.
+        # A Spark setting makes it note more, such as names of files of the state. So it has to run again.
         return False
     # This process may have stood still, and another run have gone on in its place.
     _check(lease)
@@ -381,8 +381,8 @@ def _continued(
     plan = {**signature, "dropped": dropped, **kept}
     is_rewritten = must_rewrite(old, plan)
     if not is_rewritten:
-        # A micro-batch that comes again is read in the same tasks. So if a driver has stood still, and its tasks go on
-        # with it as well, they store what is there already.
+        # A micro-batch that comes again is read in the same tasks. So if a driver has stood still, and its tasks also
+        # continue with it, they store what is there already.
         plan["parallelism"] = old["parallelism"]
     if plan != old:
         plan["since"] = _last(place, old["folder"], "commits") + 1
@@ -394,7 +394,7 @@ def _continued(
 
 
 def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: int) -> Signature:
-    """The plan with a folder that Spark's checkpoint is written anew to, or was written anew to for this very plan."""
+    """The plan with a folder for Spark's rewritten checkpoint; if this very plan has a whole one, that is kept."""
     planned = _last(place, plan["folder"], "offsets")
     known = {**plan, "folder": latest["folder"], "planned": planned}
     is_whole = _last(place, latest["folder"], "offsets") >= planned
@@ -407,13 +407,13 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: in
 
 
 def _folders(place: Place) -> list[str]:
-    """The folders of Spark's checkpoints, what is written before one is written anew, and bounded sources."""
+    """The folders of Spark's checkpoints, of the pieces for a rewritten one, and of bounded sources."""
     pattern = rf"{_SPARK}(-\d+({SEEDS})?)?|{_INPUTS}-\d+"
     return [name for name in place.names() if re.fullmatch(pattern, name)]
 
 
 def _forget_folders(place: Place, folders: list[str], plans: list[Signature]) -> None:
-    """Deletes what no plan refers to: what has been written anew since, or half a folder of a run that has died."""
+    """Deletes folders that no plan refers to: rewritten ones, or half a folder of a run that has died."""
     used = {name for plan in plans for name in (plan["folder"], _inputs_of(plan))}
     for name in folders:
         if name not in used:
@@ -426,7 +426,7 @@ def _inputs_of(plan: Signature) -> str:
 
 
 def _has_begun(place: Place, folder: str) -> bool:
-    """Whether Spark may have stored anything about the sources; until then, the folder fits any pipeline."""
+    """True if Spark may have stored anything about the sources; until then, the folder fits any pipeline."""
     spark = place.inside(folder)
     return bool(spark.inside("offsets").names() or spark.inside("sources").names())
 

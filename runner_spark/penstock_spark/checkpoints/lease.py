@@ -36,7 +36,7 @@ _LOGGER = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Timing:
     beat_seconds: float = 2.0  # The time between two heartbeats.
-    # How long another run sees no heartbeat before it takes the holder for dead.
+    # The time without a heartbeat after which another run takes the holder for dead.
     silence_seconds: float = 10.0
 
 
@@ -109,7 +109,7 @@ class Lease:
 
 def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing = Timing()) -> Lease:
     """Claims a checkpoint; with `take_over`, it waits until a run that holds it has stopped."""
-    # Plans have the numbers of claims, and somebody may have deleted the claims.
+    # Plans have the numbers of claims, and the claims may have been deleted.
     planned = numbers_of_plans(place)
     holders = place.inside(HOLDERS)
     names = holders.names()
@@ -142,7 +142,7 @@ def _wait_until(is_free: Callable[[], bool], location: str) -> None:
 
 
 def _is_held(place: Place, number: int, timing: Timing) -> bool:
-    """Whether the run that made a claim may still be running; watches its heartbeat if necessary."""
+    """True if the run that made a claim may still be running; watches its heartbeat if necessary."""
     holders = place.inside(HOLDERS)
     before = holders.names()
     if not number or _name(number, "over") in before:

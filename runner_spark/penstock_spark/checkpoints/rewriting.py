@@ -62,7 +62,7 @@ _SHUFFLES = "spark.sql.shuffle.partitions"
 _PAGE = ("shard", "grouping", "page", "content")
 _TALLY = ("grouping", "number", "total")
 _OFFSETS = "v1"
-_HINT = "go on with the number of shards, the levels and the sources that the checkpoint has"
+_HINT = "continue with the number of shards, the levels and the sources that the checkpoint has"
 _SEEDS_VERSION = 1
 """Spark's number of the state after the first micro-batch of a query."""
 
@@ -375,5 +375,5 @@ def _metadata_of(offsets: bytes) -> Any:
 
 def _unknown(what: str) -> RunnerError:
     return RunnerError(
-        f"Spark's part of the checkpoint cannot be written anew: penstock does not know {what}", hint=_HINT
+        f"Spark's part of the checkpoint cannot be rewritten: penstock does not know {what}", hint=_HINT
     )

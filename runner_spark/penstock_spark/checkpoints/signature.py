@@ -1,4 +1,4 @@
-"""What a streaming plan keeps in its checkpoint, as plain data that stays equal as long as the state fits."""
+"""Describes the part of a streaming plan that its state depends on, as plain data that is kept in the checkpoint."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
 
 
 def _native(plan: StreamPlan) -> dict[str, Any]:
-    """The groupings of Spark's own aggregates, by their labels: what Spark's state depends on."""
+    """The groupings of Spark's own aggregates, by their labels, with everything that Spark's state depends on."""
     match plan.by_spark:
         case None:
             return {}
@@ -132,7 +132,7 @@ def _source(source: Source) -> dict[str, Any]:
 
 
 def _kind(source: Source) -> str:
-    """What Spark's offsets refer to."""
+    """The name of the kind of source that Spark's offsets refer to."""
     match source:
         case StreamSource():
             return f"stream of {_kind(source.source)}"
@@ -142,7 +142,7 @@ def _kind(source: Source) -> str:
 
 
 def _policy(policy: WatermarkPolicy) -> str:
-    """What the state of a policy's estimator contains; mostly, how long the policy waits is not part of it."""
+    """The contents of the state of a policy's estimator; mostly, the policy's delay is not part of it."""
     policy = innermost_policy(policy)
     match policy:
         case BoundedDisorder(per_partition=True):
@@ -155,7 +155,7 @@ def _policy(policy: WatermarkPolicy) -> str:
 def _stored(
     plan: StreamPlan, step: Step, combine: str, held: str, fields: FieldOrders | None = None
 ) -> dict[str, Any]:
-    """What the state of a step depends on; without `fields`, it may have whole elements."""
+    """The properties that the state of a step depends on; without `fields`, it may have whole elements."""
     if fields is None:
         fields = field_orders_of([_element_type(plan, step)], (), name_of)
     return {

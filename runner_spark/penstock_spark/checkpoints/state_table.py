@@ -65,7 +65,7 @@ _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
 
 
 class StateRow(NamedTuple):
-    """What a grouping holds for one key and window.
+    """The state of a grouping for one key and window.
 
     Attributes:
         level: The grouping's level in the query, from 1 up.
@@ -206,7 +206,7 @@ def _with_segments(
 
 
 def _whole(held: Any, segments: Mapping[int, bytes]) -> Any:
-    """What a window or a cell holds; a long list as a plain one."""
+    """The content of a window or a cell; a long list as a plain one."""
     if not isinstance(held, LongList):
         return None if held is NOTHING else held
     kept = Segments(lambda numbers: [segments.get(number) for number in numbers], PageNotes(), 1)
@@ -262,7 +262,7 @@ def _rows_of_cells(
 
 
 def _rows_of_restriction(label: str, level: int, key: Any, state: SplittableKey) -> Iterator[StateRow]:
-    """The rows of a splittable DoFn: the value is what remains of a restriction, as it is stored."""
+    """The rows of a splittable DoFn: the value is the rest of a restriction, in its stored form."""
     for plain in state.windows:
         yield StateRow(
             level=level,
@@ -297,7 +297,7 @@ def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState |
 
 
 def _hold_micros(window: WindowState, fires_empty_at_end: bool, owed_micros: int | None) -> int | None:
-    """What the window holds back, for its pane (as in `penstock.machines.visiting.hold_of`) or for an owed one."""
+    """The window's watermark hold, for its pane (as in `penstock.machines.visiting.hold_of`) or for an owed one."""
     hold_micros = window.output_micros
     waits = not (window.is_closed or window.is_past_end) and (window.fresh or fires_empty_at_end)
     if hold_micros is None and waits:
@@ -330,7 +330,7 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     """
     plan = checkpoint.plan
     for label in plan.get("native", {}):
-        what = f"the state of '{label}' is that of Spark's own aggregate, in Spark's own form"
+        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own form"
         hint = f'read it with spark.read.format("statestore").load("{checkpoint.spark_location}")'
         raise refusal(ValueError, what, hint=hint)
     if not plan["levels"] or checkpoint.last_commit() < 0:

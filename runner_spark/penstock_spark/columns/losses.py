@@ -97,12 +97,12 @@ def wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None
     """Returns the loss if times lack a zone where the column has instants, or have one where it has none.
 
     >>> wrong_zone([datetime.datetime(2026, 1, 1)], True, "at").what
-    'a time of the field at has no zone, so that nobody knows which instant it is'
+    'a time of the field at has no zone, so that its instant is unknown'
     """
     if is_instant:
         if all(time.tzinfo is not None for time in times):
             return None
-        what = f"a time of the field {name} has no zone, so that nobody knows which instant it is"
+        what = f"a time of the field {name} has no zone, so that its instant is unknown"
         hint = (
             "add tzinfo=datetime.timezone.utc if it is in UTC, or write to a column of times without a zone"
         )

@@ -34,7 +34,7 @@ from penstock_spark.columns.losses import forbidden_none, loss_of, misfit, missi
 from penstock_spark.columns.types import field_of_value, spelling_of_hint, value_of
 
 _SIMPLE = frozenset(each.python for each in TYPES)
-"""The types of values that `plain` leaves as they are, whatever is in them."""
+"""The types of values that `plain` returns unchanged, whatever is in them."""
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:

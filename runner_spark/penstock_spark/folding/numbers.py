@@ -33,7 +33,7 @@ _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
 
 
 def are_numbers(numbers: list[Any], keys: Iterable[Any]) -> bool:
-    """Whether all sums fit into a column, and the encoding alone gives each of these keys back.
+    """True if all sums fit into a column, and each of these keys can be restored from its encoding alone.
 
     >>> are_numbers([1, 2], ["a", ("b", 2)]), are_numbers([1, 2.0], []), are_numbers([1 << 63], [])
     (True, False, False)

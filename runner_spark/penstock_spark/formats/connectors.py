@@ -23,8 +23,8 @@ def connector_of(kinds: Sequence[type[Any]]) -> Format | None:
     """The format of the first of some classes that a connector claims; None if none does.
 
     Raises:
-        RunnerError: Two connectors claim the class, the connector cannot be imported, or the class is one of penstock's
-            whose connector the installation does not know.
+        RunnerError: Two connectors claim the class, the connector cannot be imported, or the class belongs to penstock
+            and the installation does not know its connector.
     """
     return _format_of(tuple(map(_name_of, kinds)))
 

@@ -1,4 +1,4 @@
-"""DataFrames of the program: one that it has already as a source, one that it goes on with as a sink."""
+"""DataFrames of the program: an existing one as a source, and a new one as a sink."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: st
 
 
 Split = Callable[[list[Any]], list[list[Any]]]
-"""From elements to columns."""
+"""A function from elements to columns."""
 
 
 def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:

@@ -1,4 +1,4 @@
-"""JSON files: Spark finds and splits them, Python's own parser gives the values."""
+"""JSON files: Spark finds and splits them, Python's own parser makes the values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _malformed_text(problem: str, file: str, where: str) -> ValueError:
 
 
 def _text_of(source: JsonSource) -> tuple[str, Column]:
-    """The format whose rows are single texts (a line or a whole file each), and the column with its bytes."""
+    """The format whose rows are single strings (a line or a whole file each), and the column with its bytes."""
     if source.lines:
         return "text", F.col("value").cast("binary").alias("text")
     return "binaryFile", F.col("content").alias("text")
@@ -130,8 +130,8 @@ class _Survey:
         names: dict[str, tuple[int, str]] = {}
         problems: dict[str, str] = {}
         for batch in promptly(batches):
-            texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
-            for text, file in zip(texts, files, strict=True):
+            strings, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+            for text, file in zip(strings, files, strict=True):
                 try:
                     for each in _objects_in(_unpacked(text, file, self.source), self.source):
                         for name in each.keys() - names.keys():
@@ -163,7 +163,7 @@ def _what_is_wrong(error: ValueError) -> str:
 
 @dataclass(frozen=True)
 class _JsonDecoder:
-    """Makes Rows of the texts in the first column, whose files are in the second one."""
+    """Makes Rows of the strings in the first column, whose files are in the second one."""
 
     source: JsonSource
     fields: tuple[str, ...]
@@ -171,20 +171,20 @@ class _JsonDecoder:
     namer: Namer
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
-        texts = batch.column(0).to_pylist()
+        strings = batch.column(0).to_pylist()
         if not self.source.lines:
             files = batch.column(1).to_pylist()
-            texts = [_unpacked(text, file, self.source) for text, file in zip(texts, files, strict=True)]
+            strings = [_unpacked(text, file, self.source) for text, file in zip(strings, files, strict=True)]
         if not self.values.names:
-            return self.rows(texts, {})
+            return self.rows(strings, {})
         rows: list[Row] = []
         for (file,), start, end in runs_of([batch.column(1)]):
-            rows += self.rows(texts[start:end], self.values.in_python(self.namer(file)))
+            rows += self.rows(strings[start:end], self.values.in_python(self.namer(file)))
         return rows
 
-    def rows(self, texts: Iterable[bytes], known: Mapping[str, Any]) -> list[Row]:
-        """The objects in texts with the values of the file at their ends, behind fields that no file had before."""
-        objects = (each for text in texts for each in _objects_in(text, self.source))
+    def rows(self, strings: Iterable[bytes], known: Mapping[str, Any]) -> list[Row]:
+        """The objects in strings with the values of the file at their ends, behind fields that no file had before."""
+        objects = (each for text in strings for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
         records = (beside({**absent, **each}, known) for each in objects)
         return [row_class(tuple(record))(**record) for record in records]

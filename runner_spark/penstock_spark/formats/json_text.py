@@ -160,7 +160,7 @@ class JsonText:
             return self._of_time(value - _EPOCH, nanos, name, "")
         lost = wrong_zone([value], True, name)
         assert lost is not None
-        hint = "add tzinfo=datetime.timezone.utc if it is in UTC, or pass date_format='iso', which leaves it as it is"
+        hint = "add tzinfo=datetime.timezone.utc if it is in UTC, or pass date_format='iso', which leaves it unchanged"
         raise Unwritable(replace(lost, hint=hint))
 
     def _of_date(self, value: datetime.date, name: str) -> int | str:

@@ -150,7 +150,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
         raise UnsupportedByRunner(
             f"the source {stream.source.describe()} cannot be read as a stream",
             where=where,
-            hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark's with ReadFromSpark",
+            hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark with ReadFromSpark",
         )
     path = known_path(stream.source.file_pattern) if isinstance(stream.source, FileSource) else None
     refuse_streams(spark, path or "", "a stream cannot read", where)
@@ -158,7 +158,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
 
 
 def element_type_of(source: Source, spark: SparkSession | None, where: str) -> Any:
-    """The type of a source's elements, as far as it is known while a pipeline is built; starts nothing."""
+    """The type of a source's elements, if it is known while a pipeline is built; starts nothing."""
     return format_of(source).element_type(source, spark, where)
 
 

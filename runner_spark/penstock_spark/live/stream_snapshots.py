@@ -1,4 +1,4 @@
-"""Makes the snapshot of a run from what its driver knows already: pure functions, which ask nobody."""
+"""Makes the snapshot of a run from facts that its driver knows already: pure functions, which ask no one else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STEP = re.compile(r"at step '([^\n]+?)'(?: \(|$)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class About:
-    """What does not change in a run.
+    """The facts about a run that do not change.
 
     Attributes:
         name: The name of the application.
@@ -81,15 +81,15 @@ class About:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the driver has seen of a stream so far.
+    """The facts that the driver has seen of a stream so far.
 
     Attributes:
         sources: The sources, as Spark last reported them, with all rows so far.
         batches: The last micro-batches.
         panes: What the groupings have fired, by label; without the windows, which are in the history.
         history: Watermarks and firings.
-        rows_per_second: The rows that were read in a second of late.
-        elements: What edges had carried at moments of late.
+        rows_per_second: The rows that were read in a second, over the last micro-batches.
+        elements: The counts of edges at the last times of counting.
     """
 
     sources: tuple[SourceNow, ...] = ()
@@ -101,7 +101,7 @@ class Seen:
 
 
 def with_progress(seen: Seen, progress: Mapping[str, Any], about: About) -> Seen:
-    """What is seen after a micro-batch that Spark has reported."""
+    """Updates `seen` with a micro-batch that Spark has reported."""
     reported = list(progress["sources"])[about.first_source :]
     before = {source.label: source.rows for source in seen.sources}
     sources = tuple(
@@ -156,7 +156,7 @@ def _source(label: str, reported: Mapping[str, Any], rows_before: int) -> Source
 
 
 def _metric(reported: Mapping[str, Any], name: str) -> int | None:
-    """A number that a source of Spark's reports beside its offsets."""
+    """A number that a source reports through Spark beside its offsets."""
     found = (reported.get("metrics") or {}).get(name)
     return int(float(found)) if found is not None else None
 
@@ -186,7 +186,7 @@ def _parts(offset: Any) -> dict[tuple[str, ...], int]:
 
 
 def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermarks, about: About) -> Seen:
-    """What is seen after groupings have fired, and their watermarks have moved."""
+    """Updates `seen` after groupings have fired, and their watermarks have moved."""
     panes = {label: dict(counts) for label, counts in seen.panes.items()}
     firings: list[Firing] = []
     for label, tally in tallies.items():
@@ -211,7 +211,7 @@ def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermark
 
 
 def with_elements(seen: Seen, counted: Mapping[str, int], at_micros: int, about: About) -> Seen:
-    """What is seen after micro-batches whose workers have counted elements, by the number of the edge."""
+    """Updates `seen` after micro-batches whose workers have counted elements, by the number of the edge."""
     if not about.flows:
         return seen
     marks = seen.elements or (_nothing_counted(about),)
@@ -331,7 +331,7 @@ def _grouping(
 
 
 def held_by(told: Told, groupings: set[str]) -> str:
-    """What holds the watermark of a grouping, as a clause; nothing at the end of time.
+    """The cause that holds the watermark of a grouping, as a clause; empty at the end of time.
 
     >>> held_by(Told(9, 5), set()), held_by(Told(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}), set())
     ('its own windows, which have not fired yet', "the source 'Read', which has no watermark yet")
@@ -353,7 +353,7 @@ def held_by(told: Told, groupings: set[str]) -> str:
 
 
 def errors_of(failure: BaseException | None, steps: Sequence[StepView]) -> tuple[StepError, ...]:
-    """What made a run fail, by type and step: the text of an exception may quote an element.
+    """The errors that made a run fail, by type and step: the text of an exception may quote an element.
 
     >>> errors_of(ValueError("bad 7 at step 'Parse' (a.py:3)"), [StepView("Parse", "ParDo")])
     (StepError(kind='ValueError', where="at step 'Parse'"),)

@@ -164,7 +164,7 @@ def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTim
 
 
 def _inputs(table: Table, read: Set[str] | None) -> list[Column]:
-    """The columns of a source, with nulls for those that nobody reads; with None, Spark finds out which these are.
+    """The columns of a source, with nulls for those that are not read; with None, Spark finds out which these are.
 
     It does not look behind a column that it counts.
     """

@@ -45,7 +45,7 @@ def columns_of(
     sinks: Sequence[StreamSink],
     beats: Sequence[DataFrame],
 ) -> tuple[DataFrame, Callable[[], Any]]:
-    """The columns of the only source after all of Spark's operations, in the sink's schema if it takes them.
+    """The columns of the only source after all Spark operations, in the sink's schema if it takes them.
 
     These also have the heartbeats, by which Spark starts micro-batches. Also returns what makes the function by which a
     task reads the other columns.
@@ -127,7 +127,7 @@ def _watermark(
 
 
 def _reach_micros(windowing: Any) -> int:
-    """How long after an element its last window takes elements, as far as Spark's scale knows."""
+    """The time from an element until its last window takes no more elements, as far as Spark's scale knows."""
     lateness_micros = min(windowing.allowed_lateness.micros, LATENESS_MICROS_MAX)
     return int(windowing.windowfn.size_micros + lateness_micros)
 

@@ -39,7 +39,7 @@ class Opened:
     frame: DataFrame  # What Spark reads.
     spec: ReadingSpec  # How its tasks read it.
     is_finite: bool  # Whether it ends on its own.
-    # Whether it ends as soon as there is nothing new, which its tasks do not see.
+    # True if it ends as soon as there is nothing new, which its tasks do not see.
     ends_when_read: bool = False
     is_staged: bool = False  # Whether it was read before the query, and its last file says that it ends.
     is_limited: bool = False  # Whether a micro-batch may read only a part of the available data.
@@ -55,7 +55,7 @@ class Opened:
 
 
 def ends_soon(part: Level) -> bool:
-    """Whether the only source of a part ends when it has read the data that exists."""
+    """True if the only source of a part ends when it has read the data that exists."""
     _, source = _root_of(part)
     return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
@@ -70,7 +70,7 @@ def open_reading(
 ) -> Opened:
     """Opens the only source of a part; a bounded source is staged in the checkpoint.
 
-    If no task of Python reads it, its frame has the heartbeats, too.
+    If no task of Python reads it, its frame also has the heartbeats.
     """
     step, source = _root_of(part)
     if isinstance(source, StreamSource):

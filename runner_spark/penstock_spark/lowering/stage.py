@@ -107,7 +107,7 @@ def lower_stage(stage: Stage, plan: Plan, context: Context, counted: Set[int] = 
 
 
 def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
-    """The frame of a query whose columns a sink takes as they are."""
+    """The frame of a query whose columns a sink takes unchanged."""
     step = stage.outputs[0].writings[0].step
     assert step is not None
     sink = context.sink(step).columns
@@ -181,10 +181,10 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
 
 
 def _rows_are_shared_out(stage: Stage) -> bool:
-    """Whether other tasks read the stage's rows, and not only sinks.
+    """True if other tasks read the stage's rows, and not only sinks.
 
-    Spark may compute a part of them once more while tasks that have read another part go on. So the stage must give
-    them in the same order again, which Spark's groupings by themselves do not.
+    Spark may compute a part of them once more while tasks that have read another part continue. So the stage must emit
+    them in the same order again, and the order of Spark's groupings is not deterministic.
     """
     writings = (writing for output in stage.outputs for writing in output.writings)
     return any(writing.step is None or not isinstance(writing.step.primitive, Write) for writing in writings)

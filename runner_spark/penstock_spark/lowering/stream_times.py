@@ -52,7 +52,7 @@ class Watermark:
     reach_micros: int  # How long after an element the windows of all groupings behind it may be over.
 
     def of_windows(self, windowing: Windowing) -> Watermark:
-        """The same for the windows of another grouping."""
+        """The watermark for the windows of another grouping."""
         size_micros, lateness_micros = windowing.windowfn.size_micros, windowing.allowed_lateness.micros
         return replace(self, size_micros=size_micros, lateness_micros=lateness_micros)
 
@@ -132,7 +132,7 @@ def stamp_of(make: ColumnMaker, stamp: Expression, table: Table, where: str) -> 
 def in_place(condition: Column) -> Column:
     """A filter's condition in a form that Spark does not move, neither in front of a grouping nor of the watermark.
 
-    Elements that are filtered out move the watermark, too, and so does the row at the end of time. Spark moves only
-    what is deterministic.
+    Elements that are filtered out also move the watermark, and so does the row at the end of time. Spark moves only
+    deterministic conditions.
     """
     return condition.eqNullSafe(F.spark_partition_id() >= 0)

@@ -54,7 +54,7 @@ class _Draft:
     units: list[Unit]  # The units that it runs, all of one level.
     hosts: list[Host | None]  # What does the grouping of each unit; None for other units.
     outputs: dict[str, list[Writing]] = field(default_factory=dict)  # Its outputs, by reader.
-    # What it reads: numbers of stages, and its own name as their reader.
+    # The sources that it reads: numbers of stages, and its own name as their reader.
     sources: dict[tuple[int, str], None] = field(default_factory=dict)
 
     @property

@@ -44,7 +44,7 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str, without: Set[str]
     Before: ``Read = Read(stream of parquet) -> #0``, ``GroupBy/... = #0 ... -> #4``, ``Write = #4 Write``.
     After: ``Read = Read(stream of parquet; GroupBy) -> #4``, ``Write = #4 Write``.
 
-    A grouping moves only if Spark's own aggregate gives its panes: in the mode ``streaming`` one for each window, and
+    A grouping moves only if Spark's own aggregate emits its panes: in the mode ``streaming`` one for each window, and
     in ``micro_batch`` one for each window that a round has changed. Its watermark is the one of the micro-batch before,
     so windows fire a micro-batch later, and elements that are late by less are not late.
 
@@ -116,7 +116,7 @@ def _check_nothing(grouping: Step, before: Table) -> None:
 
 
 def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:
-    """The graph with another source that stands for some steps, too, and makes the edge of the last one."""
+    """The graph with another source that also stands for some steps, and makes the edge of the last one."""
     absorbed = {step.label for step in steps}
     moved = replace(read, primitive=Read(source), outputs=(Output(None, last), *read.outputs[1:]))
     kept = (moved if step is read else step for step in graph.steps if step.label not in absorbed)
@@ -168,7 +168,7 @@ def _is_read(step: Step) -> bool:
 def _found(
     graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, mode: str
 ) -> tuple[Found, Table | None]:
-    """What Spark does; no operations if Python has to see each element."""
+    """The operations for Spark; none if Python has to see each element."""
     table = None
     try:
         if len(read.outputs) > 1:
@@ -203,7 +203,7 @@ def _with_times(table: Table, stream: StreamSource) -> Table:
 
 
 def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamSource, mode: str) -> None:
-    """Raises NotInColumns unless Spark's aggregate gives the same panes as the grouping."""
+    """Raises NotInColumns unless Spark's aggregate emits the same panes as the grouping."""
     _check_panes(windowing_of(graph, grouping.inputs[0]), mode)
     if before.windowfn is None:
         _check_global(mode)
@@ -212,7 +212,7 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
 
 
 def _check_panes(windowing: Any, mode: str) -> None:
-    """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
+    """Raises NotInColumns if windows may emit other panes than Spark's aggregate does."""
     trigger = windowing.triggerfn
     if machine_of(trigger).fires_on_elements:
         raise NotInColumns(f"the trigger {trigger} may fire before the end")
@@ -243,7 +243,7 @@ def _check_rest(graph: Graph, found: Found, groupings: Sequence[Combined], mode:
         # Spark updates no results of results.
         raise NotInColumns(f"{groupings[1].step.label!r} follows another grouping")
     if groupings and any(isinstance(operation, WithTimestamps) for operation in found.operations):
-        raise NotInColumns("elements get other times than those of the watermark")
+        raise NotInColumns("elements get other times than the watermark has")
     _check_behind(graph, absorbed, mode)
 
 

@@ -31,7 +31,7 @@ def windowed_writes(graph: Graph) -> Graph:
 
 
 def writes_by_window(graph: Graph, step: Step) -> bool:
-    """Whether a write writes files by window: it asks for them, or a later step reads its results."""
+    """True if a write writes files by window: it asks for them, or a later step reads its results."""
     assert isinstance(step.primitive, Write)
     sink = step.primitive.sink
     if any(True for output in step.outputs for _ in graph.consumers(output.edge)):

@@ -27,7 +27,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known about the numbers in a table without reading it."""
+    """The known bounds of the numbers in a table, without reading it."""
 
     rows_max: int | None = None  # The largest possible number of rows; None if unknown.
     ranges: Mapping[str, Range] = field(default_factory=dict)  # The fields whose range is known.
@@ -48,7 +48,7 @@ class Bounds:
         return None
 
     def has_sums(self, expression: Expression) -> bool:
-        """Whether the sum of an expression's values, over any of the rows, always fits into 64 bits."""
+        """True if the sum of an expression's values, over any of the rows, always fits into 64 bits."""
         found = self.range_of(expression)
         return found is not None and self.rows_max is not None and self.rows_max * found.farthest <= _GREATEST
 

@@ -57,7 +57,7 @@ _EXACT_IN_FLOAT = 1 << values.FLOAT_DIGIT_BITS[64]
 
 
 class NotInColumns(Exception):
-    """Spark cannot do it, or not as Python does; the text gives the reason, as a clause."""
+    """Spark cannot do it, or not like Python; the text is the reason, as a clause."""
 
 
 def kind_of(column: T.DataType) -> str | None:
@@ -73,7 +73,7 @@ def kind_of(column: T.DataType) -> str | None:
 
 
 def is_flat(column: T.DataType) -> bool:
-    """Whether a column holds single values, which are the same in a dict and in a Row."""
+    """True if a column holds single values, which are the same in a dict and in a Row."""
     return kind_of(column) is not None or value_in_spark(column) in (values.DECIMAL, values.LOCAL_TIME)
 
 
@@ -96,7 +96,7 @@ def kind(expression: Expression, fields: Fields) -> str:
 def typed(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
     """Returns what an expression computes, with the types of all its parts.
 
-    A field that Spark keeps as it is, whatever its type, has the type PYTHON.
+    A field that Spark keeps unchanged, whatever its type, has the type PYTHON.
 
     Args:
         expression: The expression.

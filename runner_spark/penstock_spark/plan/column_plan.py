@@ -1,4 +1,4 @@
-"""What Spark does to the columns of a source without Python, as values: the operations, and the table after each."""
+"""Describes Spark's work on the columns of a source without Python: the operations, and the table after each."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Select:
 
 @dataclass(frozen=True, eq=False)
 class WithTimestamps:
-    """A WithTimestamps: the expression gives the time, in seconds or as an instant."""
+    """A WithTimestamps: the expression returns the time, in seconds or as an instant."""
 
     step: Step
     moment: Expression
@@ -103,11 +103,11 @@ Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What Spark does to the columns of a source before Python reads them or a sink takes them."""
+    """Spark's operations on the columns of a source before Python reads them or a sink takes them."""
 
-    table: Table | None  # The source's columns; None if nobody needs them, or they are not known yet.
+    table: Table | None  # The source's columns; None if they are not needed, or not known yet.
     operations: tuple[Operation, ...]
-    is_written: bool  # Whether a sink takes the columns as they are.
+    is_written: bool  # True if a sink takes the columns unchanged.
     ends: str  # Where the columns end, and why; a clause for `explain`.
 
     @property

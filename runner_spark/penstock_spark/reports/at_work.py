@@ -24,7 +24,7 @@ from penstock.where import OUR_PACKAGES
 from penstock_spark.reports.reporting import reporting_now
 
 FAULT_HANDLER = "spark.sql.execution.pyspark.udf.faulthandler.enabled"
-"""The session's setting that gives each worker such a file.
+"""The session's setting that lets each worker write such a file.
 
 Stateful operators read a setting of the whole Spark application, ``penstock_spark.session.session.FAULT_HANDLER``.
 """
@@ -40,7 +40,7 @@ _OURS = re.compile(rf"[/\\]({'|'.join(OUR_PACKAGES)}|pyspark)[/\\]|pyspark\.zip|
 
 @dataclass(frozen=True)
 class Died:
-    """What a dead worker has left."""
+    """The notes that a dead worker has left."""
 
     where: str | None  # The step that ran, as the second line of an error; None if unknown.
     steps: tuple[str, ...]  # All steps of its stage, likewise.
@@ -104,7 +104,7 @@ def write_down_rest() -> None:
 
 
 def find_died(text: str) -> Died | None:
-    """Finds what a worker of this run wrote down before it died, in an error text of Spark's."""
+    """Finds the notes that a worker of this run left before it died, in an error text from Spark."""
     reporting = reporting_now()
     for match in _WRITTEN.finditer(text):
         high, low, signature, packed = match.groups()

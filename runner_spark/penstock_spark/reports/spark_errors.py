@@ -49,7 +49,7 @@ _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, a
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the code that catches an error knows."""
+    """The facts that the code that catches an error knows."""
 
     reporting: Reporting = field(default_factory=reporting_now)
     graph: Graph | None = None

@@ -70,7 +70,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = N
 def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSession:
     """Builds the frames of a plan, runs only the jobs that they depend on, and returns the pipeline's session.
 
-    Spark cleans up what the frames depend on when nobody refers to them any more.
+    Spark cleans up the data that the frames depend on when the frames are no longer referenced.
     """
     context = context_for(plan.graph, opened, settings)
     try:

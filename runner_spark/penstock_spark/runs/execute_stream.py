@@ -208,7 +208,7 @@ def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> No
     _set_if_free(context, _POLLING, "20ms")
     # A micro-batch then writes only its changes instead of its whole store.
     _set_if_free(context, _CHANGELOG, "true")
-    # By default, the files of a shuffle stay until Java's collector happens to find that nobody needs them.
+    # By default, the files of a shuffle stay until Java's garbage collector happens to find that they are unused.
     _set_if_free(context, _SHUFFLES_GO, "true")
     # By default, each micro-batch also looks at files that it has read long ago, with a task for each of them.
     _set_if_free(context, *setting_of_listing(context.spark))

@@ -1,4 +1,4 @@
-"""What Spark tells of a grouping that it does on its own, in the words of ours."""
+"""Turns Spark's report of a grouping that it runs on its own into the reports of a shard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock_spark.stream.sources import AHEAD
 
 
 def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
-    """The report of the grouping, if there is one, as that of its only shard.
+    """The report of the grouping, if there is one, in the form of a report of its only shard.
 
     Between micro-batches, Spark may tell of a watermark for which windows have not fired yet.
     """
@@ -30,7 +30,7 @@ def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
 
 
 def native_counts(about: About, progress: Mapping[str, Any]) -> Snapshot:
-    """What a micro-batch has dropped as late, and the elements of the source too far ahead of the clock.
+    """The elements that a micro-batch has dropped as late, and those of the source too far ahead of the clock.
 
     Spark adds up the elements of a key and window first, and counts the rows that it then drops.
     """

@@ -74,7 +74,7 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
     local = is_local_session(spark)
     if local_only and not local:
         raise UnsupportedByRunner(
-            "the program names one of Beam's local runners, but the Spark session belongs to a cluster",
+            "the program names a local runner of Beam, but the Spark session belongs to a cluster",
             hint="name the SparkRunner, or leave out the runner",
         )
     if local or asks_workers:

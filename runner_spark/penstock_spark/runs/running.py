@@ -48,13 +48,13 @@ from penstock_spark.session.waiting import warned_of_waiting
 _POLL_SECONDS = 0.05
 
 _AT_WORK_SECONDS = 1.0
-"""How often Spark is asked for news while it writes a micro-batch, in which only its end can be any."""
+"""The seconds between two questions to Spark while it writes a micro-batch: until its end, there is no news."""
 
 _WORD_SECONDS = 10.0
-"""How often a drain logs what it still has to read."""
+"""The seconds between two messages of a drain about the data that is left to read."""
 
 _EXIT_SECONDS_MAX = 30.0
-"""How long a program that ends waits for its query to stop."""
+"""The seconds that a program waits at its end for its query to stop."""
 
 _WAITING = "Waiting for data to arrive"
 """Spark's status of a query after it has asked all sources and found nothing new."""
@@ -90,7 +90,7 @@ class Running:
         self._ended: set[str] = set()
         self._reported = (-1, "")  # The micro-batch and the time of Spark's last report.
         self._next_batch = 0  # The micro-batch of the next report, if only one has ended by then.
-        # Whether a source could not be reached when the last micro-batch was planned.
+        # True if a source could not be reached when the last micro-batch was planned.
         self._is_any_away = False
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
@@ -169,7 +169,7 @@ class Running:
         return self._snapshot
 
     def look(self) -> RunSnapshot:
-        """What the stream looks like now, from what is known of it; asks Spark nothing."""
+        """The present state of the stream, from known facts; asks Spark nothing."""
         return stream_snapshot(
             self.about,
             self._seen,
@@ -196,7 +196,7 @@ class Running:
             self.failure = self.translate(error) if lost is None else lost
         finally:
             try:
-                # What somebody asks for from now on comes too late.
+                # A request from now on comes too late.
                 self._stop(self.state)
             except Exception as error:
                 self.failure = self.failure or self.translate(error)
@@ -209,7 +209,7 @@ class Running:
                 self._over.set()
 
     def _displacement(self) -> BaseException | None:
-        """What says that another run has taken the place of this one, which makes Spark fail in its own words."""
+        """The error that says that another run has taken the place of this one; Spark's own error does not say it."""
         with contextlib.suppress(Exception):
             self.checkpoint.check()
         return self.checkpoint.lost
@@ -250,7 +250,7 @@ class Running:
         return False
 
     def _cause_of_death(self) -> Exception:
-        """What ended a query that nobody has stopped through this object."""
+        """The error that ended a query that was not stopped through this object."""
         failure: Exception | None = self.started.exception()
         if failure is not None:
             return failure
@@ -263,7 +263,7 @@ class Running:
     def _new_progress(self) -> Any:
         """Spark's last report, if it is new since the last call.
 
-        A query that has found nothing new for a while reports that, too, with the number of its next micro-batch.
+        A query that has found nothing new for a while also reports that, with the number of its next micro-batch.
         """
         report = _last_report(self.started)
         if report is None or report == self._reported:
@@ -283,16 +283,16 @@ class Running:
         return progress
 
     def _see(self, progress: Mapping[str, Any]) -> None:
-        """Notes what Spark reports, for those who look; no report of another version of Spark's may end the run."""
+        """Notes Spark's report for the view; a report from another version of Spark must not end the run."""
         try:
             counted = native_counts(self.about, progress)
             self._snapshot = merge_snapshots(self._snapshot, counted)
             self._seen = with_progress(self._seen, progress, self.about)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            _LOGGER.debug("a report of Spark's was not understood: %r", error)
+            _LOGGER.debug("a report from Spark was not understood: %r", error)
 
     def _is_resting(self) -> bool:
-        """Whether Spark waits for new data; asks Spark only if the answer matters."""
+        """True if Spark waits for new data; asks Spark only if the answer matters."""
         ends_by_pausing = not self._ended.issuperset(each.spec.origin for each in self.query.ending_by_pauses)
         if not (ends_by_pausing or self.state == PipelineState.DRAINING):
             return False
@@ -306,7 +306,7 @@ class Running:
         A query without groupings receives no commands; it is over if all of its sources are finite.
         """
         if self._is_any_away or self._last_finished() not in (None, self._batch):
-            # What a source has not told yet is not read; or the last report is still to be seen, which may say so.
+            # Unknown data of a source is not read; or the last report, which may say so, is still to be seen.
             return False
         if self.state != PipelineState.DRAINING:
             # An earlier run may have read the end of a staged source, and died before it noted its own.
@@ -362,7 +362,7 @@ class Running:
                 self.failure = self._displacement() or self.translate(error)
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
-        # From here on, another run may have begun.
+        # From now on, another run may have begun.
         self.checkpoint.release()
         self._tell_end(ending)
         self.state = state_at_end(state, self.failure)
@@ -398,7 +398,7 @@ class Running:
         return all(is_read) and self.query.is_finite and self._batch >= self.query.batches - 1 and all_fired
 
     def _is_read(self, number: int, progress: Any) -> bool:
-        """Whether a source has been read to its end, or had nothing new."""
+        """True if a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
         if origin in self._ended or origin in ended_sources(
             self.context.metrics, self.context.run, self._batch
@@ -410,7 +410,7 @@ class Running:
 
 
 def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_before: bool) -> bool:
-    """Whether a source has been read to its end, as far as a micro-batch shows that has read nothing of it.
+    """True if a source has been read to its end, as far as a micro-batch shows that has read nothing of it.
 
     Args:
         reading: The source.

@@ -133,6 +133,6 @@ def _task(context: Any, doing: Doing) -> str | None:
     began_millis, number, tasks, done, task = min(at_work, key=lambda each: each[:2])
     seconds = (context._jvm.java.lang.System.currentTimeMillis() - began_millis) / 1_000
     return (
-        f"the task {task.index()} of Spark's stage {number}, of which {done} of {tasks} tasks are done, has run for "
+        f"the task {task.index()} of Spark stage {number}, of which {done} of {tasks} tasks are done, has run for "
         f"{seconds:.0f} s in the executor {task.executorId()} on {task.host()}"
     )

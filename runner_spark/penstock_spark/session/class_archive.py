@@ -93,7 +93,7 @@ def _base(folder: Path, java: Java) -> tuple[str, ...] | None:
 
 
 def _made_base(folder: Path, java: Java, key: str) -> Path:
-    """Makes the archive of Java's own classes. One that is empty says that this Java cannot."""
+    """Makes the archive of Java's own classes. An empty archive says that this Java cannot."""
     new = folder / f"{key}-{identifier()}.new"
     command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
     try:
@@ -119,7 +119,7 @@ def _digest(*parts: str) -> str:
 
 
 def _may_write(folder: Path, key: str, write_now: bool) -> bool:
-    """Whether this start writes: it is not the first, and no other start is writing.
+    """True if this start writes: it is not the first, and no other start is writing.
 
     One whose process has ended was killed, or could not write. After a few of these, the next one waits for an hour.
     """
@@ -144,7 +144,7 @@ def _may_write(folder: Path, key: str, write_now: bool) -> bool:
 
 
 def _has_writer(writing: Path) -> bool:
-    """Whether the process that made the file may still be writing."""
+    """True if the process that made the file may still be writing."""
     try:
         process = Process.from_json(writing.read_bytes())
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from penstock_spark.process.interrupts import stoppable
 from penstock_spark.process.threads import answer_of
 
 _END_SECONDS_MAX = 5.0
-"""How long cancelled tasks may take to end, before their files are removed."""
+"""The time that cancelled tasks get to end, before their files are removed."""
 
 
 def tag_of(run: str) -> str:
@@ -22,7 +22,7 @@ def tag_of(run: str) -> str:
 
 
 def leave_connection() -> bool:
-    """Closes this thread's connection to Java, on which an answer may be due that nobody will read; True.
+    """Closes this thread's connection to Java, on which an answer may be due that is not read any more; returns True.
 
     The next question would wait for that answer.
     """

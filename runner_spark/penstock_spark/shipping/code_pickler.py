@@ -13,8 +13,8 @@ Duration would carry it. Here it travels as a name of its class.
 cloudpickle sends what a ``type`` statement or ``NewType`` makes as a name to import. Here it travels whole, as cached
 functions do.
 
-In Python 3.14, cloudpickle leaves out the annotations of a class, and fails on a function whose annotations name what
-exists for type checkers only. Here annotations travel; where one cannot be evaluated, as texts.
+In Python 3.14, cloudpickle leaves out the annotations of a class, and fails on a function whose annotations name types
+that exist for type checkers only. Here annotations travel; an annotation that cannot be evaluated travels as a string.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _reduced(cached: Any) -> Any:
     if _is_importable(cached, cached.__qualname__):
         return cached.__qualname__
     parameters = cached.cache_parameters()
-    # What it calls may be the function itself, so it is filled when it is there.
+    # The function may call itself, so it is filled when it is there.
     return _empty, (parameters["maxsize"], parameters["typed"]), cached.__wrapped__, None, None, _fill
 
 
 def _is_importable(value: Any, name: str) -> bool:
-    """Whether a worker finds a value by its name."""
+    """True if a worker finds a value by its name."""
     module = value.__module__
     if module == "__main__" or any(
         module == by_value or module.startswith(f"{by_value}.")
@@ -119,7 +119,7 @@ def _reduced_alias(alias: Any) -> Any:
 
 
 def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
-    """Whether an alias is a part of a hint, also by way of other aliases."""
+    """True if an alias is a part of a hint, also by way of other aliases."""
     if hint is alias:
         return True
     if id(hint) in seen:
@@ -168,7 +168,7 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
     )
 
     def reducer_override(self, value: Any) -> Any:
-        """Most of what a program holds are objects of our classes, and cloudpickle looks for each class anew.
+        """Most values in a program are objects of our classes, and cloudpickle looks up each class every time.
 
         It has something to say of classes and functions only.
         """
@@ -211,5 +211,5 @@ def _keep_annotations(value: type, state: Any) -> None:
 
 @functools.cache
 def _is_at_the_top(own: type) -> bool:
-    """Whether a worker can import one of our classes."""
+    """True if a worker can import one of our classes."""
     return getattr(sys.modules.get(own.__module__), own.__qualname__, None) is own

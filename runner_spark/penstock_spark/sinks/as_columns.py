@@ -1,4 +1,4 @@
-"""Sinks that take the columns of a frame as they are: whether they fit, and the frame in the sink's own schema."""
+"""Sinks that take the columns of a frame unchanged: whether they fit, and the frame in the sink's own schema."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def schema_of(schema: Any) -> T.StructType:
 
 
 def _fits(column: T.DataType, wanted: T.DataType) -> bool:
-    """Whether every value of a column fits into another column, and Python would store it in the same way."""
+    """True if every value of a column fits into another column, and Python would store it in the same way."""
     return is_wider(wanted, column) and is_flat(column)

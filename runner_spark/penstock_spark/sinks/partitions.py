@@ -44,16 +44,16 @@ class RowsWriter(Protocol):
 
 @dataclass(frozen=True)
 class Partitions:
-    """How the rows of a sink are kept apart."""
+    """Describes how the rows of a sink are kept apart."""
 
     columns: tuple[str, ...]
     schema: (
         pa.Schema
     )  # All columns of the elements; with `record_of`, only those of the names of folders matter.
-    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for the rows that `cut` gives.
+    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for the rows that `cut` returns.
     where: str
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
-    # Makes a dict of an element whose values stay as they are; None if the values become columns of the schema. A row
+    # Makes a dict of an element with unchanged values; None if the values become columns of the schema. A row
     # is then the pickled dict without the columns of the folders: formats of text show any Python value in their own
     # way, which no type of a column keeps.
     record_of: Callable[[Any], Any] | None = None
@@ -78,7 +78,7 @@ class Partitions:
         return pa.schema([self.schema.field(name) for name in self.columns])
 
     def split(self, values: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, list[str]]]:
-        """What the files get, and the folder of each row."""
+        """The rows for the files, and the folder of each row."""
         for keys, rest in self.cut(values):
             yield rest, self.folders(keys)
 
@@ -168,7 +168,7 @@ def records_in(rows: pa.RecordBatch) -> list[Any]:
 
 
 def can_keep_apart(kind: pa.DataType) -> bool:
-    """Whether the name of a folder can hold the values of a type.
+    """True if the name of a folder can hold the values of a type.
 
     >>> can_keep_apart(pa.int8()), can_keep_apart(pa.float64()), can_keep_apart(pa.list_(pa.string()))
     (True, False, False)
@@ -189,7 +189,7 @@ def lost_value(name: str, where: str) -> ValueError:
 
 
 def without_lost(rows: DataFrame, partitions: Partitions) -> DataFrame:
-    """The same rows for Spark's writer, which fails for a text that would be lost."""
+    """The rows for Spark's writer, with an error for a string that would be lost."""
     for name in partitions.columns:
         kind = partitions.schema.field(name).type
         if value_of(kind) is TEXT:

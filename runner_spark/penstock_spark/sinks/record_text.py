@@ -58,7 +58,7 @@ def encoded_rows(
 
 @dataclass
 class TextOfFile:
-    """The text of one file; if its columns are not known before, those of its first record are."""
+    """The text of one file; if its columns are not known before, its first record has them."""
 
     text: RecordText
     columns: tuple[str, ...] | None = None
@@ -184,8 +184,8 @@ class _BlocksApart(Encoder):
 
     text: RecordText
     partitions: Partitions
-    # The texts of the folders that have records of this task, and so a header.
-    texts: dict[str, TextOfFile] = field(default_factory=dict)
+    # The files of the folders that have records of this task, and so a header.
+    files: dict[str, TextOfFile] = field(default_factory=dict)
     count: int = 0
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
@@ -194,7 +194,7 @@ class _BlocksApart(Encoder):
         for row, folder in enumerate(self.partitions.folders(keys)):
             rows.setdefault(folder, []).append(row)
         blocks = [
-            self.texts.setdefault(folder, TextOfFile(self.text))
+            self.files.setdefault(folder, TextOfFile(self.text))
             .of(records_in(rest.take(pa.array(own))))
             .removesuffix(b"\n")
             for folder, own in rows.items()

@@ -1,8 +1,8 @@
 """Commits of a stream to a table: the rows of a micro-batch and its number, in one commit, and that only once.
 
-A table knows a stream by `digest`, and has one number of it: that of the last micro-batch that is in the table, or
+A table knows a stream by `digest`, and has one number of it: the last micro-batch that is in the table, or
 `BEFORE_ALL`. A stream that starts for the first time notes `BEFORE_ALL` before anything else (`has_begun`), so that a
-table without a number is another table, of which nobody knows what it has. Each try of a commit begins with the newest
+table without a number is another table, with unknown contents. Each try of a commit begins with the newest
 state of the table: `is_written` says whether the micro-batch, or a later one, is in it. If another commit has come in
 between, the table refuses, and `persist` lets the next try look again.
 """
@@ -62,7 +62,7 @@ def is_written(last: int | None, number: int, table: str, why: str, where: str) 
     """
     if last is None:
         what = f"{table} does not know this stream{why}, so it may lack what the stream has written"
-        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
+        hint = "use a new checkpoint to write everything again, or give the write another label to continue from here"
         raise refusal(LookupError, what, where=where, hint=hint)
     return holds(last, number)
 

@@ -59,7 +59,7 @@ class LastChanges:
         schema = change_schema(self._sink, self._columns)
         kept = [self._record(each) for each in upserts if not each.is_deleted]
         gone = [self._key(each) for each in upserts if each.is_deleted]
-        # What stays has to fit the columns of the table, nulls included; of what goes, the key is enough.
+        # Upserts have to fit the columns of the table, nulls included; of deletions, the key is enough.
         required = pa.schema(
             [field.with_nullable(False) if field.name in self._sink.key else field for field in self._columns]
         )
@@ -110,7 +110,7 @@ def change_schema(sink: TableSink, columns: pa.Schema) -> pa.Schema:
 
 
 def check_keys(sink: TableSink, tables: Sequence[pa.Table], where: str) -> None:
-    """Refuses two changes of one key from different tasks, since nobody knows which is the later one."""
+    """Refuses two changes of one key from different tasks, since their order is unknown."""
     if len(tables) < 2:
         return
     if _repeats([_keys_of(sink, table) for table in tables]):
@@ -124,7 +124,7 @@ def _keys_of(sink: TableSink, table: pa.Table) -> pa.Table:
 
 
 def _repeats(parts: Sequence[pa.Table]) -> bool:
-    """Whether a row is there twice."""
+    """True if a row is there twice."""
     if not parts:
         return False
     rows = pa.concat_tables(parts)

@@ -55,7 +55,7 @@ def spark_text(
         "value binary" if partitions is None else _schema_of_blocks(partitions),
         make_encoder,
         write if partitions is None else write_apart,
-        lambda content: bool(decompress(content, compression, "a file of Spark's", "")),
+        lambda content: bool(decompress(content, compression, "a Spark file", "")),
         compressed(frame, compression),
     )
 

@@ -1,4 +1,4 @@
-"""Files that Spark gives to tasks as a whole: each must fit into a task's memory, and into Spark's limit of 2 GB."""
+"""Files that tasks get from Spark as a whole: each must fit into a task's memory, and into Spark's limit of 2 GB."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
-"""From the bytes of a file, and its name, to its elements."""
+"""A function from the bytes of a file, and its name, to its elements."""
 
 CONTENTS = "path string, modificationTime timestamp_ltz, length long, content binary"
 """The columns of Spark's reader of whole files."""

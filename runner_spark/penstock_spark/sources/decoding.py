@@ -15,7 +15,7 @@ from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, PLACE, Naming
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
-"""From rows of one file, and its name, to elements."""
+"""A function from rows of one file, and its name, to elements."""
 
 
 class ByFile:
@@ -73,7 +73,7 @@ class Careful:
 
     decode: PartDecoder  # Decodes many rows or one.
     raw: str  # The column with the original text or bytes.
-    # Whether rows may be rejected; otherwise, an exception of `decode` is an error of the step.
+    # True if rows may be rejected; otherwise, an exception of `decode` is an error of the step.
     has_rejects: bool
     where: str
 

@@ -1,4 +1,4 @@
-"""Sources that follow the clock: a heartbeat of Spark's each second, and what is due in it."""
+"""Sources that follow the clock: Spark sends a heartbeat each second, with the work that is due in it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Beats:
         if not self.eras:
             return from_micros - number * _SECOND_MICROS, from_micros, from_micros + _SECOND_MICROS
         era = max(era for era in self.eras if era.first <= number)
-        # What an earlier era has counted, the clock has shown.
+        # The clock has shown all seconds that an earlier era has counted.
         counted = (
             old.start_millis + new.first * 1_000 for old, new in pairwise(self.eras) if new.first <= number
         )

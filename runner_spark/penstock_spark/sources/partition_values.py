@@ -44,10 +44,10 @@ class PartitionValues:
 
     def of_file(self, path: str) -> dict[str, pa.Scalar]:
         """The values of a file, from its path; ValueError for a text that is not of the type."""
-        texts = texts_of_path(path, self.names)
+        strings = texts_of_path(path, self.names)
         return {
             name: self._value(text, name, kind, path)
-            for text, (name, kind, _) in zip(texts, self.fields, strict=True)
+            for text, (name, kind, _) in zip(strings, self.fields, strict=True)
         }
 
     def hints(self) -> list[tuple[str, Any]]:

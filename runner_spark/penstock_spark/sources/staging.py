@@ -52,7 +52,7 @@ def stage_bounded(
 ) -> None:
     """Reads a bounded source into a folder, unless an earlier call has finished that.
 
-    An interrupted call leaves no mark of completeness, and the next call starts anew.
+    An interrupted call leaves no mark of completeness, and the next call starts again.
     """
     spark = scan.frame.sparkSession
     files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
@@ -62,7 +62,7 @@ def stage_bounded(
         return
     files.delete(folder)
     files.make(folder)
-    # What a task of a run that was cut off may still write goes to another folder than what this run writes.
+    # A task of a run that was cut off may still write, but to another folder than this run.
     staged, pages = f"{folder}/_staged-{identifier()}", f"{folder}/pages"
     plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))

@@ -70,7 +70,7 @@ from penstock_spark.worker.windowing import AssignStep
 from penstock_spark.worker.writers import PageWriter, SinkWriter
 
 BUNDLE_ELEMENTS = 100_000
-"""Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
+"""The number of elements of a root after which a bundle ends, so that a DoFn gathers a limited number in it."""
 
 _FRAMES_PER_STEP = 8
 _Step = TypeVar("_Step", bound=DoFnStep)
@@ -349,7 +349,7 @@ class Stage:
 
 
 def _read(read: Callable[[Any], Iterable[Any]], record: Any, where: str) -> Iterator[Any]:
-    """What a source's reader gives for an Arrow batch; its errors name the step that reads."""
+    """Reads an Arrow batch with a source's reader; its errors name the step that reads."""
     try:
         yield from read(record)
     except Exception as error:

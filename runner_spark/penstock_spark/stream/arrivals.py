@@ -62,7 +62,7 @@ def _elements(batch: Batch) -> Iterator[Element]:
 
 def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
     if len(parts) == 1:
-        # A producer gives each key and window once in a part.
+        # A producer has each key and window once in a part.
         yield from _arrivals_of(parts[0])
         return
     of_keys: dict[bytes, list[Arrival]] = {}

@@ -148,7 +148,7 @@ def _recorders(program: LevelProgram) -> dict[str, Recorder]:
 
 
 def _talliers(program: LevelProgram) -> dict[str, Tallier]:
-    """What counts the panes of each grouping, if somebody looks; a DoFn with state gives none."""
+    """A counter for the panes of each grouping, if the run is watched; a DoFn with state has none."""
     counted = [spec.label for spec in program.groupings if program.watched and spec.state is not None]
     return {label: Tallier() for label in counted}
 

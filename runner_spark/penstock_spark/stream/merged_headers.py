@@ -87,8 +87,10 @@ def _begins_anew(origin: str, division: Division) -> bool:
 
 
 def disagreement(about: str) -> ValueError:
-    what = f"the state cannot be divided anew: the shards of a level disagree {about}"
-    return refusal(ValueError, what, hint="go on with the number of shards that the checkpoint has")
+    what = (
+        f"the state cannot be distributed to another number of shards: the shards of a level disagree {about}"
+    )
+    return refusal(ValueError, what, hint="continue with the number of shards that the checkpoint has")
 
 
 def _watermark_updates(headers: Sequence[Header], division: Division) -> dict[str, dict[float, int]]:

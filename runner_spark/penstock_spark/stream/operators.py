@@ -1,4 +1,4 @@
-"""What a shard hosts: groupings, with the panes that they give on their way."""
+"""The operators that a shard runs: groupings, with the panes that they emit on their way."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Operator:
         raise NotImplementedError
 
     def is_behind(self) -> bool:
-        """Whether something may wait although `times` says that it is due."""
+        """True if something may wait although `times` says that it is due."""
         raise NotImplementedError
 
     def advance_clock(self) -> Records:
@@ -94,7 +94,7 @@ class Operator:
 
 
 class _Made:
-    """What machines have made, on its way out."""
+    """The results of machines, on their way out."""
 
     __slots__ = ("dropped", "given", "panes")
 

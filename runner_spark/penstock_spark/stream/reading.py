@@ -26,7 +26,7 @@ from penstock_spark.worker.messages import Place
 from penstock_spark.worker.program import TotalsRoot
 
 FailedElement = tuple[Any, tuple[type, str, list[str]]]
-"""A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""
+"""A rejected element and its error, in the form of ``with_exception_handling``."""
 
 
 class Arrival(NamedTuple):
@@ -47,7 +47,7 @@ Reader = Callable[[pa.RecordBatch, int], Iterator[Arrival]]
 
 
 class StreamReader:
-    """Reads a `StreamSource`; `make_decoder` gives a function from Arrow batches to elements, by their place."""
+    """Reads a `StreamSource`; `make_decoder` makes a function from Arrow batches to elements, by their place."""
 
     def __init__(self, source: StreamSource, make_decoder: Callable[[], Any], where: str) -> None:
         self._where = where
@@ -138,7 +138,7 @@ class StreamReader:
     def _summary(
         self, values: list[Any], events: list[int], arrivals: int | list[int], partition: Hashable
     ) -> tuple[Summary, int]:
-        """What the watermark needs, without event times that are too far ahead, and the number of these."""
+        """The summary for the watermark, without event times that are too far ahead, and the number of these."""
         count = len(events)
         if self._max_ahead_micros is not None and events:
             latest = max(arrivals) if isinstance(arrivals, list) else arrivals
@@ -177,7 +177,7 @@ def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
 
 
 def column_reader(reader: ColumnReader) -> Reader:
-    """Reads the columns behind a grouping of Spark's, which keeps the watermark itself."""
+    """Reads the columns behind a grouping that Spark runs, which keeps the watermark itself."""
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         yield Arrival(None, reader.read(record), None)

@@ -147,7 +147,7 @@ class StreamStage(Stage):
             write_down_rest()
 
     def end_bundle(self) -> Records:
-        """Ends a bundle and begins the next: what a DoFn gives at the end takes place before time moves on."""
+        """Ends a bundle and begins the next: what a DoFn yields at the end takes place before time moves on."""
         for step in self._ending:
             self._scale.begin_anew()
             yield from step.finish_bundle()
@@ -163,7 +163,7 @@ class StreamStage(Stage):
     def _exhaust(self, records: Records) -> None:
         with self._named():
             for _ in records:
-                raise AssertionError("a step of a level gave rows")
+                raise AssertionError("a step of a level yielded rows")
 
     @contextmanager
     def _named(self) -> Iterator[None]:

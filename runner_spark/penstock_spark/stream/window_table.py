@@ -43,7 +43,7 @@ class LiveWindow:
 
     def __init__(self, column: WindowCells) -> None:
         self.column = column  # Its unpickled cells.
-        # The other cells that have been read, by page; pickled, or as columns.
+        # The other cells that have been read, by page; pickled, or in columns.
         self.stored: dict[int, StoredWindow | OpenWindow] = {}
         self.stored_fresh = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.

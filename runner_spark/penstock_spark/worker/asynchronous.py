@@ -28,14 +28,14 @@ from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.views import Contents
 
 _CALLS_PER_PLACE = 8
-"""How many calls a round has for each that may be made at a time."""
+"""The number of calls in a round for each call that may run at a time."""
 
 _SECONDS_TO_CANCEL = 5.0
-"""How long calls that are cancelled may take to clean up."""
+"""The time that cancelled calls get to clean up."""
 
 
 class HasMoment(Protocol):
-    """Where the outputs of a stream go: they take place at the moment at which their element did."""
+    """An object for the outputs of a stream: they take place at the same moment as their element."""
 
     moment: Any
 
@@ -141,7 +141,7 @@ class Calls:
         return made.failed, made.results
 
     def run_one(self, call: Any) -> Any:
-        """What an asynchronous method of the life cycle gives."""
+        """The result of an asynchronous method of the life cycle."""
         return self._running().run_until_complete(outputs_of(call))
 
     def close(self) -> None:

@@ -79,7 +79,7 @@ class Batch:
 
     @property
     def retracts(self) -> bool:
-        """Whether some element takes an earlier one back."""
+        """True if some element retracts an earlier one."""
         panes = self.panes
         if isinstance(panes, list):
             return any(pane.kind.is_retraction for pane in panes)
@@ -95,7 +95,7 @@ class Batch:
         return estimated_bytes(self.values)
 
     def with_values(self, values: list[Any]) -> Batch:
-        """The same metadata for other values: one for one, or any number if the metadata is shared."""
+        """The batch with other values and its own metadata: one for one, or any number if the metadata is shared."""
         return Batch(values, self.timestamps, self.windows, self.panes)
 
     def compressed(self, selectors: list[Any]) -> Batch:
@@ -121,7 +121,7 @@ class Batch:
         return Batch(*changed)
 
     def expanded(self) -> Batch:
-        """The same elements with lists for all metadata."""
+        """An equal batch with lists for all metadata."""
         count = len(self.values)
         return Batch(
             self.values,
@@ -131,7 +131,7 @@ class Batch:
         )
 
     def collapsed(self) -> Batch:
-        """The same elements; shared metadata is stored once, so that later steps stay plain loops.
+        """An equal batch whose shared metadata is stored once, so that later steps stay plain loops.
 
         >>> Batch(["a", "b"], [7, 7], [("v",), ("w",)]).collapsed().timestamps
         7
@@ -193,7 +193,7 @@ def _collapse(metadata: Any) -> Any:
     if not isinstance(metadata, list):
         return metadata
     first = metadata[0]
-    # Where they are not all the same, the last one mostly is another than the first.
+    # If they are not all the same, the last one mostly differs from the first.
     if metadata[-1] == first and metadata.count(first) == len(metadata):
         return first
     return metadata

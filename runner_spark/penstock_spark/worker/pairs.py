@@ -24,6 +24,6 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
 def unexpected_retraction() -> ValueError:
     return refusal(
         ValueError,
-        "an earlier step gives elements that take others back, in panes of its own making",
-        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
+        "an earlier step emits elements that retract others, in panes of its own making",
+        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING emit retractions",
     )

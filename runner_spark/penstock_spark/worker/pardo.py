@@ -91,7 +91,7 @@ class DoFnStep(Node):
             if not isinstance(inner, WindowedValue):
                 raise refusal(
                     TypeError,
-                    f"finish_bundle gave a value of type {type(inner).__name__}, which has no timestamp and no window",
+                    f"finish_bundle yielded a value of type {type(inner).__name__}, without timestamp or window",
                     hint="yield WindowedValue(value, timestamp, windows)",
                 )
             yield result
@@ -164,21 +164,21 @@ class DoFnStep(Node):
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
         single = None
         if self.dofn.defines_process:
-            gives = batches.gives if self.dofn.process_yields_batches else None
-            single = self._loop_of(self.dofn.process_signature(), self.dofn.process, gives)
+            outputs = batches.gives if self.dofn.process_yields_batches else None
+            single = self._loop_of(self.dofn.process_signature(), self.dofn.process, outputs)
         if batch_signature is None or batches.takes is None:
             assert single is not None
             return single
-        gives = None if self.dofn.process_batch_yields_elements else batches.gives
-        whole = self._loop_of(batch_signature, self.dofn.process_batch, gives)
+        outputs = None if self.dofn.process_batch_yields_elements else batches.gives
+        whole = self._loop_of(batch_signature, self.dofn.process_batch, outputs)
         return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
 
     def _loop_of(
-        self, signature: MethodSignature, method: Callable[..., Any], gives: Converter | None
+        self, signature: MethodSignature, method: Callable[..., Any], made: Converter | None
     ) -> Consumer:
         arguments = self._bound(signature)
-        if gives is not None:
-            outputs = BatchOutputs(self.outputs, gives, self.metrics, self.spec.where)
+        if made is not None:
+            outputs = BatchOutputs(self.outputs, made, self.metrics, self.spec.where)
             call_of_row = arguments.row_call(method)
             return YieldingBatches(
                 call_of_row, arguments.needs_window, outputs, self.metrics, self.spec.where
@@ -240,7 +240,7 @@ class RowMap:
 
     @staticmethod
     def suits(arguments: Arguments) -> bool:
-        """Whether the element and only arguments that exist for a whole batch are asked for."""
+        """True if the element and only arguments that exist for a whole batch are asked for."""
         nothing = Batch([None])
         return arguments.columns(nothing, iter(nothing.values)) is not None and any(
             kind_of(value) == "ElementParam" for value in arguments.args

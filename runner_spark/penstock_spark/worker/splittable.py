@@ -50,7 +50,7 @@ class SplittableStep(DoFnStep):
 
 
 class RestrictionStep(SplittableStep):
-    """Processes each restriction to its end; if the work defers its rest, the task waits, and goes on."""
+    """Processes each restriction to its end; if the work defers its rest, the task waits, and continues."""
 
     def push(self, batch: Batch) -> Records:
         count = 0
@@ -106,8 +106,8 @@ class KeptRestrictionStep(SplittableStep):
 
     def finish_bundle(self) -> Records:
         for _ in self._call("finish_bundle", self.signature.finish_bundle) or ():
-            what = f"{type(self.dofn).__name__}.finish_bundle gives outputs, which a stream could give twice"
-            hint = "give them in process: a stream keeps the outputs of a splittable DoFn until they are committed"
+            what = f"{type(self.dofn).__name__}.finish_bundle yields outputs, which a stream could emit twice"
+            hint = "yield them in process: a stream keeps the outputs of a splittable DoFn until they are committed"
             step_failed(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
         self._leave("BundleContextParam")
         return iter(())

@@ -87,7 +87,7 @@ def _by_context(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
                 if not isinstance(window, BoundedWindow):
                     raise refusal(
                         TypeError,
-                        f"{type(windowfn).__name__}.assign gave a value of type {type(window).__name__}, not a window",
+                        f"{type(windowfn).__name__}.assign returned a {type(window).__name__}, not a window",
                         hint="return a list of windows, for example [IntervalWindow(start, end)]",
                     )
             assigned.append(made)

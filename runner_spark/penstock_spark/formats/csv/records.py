@@ -97,11 +97,11 @@ def _parts(spark: SparkSession, files: Files, by_lines: bool) -> tuple[tuple[Spl
 
 
 def has_plain_lines(options: dict[str, Any]) -> bool:
-    """Whether files can be cut into lines before they are decoded, which is not so in UTF-16, for example."""
+    """True if files can be cut into lines before they are decoded, which is not so in UTF-16, for example."""
     try:
         return "\n,a".encode(str(options.get("encoding") or "utf-8"), "replace") == b"\n,a"
     except LookupError:
-        return True  # Only Java knows it, or nobody.
+        return True  # Only Java may know the encoding.
 
 
 def names_of(spark: SparkSession, files: Files, options: dict[str, Any], has_header: bool) -> list[str]:
@@ -119,7 +119,7 @@ def names_of(spark: SparkSession, files: Files, options: dict[str, Any], has_hea
 
 
 def names_in(first: list[str], has_header: bool) -> list[str]:
-    """The names of the columns, by the first record of all, as Spark gives them."""
+    """The names of the columns, by the first record of all, as Spark names them."""
     if not has_header:
         return [str(number) for number in range(len(first))]
     lower = [name.lower() for name in first]
@@ -184,7 +184,7 @@ def fields_of(record: str, options: dict[str, Any]) -> list[str]:
 
 
 def dialect(options: dict[str, Any]) -> dict[str, Any]:
-    """How Python's own reader reads what Spark's parser reads with these options."""
+    """The arguments with which Python's own reader reads what Spark's parser reads with these options."""
     escape = options.get("escapechar")
     return {
         "delimiter": options.get("sep") or options.get("delimiter") or ",",
@@ -347,7 +347,7 @@ class _Contents:
 
 @dataclass(frozen=True)
 class _ArrivingContents:
-    """Cuts whole files of a stream, whose other columns say which file each is: each record has them, too."""
+    """Cuts whole files of a stream into records, and repeats the columns that say which file each record comes from."""
 
     records: _Records
     naming: Naming

@@ -45,7 +45,7 @@ _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 _TOO_LONG = "\0"
-"""What stands before the name of a column if its value fits the pattern, but not into Spark's type."""
+"""The prefix of a column's name if its value fits the pattern, but not into Spark's type."""
 
 _TYPES = {kind: in_spark(value)[-1] for kind, value in scan.VALUES.items()}
 
@@ -63,13 +63,13 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         scan.check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
         by_lines = source.splittable and scan.shows_quotes(options)
         read = _lines if by_lines else _records
-        texts = read(spark, files, options, list(kinds), place_columns(stream))
+        strings = read(spark, files, options, list(kinds), place_columns(stream))
         wanted = {name: kinds[name] for name in values.others(options.get("usecols") or kinds)}
         columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
         if source.filename_column is not None:
             columns.append(F.col(FILE).alias(source.filename_column))
-        beside = [name for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
-        frame = texts.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
+        beside = [name for name in (_HEAD, _IS_HEADER, *PLACE) if name in strings.columns]
+        frame = strings.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
 
@@ -84,7 +84,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
             _in_spark(name, kind, options).alias(f"c{place}")
             for place, (name, kind) in enumerate(own.items())
         ]
-        exact = texts.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
+        exact = strings.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
         of_files = _Records(decoder, values, kinds, options, False, where)
         rows: DataFrame = map_in_arrow(exact, _RowsOfFiles(of_files, naming, tuple(own), schema), schema)
         return rows
@@ -159,19 +159,19 @@ def _lines(
         head_column().alias(_HEAD),
         *place,
     )
-    texts = [F.col("parsed").getField(name).alias(name) for name in names]
+    strings = [F.col("parsed").getField(name).alias(name) for name in names]
     malformed = F.coalesce(F.col("parsed").getField(scan.MALFORMED), F.col("wrong"))
     beside = [malformed.alias(scan.MALFORMED), F.col(_RAW)]
     beside += [F.col(name) for name in PLACE if name in parsed.columns]
     if scan.has_header(options):
-        # Names that the user gives replace the header.
-        is_header = F.lit(True) if options.get("names") else _is_header(texts, names)
+        # Names from the user replace the header.
+        is_header = F.lit(True) if options.get("names") else _is_header(strings, names)
         beside += [F.col(_HEAD), F.when(F.col(_HEAD).isNotNull(), is_header).alias(_IS_HEADER)]
-    return parsed.select(*texts, *beside)
+    return parsed.select(*strings, *beside)
 
 
-def _is_header(texts: list[Column], names: list[str]) -> Column:
-    same = [F.lower(text).eqNullSafe(name.lower()) for text, name in zip(texts, names, strict=True)]
+def _is_header(strings: list[Column], names: list[str]) -> Column:
+    same = [F.lower(text).eqNullSafe(name.lower()) for text, name in zip(strings, names, strict=True)]
     return reduce(and_, same)
 
 
@@ -184,14 +184,14 @@ def _records(
     found = records.arriving_records(contents, files, options, header, scan.has_header(options))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     value = F.col("value")
-    texts = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
+    strings = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
     # Only whole records are there, without the bytes that they were made of.
     is_replaced = F.when(F.contains(value, F.lit(scan.REPLACEMENT)), value)
-    return texts.select(
+    return strings.select(
         *(F.col("parsed").getField(name).alias(name) for name in names),
         F.coalesce(F.col("parsed").getField(scan.MALFORMED), is_replaced).alias(scan.MALFORMED),
         value.alias(_RAW),
-        *(name for name in PLACE if name in texts.columns),
+        *(name for name in PLACE if name in strings.columns),
     )
 
 
@@ -213,7 +213,7 @@ def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
 
 
 def _wrong(kinds: dict[str, str], options: dict[str, Any], is_exact: Collection[str] = ()) -> Column:
-    """What is wrong with a record; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
+    """Why a record is wrong; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
     misfits = [
         F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _PATTERNS
     ]

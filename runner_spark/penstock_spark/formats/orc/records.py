@@ -38,7 +38,7 @@ class OrcFile:
 class OrcRecords:
     """Reads the records of files."""
 
-    columns: tuple[str, ...] | None  # The wanted columns, in order; None for those of each file.
+    columns: tuple[str, ...] | None  # The wanted columns, in order; None for the columns of each file.
     values: PartitionValues  # The columns that are in the names of folders.
     where: str
 

@@ -63,7 +63,7 @@ class _OrcRows:
             stripe_size=sink.stripe_size,
             compression="uncompressed" if sink.codec == "none" else sink.codec,
         )
-        # A file without records has its columns, too.
+        # A file without records also has its columns.
         self._writer.write(self._in_nanos.empty_table())
 
     def write(self, rows: pa.RecordBatch) -> None:

@@ -1,4 +1,4 @@
-"""What the footers of Parquet files on a local disk tell: Spark runs a job for their columns alone."""
+"""Reads the footers of Parquet files on a local disk, since Spark runs a job for their columns alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STATISTICS_MAX = 10_000
 """Each takes microseconds, and some files have thousands of columns."""
 
 _NOTED = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark notes its own schema in a file."""
+"""The key under which Spark notes its own schema in a file."""
 
 _ARROW_NOTE = b"\x18\x0cARROW:schema\x18"
 """The key of the types that Arrow notes, with its length and what stands around it in a footer."""
@@ -49,7 +49,7 @@ _ARROW_NOTE = b"\x18\x0cARROW:schema\x18"
 _NO_NOTE = _ARROW_NOTE.replace(b"ARROW", b"-----")
 
 _CERTAIN = tuple(kind for value in (BOOLEAN, INTEGER, FLOAT, DATE, INSTANT, TEXT) for kind in in_spark(value))
-"""The types that no setting of Spark's changes."""
+"""The types that no setting of Spark changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def is_read_by_spark(
 
 
 def is_of_pandas(footer: pq.FileMetaData) -> bool:
-    """True if pandas wrote a file: it gives a column without any values the type null, which Spark does not read."""
+    """True if pandas wrote a file: its columns without any values have the type null, which Spark does not read."""
     return b"pandas" in (footer.metadata or {})
 
 

@@ -349,5 +349,5 @@ class LaterFiles:
             )
 
     def _refused(self, what: str) -> ValueError:
-        hint = "start the pipeline again: it then reads these files as they are, and loses nothing"
+        hint = "start the pipeline again: it then reads these files in their present form, and loses nothing"
         return refusal(ValueError, what, where=self.where, hint=hint)

@@ -69,7 +69,7 @@ from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files, surveyed
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
-"""What makes elements of batches, by what an element is."""
+"""The function that makes elements of batches, by the type of an element."""
 
 
 def records_of_file(
@@ -217,8 +217,8 @@ def open_parquet_stream(
 ) -> StreamScan:
     """Dicts, Rows or tables, with the columns of the files that are there now; a file may lack some of them.
 
-    Tasks read files on disks by pyarrow, since a later file may have types that Spark does not read as those of the
-    first ones, such as the one of a column without values.
+    Tasks read files on disks by pyarrow, since a later file may have types that Spark cannot read as the types of the
+    first files, such as the type of a column without values.
     """
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)

@@ -38,7 +38,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         if sink.batched or schema is None:
             return None
         try:
-            # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
+            # pyarrow writes types that Spark lacks, such as milliseconds, unchanged.
             has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
             return _by_spark(sink, schema, partitions, where) if has_types or not names.is_local else None
         except UnsupportedByRunner:

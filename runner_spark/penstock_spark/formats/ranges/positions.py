@@ -15,16 +15,16 @@ from penstock_spark.reports.failure import step_failed
 _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.05, 0.5
-"""How long a source that cannot be reached rests before it is asked again: twice as long each time."""
+"""The shortest and the longest wait before a source that cannot be reached is asked again; it doubles each time."""
 
 AWAY = "away"
-"""What Spark keeps beside a position while the source cannot be reached: a number, so that it can be told again.
+"""The key of the number that Spark keeps beside a position while the source cannot be reached, so that it changes.
 
-The driver must not take that for a source with nothing new: it would end the source before all is read.
+The driver must not take such a source for one with nothing new: it would end the source before all is read.
 """
 
 _BEFORE_FIRST = "before the first position"
-"""Where a stream stands whose source is asked only once where it begins."""
+"""The start of a stream whose source is asked only once for its first position."""
 
 
 def asked(question: Callable[[], _Answer], where: str) -> _Answer:
@@ -43,8 +43,8 @@ def position_of(question: Callable[[], Any], where: str) -> Any:
     except (TypeError, ValueError):
         is_plain = False
     if not is_plain:
-        what = f"the position {position!r} does not come back from JSON as it is"
-        hint = "use numbers, texts, lists, and dicts with texts as keys"
+        what = f"the position {position!r} changes when it is written as JSON and read again"
+        hint = "use numbers, strings, lists, and dicts with strings as keys"
         step_failed(refusal(TypeError, what, where=where, hint=hint), where)
     return position
 
@@ -66,7 +66,7 @@ def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
 
 
 class Patience:
-    """How long to wait for a source that cannot be reached: counted from the first error after the last success."""
+    """Limits the wait for a source that cannot be reached, counted from the first error after the last success."""
 
     def __init__(self, source: RangeSource[Any], where: str) -> None:
         self._source = source
@@ -103,7 +103,7 @@ class Patience:
 
 
 class Positions:
-    """What Spark asks a stream: where it begins, how far it goes now, and which ranges lie between.
+    """Answers Spark's questions about a stream: its first position, its newest position, and the ranges between them.
 
     `limit` is the maximum number of records in a micro-batch.
     """

@@ -1,4 +1,4 @@
-"""How a task reads ranges of a Python source, and how ranges are shared among tasks."""
+"""Reads ranges of a Python source in a task, and distributes ranges among tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parts_of(
 ) -> Iterator[tuple[Any, Sequence[int] | None]]:
     """The elements of a range with their event times, in parts; whatever the source raises is an error of the step.
 
-    With `as_columns`, the parts are Arrow batches, as the source gives them.
+    With `as_columns`, the parts are Arrow batches, as the source yields them.
     """
     reading = _Reading(source, piece, has_rejects, where, as_columns)
     try:
@@ -41,7 +41,7 @@ def parts_of(
 
 
 class _Reading:
-    """What `read` yields. If the connection is lost, the range is read again without what was given before."""
+    """The parts that `read` yields. If the connection is lost, it reads the range again, without the parts before."""
 
     def __init__(
         self, source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str, as_columns: bool
@@ -164,7 +164,7 @@ class RowsOfRanges(TaskRows):
 
 
 def shared_out(ranges: Sequence[SourceRange], tasks: int) -> list[list[SourceRange]]:
-    """The ranges of each task, neighbours together; at most so many tasks, and none without ranges.
+    """The ranges of each task, neighbours together; at most `tasks` lists, none of them empty.
 
     >>> [[piece.partition for piece in task] for task in shared_out([SourceRange(name, 0, 1) for name in "abc"], 2)]
     [['a'], ['b', 'c']]

@@ -127,7 +127,7 @@ def _all(batch: pa.RecordBatch) -> list[Part]:
 
 
 def _given_schema(source: SparkSource) -> Any:
-    """The schema that the user gives, if there is one; as text if only Spark can read it."""
+    """The schema from the user, if there is one; as a string if only Spark can read it."""
     schema = source.schema
     return (schema_of_text(schema) or schema) if isinstance(schema, str) else schema
 

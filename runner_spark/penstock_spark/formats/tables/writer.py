@@ -59,7 +59,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
             _save(rows, replace(sink, mode="append", options=(*sink.options, *added)))
         return []
 
-    # Nobody knows how many jobs a format of somebody else's runs, and when it commits; this one writes nothing.
+    # The number of jobs of a foreign format is unknown, and when it commits; this one writes nothing.
     is_nothing = sink.format.lower() == "noop"
     plan = SinkPlan(
         schema,
@@ -166,8 +166,8 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
-    # Where no column makes folders, Spark's first task writes a file even without rows. One that is the same for all
-    # rows prevents that, and is not in the files.
+    # Where no column makes folders, Spark's first task writes a file even without rows. A column with the same value in
+    # all rows prevents that, and is not in the files.
     column = "penstock_batch"
     while column in map(str.lower, rows.columns):
         column += "_"

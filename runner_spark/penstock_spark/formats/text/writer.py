@@ -81,7 +81,7 @@ class _TextShard:
 
     def _is_full(self) -> bool:
         records, size = self._sink.max_records_per_shard, self._sink.max_bytes_per_shard
-        # A shard takes one element at least, or a header above the limit would make empty shards for ever.
+        # A shard takes one element at least: with a header above the limit, there would be no end of empty shards.
         has_one = self._records > 0
         return has_one and bool((records and self._records >= records) or (size and self._bytes >= size))
 
