@@ -47,8 +47,8 @@ def _own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def raised(error: BaseException, where: str) -> None:
         raise error
 
-    monkeypatch.setattr(writer, "step_failed", raised)
-    monkeypatch.setattr(scan, "step_failed", raised)
+    monkeypatch.setattr(writer, "fail_step", raised)
+    monkeypatch.setattr(scan, "fail_step", raised)
 
 
 class Stream:
@@ -115,7 +115,7 @@ def test_a_stream_stops_at_a_table_that_was_made_again(how: str, lake: Path) -> 
             running.write(1, [element("a", 2)])
         assert WHERE in str(caught.value)
         assert "hint: use a new checkpoint to write everything again" in str(caught.value)
-        assert not running.plan.holds(MicroBatch(0, "scores"))  # type: ignore[misc]
+        assert not running.plan.is_committed(MicroBatch(0, "scores"))  # type: ignore[misc]
     assert rows_of(lake) == []
     # With another label, or a new checkpoint, it has another name.
     Stream(lake, "another", **arguments).begin().write(1, [element("a", 2)])

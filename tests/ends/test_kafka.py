@@ -47,7 +47,7 @@ from penstock_connectors.kafka.sink import (
 from penstock_connectors.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.lowering.batch_writer import BatchWriter
-from penstock_spark.process.threads import in_thread
+from penstock_spark.process.threads import start_in_thread
 from penstock_spark.sinks import task_writes
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch
 from penstock_spark.worker.batch import dumps
@@ -578,7 +578,7 @@ def test_a_stopped_run_begins_no_transaction_once_the_brokers_are_back(tansu: Ta
     stopped = Clients()
     os.kill(tansu._process.pid, signal.SIGSTOP)
     try:
-        outcomes = in_thread(lambda: _write_part(writing, stopped, 0, pages), "writes")
+        outcomes = start_in_thread(lambda: _write_part(writing, stopped, 0, pages), "writes")
         with pytest.raises(Empty):
             outcomes.get(timeout=0.5)
         stopped.close()

@@ -260,7 +260,7 @@ def _struct(text: str) -> types.StructType:
 def run_plain(
     pipeline: beam.Pipeline | Plan, settings: Settings = Settings(), counted: frozenset[int] = frozenset()
 ) -> dict[Any, Any]:
-    """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
+    """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailure`."""
     without = frozenset(settings.without)
     if isinstance(pipeline, Plan):
         plan = pipeline

@@ -22,7 +22,7 @@ from penstock.transforms.window import (
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.folding.merging import merged_groups
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.worker.batch import Batch, decode_page, encode_page
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.windowing import assigner
@@ -68,7 +68,7 @@ class Inventing(Sessions):
 def test_a_window_fn_that_merges_a_window_it_never_gave_is_refused_and_named():
     pipeline = beam.Pipeline()
     collect(pipeline | beam.Create([(1, 1)]) | "Odd" >> beam.WindowInto(Inventing(5)) | beam.GroupByKey())
-    with pytest.raises(StepFailed, match="InventedWindowError at step 'GroupByKey'") as caught:
+    with pytest.raises(StepFailure, match="InventedWindowError at step 'GroupByKey'") as caught:
         run_plain(pipeline)
     assert "has no elements" in str(to_exception(find_failure(str(caught.value))))
 

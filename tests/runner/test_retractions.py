@@ -37,7 +37,7 @@ from penstock.transforms.window import (
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
 from penstock_spark.plan.retractions import retracting_edges
-from penstock_spark.reports.failure import StepFailed
+from penstock_spark.reports.failure import StepFailure
 from penstock_spark.supported import check
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
@@ -214,7 +214,7 @@ def test_a_retraction_out_of_no_grouping_is_refused(combine):
         pairs = pipeline | beam.Create([WindowedValue(("k", 1), 0, (GlobalWindow(),), pane)])
         windowed = pairs | beam.FlatMap(lambda x: [x]) | beam.WindowInto(GlobalWindows(), trigger, RETRACTING)
         collect(windowed | "It" >> grouping(combine) | Changelog())
-        with pytest.raises(StepFailed, match="ValueError at step 'It'"):
+        with pytest.raises(StepFailure, match="ValueError at step 'It'"):
             run_plain(pipeline)
 
 

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException, StreamingQueryEx
 
 import penstock as beam
 from penstock_spark.reports.at_work import find_died
-from penstock_spark.reports.failure import StepFailed, marked
+from penstock_spark.reports.failure import StepFailure, mark
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
 from penstock_spark.reports.spark_messages import MESSAGES
@@ -353,8 +353,8 @@ def test_steps_are_listed_where_a_job_has_several():
 def test_what_user_code_raised_comes_before_what_spark_says_around_it():
     reporting = Reporting()
     with reports_of(reporting):
-        text = marked(KeyError("x"), STEP)
-    error = StepFailed(TASK.format(text, "java.io.IOException: No space left on device"))
+        text = mark(KeyError("x"), STEP)
+    error = StepFailure(TASK.format(text, "java.io.IOException: No space left on device"))
     assert type(translated(error, Surroundings(reporting))) is KeyError
     spark = Py4JJavaErrorOfText(str(error))
     assert type(translated(spark, Surroundings(reporting))) is KeyError

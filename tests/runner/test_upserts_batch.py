@@ -21,7 +21,7 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.typehints.decorators import TypeCheckError
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
@@ -111,7 +111,7 @@ def test_windows_that_merge_and_take_nothing_back_are_refused() -> None:
 
 def failure_of(pipeline: beam.Pipeline) -> str:
     """The text of what a step raises when the pipeline runs."""
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline)
     failure = find_failure(str(caught.value))
     assert failure is not None

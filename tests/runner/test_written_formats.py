@@ -21,7 +21,7 @@ from penstock_spark.formats.ranges.stream import Planner
 from penstock_spark.process import written_formats
 from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.written_formats import FORMATS, WrittenFormat
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.stream.control import COMMAND, decoded
 from penstock_spark.stream.header import Header
 from penstock_spark.stream.key_pages import KeyPage, keys_of
@@ -140,7 +140,7 @@ def test_a_position_of_another_version_is_refused_by_name() -> None:
     planner._planned = SimpleNamespace(where="at step 'Read'")  # type: ignore[assignment]
     written = planner.written([7])
     assert planner.position(written) == [7]
-    with pytest.raises(StepFailed) as failed:
+    with pytest.raises(StepFailure) as failed:
         planner.position({**written, "format": 2})
     failure = find_failure(str(failed.value))
     assert failure is not None

@@ -35,7 +35,7 @@ from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock.windows.windowing import Windowing
 from penstock_spark.passes.choose_folds import loop_of_arrivals
 from penstock_spark.plan.hosts import Loop
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.stream import combining
 from penstock_spark.stream.arrivals import arrive, by_grouping
 from penstock_spark.stream.combining import CombiningWriter
@@ -396,7 +396,7 @@ def taken_back(batch: Batch) -> Batch:
     ],
 )
 def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str) -> None:
-    with pytest.raises(StepFailed, match="Group") as failed:
+    with pytest.raises(StepFailure, match="Group") as failed:
         written(writer_of(TENS, combine), batch)
     failure = find_failure(str(failed.value))
     assert failure is not None

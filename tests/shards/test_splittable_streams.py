@@ -19,7 +19,7 @@ from penstock.transforms.core import RestrictionProvider
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.lowering.query import heartbeat_of
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 
 SECOND = 1_000_000
 END = 10**9
@@ -239,7 +239,7 @@ def test_an_error_of_a_tracker_names_the_step_and_shows_no_element():
             yield element
 
     run = Committed(query_of(beam.ParDo(Back())))
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run.batch(10, ["secret"])
     failure = find_failure(str(caught.value))
     assert failure is not None

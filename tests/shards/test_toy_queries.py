@@ -22,7 +22,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.stream.header import Header
 
 SECOND = 1_000_000
@@ -119,7 +119,7 @@ def test_what_has_no_time_is_put_aside_or_stops_the_pipeline():
     assert query.counted("elements_rejected") == 2
     strict = beam.Pipeline()
     scores(strict)
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         ToyQuery(strict).batch({"Read": [[("a", 1, None)]]})
     failure = find_failure(str(caught.value))
     assert failure is not None

@@ -22,7 +22,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import ledger
@@ -108,7 +108,7 @@ def test_without_retractions_each_value_replaces_the_one_before_by_event_time():
 
 
 def failure_of(result: Any) -> str:
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         batches_of(result)
     failure = find_failure(str(caught.value))
     assert failure is not None
@@ -278,5 +278,5 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_broken_balance_is_found(name, monkeypatch):
     monkeypatch.setattr(upserts, "balance", MUTANTS[name](upserts.balance))
-    with pytest.raises((AssertionError, StepFailed, KeyError, BaseExceptionGroup)):
+    with pytest.raises((AssertionError, StepFailure, KeyError, BaseExceptionGroup)):
         test_after_each_moment_the_table_is_what_is_left()

@@ -20,7 +20,7 @@ from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.lowering import native_stream, stream_times
 from penstock_spark.plan.column_plan import Combined, Windowed, after, event_time_field
 from penstock_spark.plan.spark_watermark import END_MICROS, SHIFT_MICROS
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.stream.sums import MOVES, SUMS
 from penstock_spark.worker.column_read import ColumnReader
@@ -283,7 +283,7 @@ def open_columns(source: StreamSource, spark: Any, where: str) -> StreamScan:
             found = spark.disk.find(f"{folder}/{name}")
             assert isinstance(found, File)
             if any(map(is_strange, found.content.decode().splitlines())):
-                step_failed(ValueError(f"{STRANGE}: {name}"), where)
+                fail_step(ValueError(f"{STRANGE}: {name}"), where)
 
     files = Files(folder=folder, limit=None if limit is None else int(limit), to_rows=to_rows)
     frame = Stream(spark, (files,))

@@ -20,7 +20,7 @@ from relations import (
     random_input,
 )
 
-from penstock_spark.reports.failure import StepFailed
+from penstock_spark.reports.failure import StepFailure
 
 RENDERINGS = ["CHANGES", "CHANGES", "CHANGES", "STREAM", "TVR", "TABLE"]
 
@@ -136,7 +136,7 @@ def first_broken(seeds: Iterable[int], check_seed: Callable[[int], None]) -> int
     for seed in seeds:
         try:
             check_seed(seed)
-        except (Broken, StepFailed):
+        except (Broken, StepFailure):
             return seed
     return None
 

@@ -25,7 +25,7 @@ import penstock as beam
 from penstock.base.row import Row
 from penstock.metrics.execution import MetricsContainer
 from penstock.values.types import TYPES, ValueType
-from penstock_spark.reports.failure import StepFailed, find_failure, guarded, to_exception
+from penstock_spark.reports.failure import StepFailure, call_guarded, find_failure, to_exception
 from penstock_spark.sinks.files import FileSink
 
 NUMBER = "n"
@@ -225,8 +225,8 @@ def refusals(border: Border, column: Column, value: Any, place: Path) -> dict[st
 def _became(trip: Trip, column: Column, element: Any, place: Path) -> str | tuple[Any]:
     """What the caller of a pipeline is told about an element; or else what arrives, in a tuple."""
     try:
-        [record] = guarded(MetricsContainer(""), WHERE, lambda: list(trip.send(column, element, place)))
-    except StepFailed as marked:
+        [record] = call_guarded(MetricsContainer(""), WHERE, lambda: list(trip.send(column, element, place)))
+    except StepFailure as marked:
         failure = find_failure(str(marked))
         assert failure is not None
         error = to_exception(failure)

@@ -25,7 +25,7 @@ from penstock.values.types import (
     ValueType,
 )
 from penstock_connectors.avro.misfits import MISFIT, misfit_in
-from penstock_spark.connecting.values import Loss, overflows, unknown_fields, wrong_zone
+from penstock_spark.connecting.values import Loss, find_unknown_fields, find_wrong_zone, overflows
 
 Check = Callable[[list[Any]], Loss | None]
 """Returns the loss when these values are written, as far as the package itself does not look."""
@@ -132,7 +132,7 @@ def _of_records(
     if not all(isinstance(value, Mapping) for value in values):
         return MISFIT
     whose = "an element" if name == "the elements" else f"the field {name}"
-    lost = unknown_fields(values, frozenset(field["name"] for field, _ in checks), whose)
+    lost = find_unknown_fields(values, frozenset(field["name"] for field, _ in checks), whose)
     if lost is not None:
         return lost
     for part, check in checks:
@@ -202,7 +202,7 @@ def _dates(values: list[Any], name: str) -> Loss | None:
 
 def _moments(values: list[Any], name: str, kind: type, is_instant: bool, unit_micros: int) -> Loss | None:
     times: list[Any] = [value for value in values if isinstance(value, kind)]
-    lost = wrong_zone(times, is_instant, name)
+    lost = find_wrong_zone(times, is_instant, name)
     if lost is not None:
         return lost
     if unit_micros > 1 and any(time.microsecond % unit_micros for time in times):

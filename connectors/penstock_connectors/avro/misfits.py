@@ -23,7 +23,7 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_spark.connecting.values import Loss, forbidden_none, limits_of, misfit_of, missing_field
+from penstock_spark.connecting.values import Loss, forbidden_none, limits_of, missing_field, type_mismatch
 
 MISFIT = Loss(
     TypeError,
@@ -70,7 +70,7 @@ def misfit_in(field: Mapping[str, Any], values: Iterable[Any]) -> Loss:
         return forbidden_none(field["name"])
     kinds = [branch for branch in branches if branch != "null"] or ["null"]
     limits = _limits_of(kinds[0]) if len(kinds) == 1 else ""
-    return misfit_of(f"a value of the field {field['name']}", " or ".join(map(_name_of, kinds)), limits)
+    return type_mismatch(f"a value of the field {field['name']}", " or ".join(map(_name_of, kinds)), limits)
 
 
 def _limits_of(kind: Any) -> str:

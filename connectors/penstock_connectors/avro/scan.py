@@ -20,7 +20,7 @@ from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     PartitionValues,
     Split,
-    beside,
+    add_folder_values,
     find_files,
     leaves_files_out,
     partition_values,
@@ -30,8 +30,8 @@ from penstock_spark.connecting.files import (
     stream_of_contents,
     unreadable,
 )
-from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, no_elements, scan_of_parts
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, empty_scan, scan_of_parts
+from penstock_spark.connecting.running import fail_step
 
 _BATCH_RECORDS = 2_000
 _LACKS_CODEC = re.compile(
@@ -54,7 +54,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return empty_scan(spark)
     values.check(files.paths)
     records = AvroRecords(source.as_rows, values, where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
@@ -88,9 +88,9 @@ class SplitReader(PartsReader):
             with open_part(split) as file:
                 yield from self.records.all_of(file, split.name)
         except NotAvro:
-            step_failed(_damaged(split.name, where), where)
+            fail_step(_damaged(split.name, where), where)
         except OSError as error:
-            step_failed(unreadable(error, split.name, where), where)
+            fail_step(unreadable(error, split.name, where), where)
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ class AvroRecords:
 def _with_columns(convert: Convert | None, known: dict[str, Any]) -> Convert:
     """Makes elements of records with the values of the folders at their ends."""
     if convert is None:
-        return lambda record: beside(record, known)
+        return lambda record: add_folder_values(record, known)
     to_row = convert
-    return lambda record: Row(**beside(dict(vars(to_row(record))), known))
+    return lambda record: Row(**add_folder_values(dict(vars(to_row(record))), known))
 
 
 def _is_record(schema: Any) -> bool:

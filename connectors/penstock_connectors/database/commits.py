@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.errors import failure
-from penstock_spark.connecting.tables import holds
+from penstock_spark.connecting.tables import is_committed
 from penstock_spark.connecting.writing import MicroBatch
 
 COMMITS = "penstock_commits"
@@ -25,7 +25,7 @@ def is_next(known: Sequence[Any], driver: str, batch: MicroBatch, address: Addre
     [(last, owner)] = known or [(None, None)]
     if owner != driver:
         raise displaced(address, is_other=owner is not None)
-    return not holds(last, batch.number)
+    return not is_committed(last, batch.number)
 
 
 def displaced(address: Address, is_other: bool) -> Exception:

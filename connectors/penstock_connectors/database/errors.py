@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.error import RunnerError
 from penstock_connectors.database.address import Address
-from penstock_spark.connecting.running import find_failure, reporting_now
+from penstock_spark.connecting.running import current_reporting, find_failure
 
 _SHOWN_CHARACTERS = 1_000
 _COPIED_COLUMN = re.compile(r"column (\"[^\"]*\"|[^\s:,]+)")
@@ -111,7 +111,7 @@ def _column(diagnostics: Any) -> str:
 
 def _shown(error: Any, diagnostics: Any) -> str:
     """Returns the database's own words, which may quote a row: only if the user wants to see elements."""
-    if not reporting_now().show_elements:
+    if not current_reporting().show_elements:
         return ""
     words = (getattr(diagnostics, name, None) for name in ("message_primary", "message_detail", "context"))
     return "; ".join(filter(None, words)) or str(error)

@@ -17,7 +17,7 @@ from penstock.io.database import DatabaseSink
 from penstock.relations.upserts import Upsert
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.columns import check_types, is_nested
-from penstock_spark.connecting.values import plain, schema_of, spark_schema_of, to_arrow_schema, to_batch
+from penstock_spark.connecting.values import schema_of, spark_schema_of, to_arrow_schema, to_batch, to_plain
 
 ORDER = "penstock_order"
 """Which of several changes of a key is the last: the number of the partition, and of the row in it."""
@@ -113,7 +113,7 @@ class Layout:
         key = dict(zip(self.key, parts, strict=True))
         if upsert.is_deleted:
             return key
-        value = plain(upsert.value) if _is_record(upsert.value) else upsert.value
+        value = to_plain(upsert.value) if _is_record(upsert.value) else upsert.value
         if isinstance(value, dict):
             return {**value, **key}
         if len(self.others) != 1:

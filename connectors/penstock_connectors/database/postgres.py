@@ -34,7 +34,13 @@ from penstock_connectors.database.errors import may_succeed_again, refused, rows
 from penstock_connectors.database.layout import CHANGE, ORDER, PARTITION_SHIFT, Layout, json_of
 from penstock_connectors.database.pages import NOTHING, Page, page_row
 from penstock_connectors.database.postgres_values import interval_text, settle
-from penstock_spark.connecting.tables import BEFORE_ALL, TryAgain, digest, holds, persist
+from penstock_spark.connecting.tables import (
+    BEFORE_ALL,
+    RetryCommit,
+    commit_with_retries,
+    is_committed,
+    stream_digest,
+)
 from penstock_spark.connecting.values import value_of
 from penstock_spark.connecting.writing import Encoder, MicroBatch
 
@@ -74,9 +80,9 @@ def _persisting(address: Address, work: Callable[[], _Result], again: Callable[[
             return work()
         except psycopg.Error as error:
             failure = refused(error, address)
-            raise (TryAgain(failure) if again(error) else failure) from None
+            raise (RetryCommit(failure) if again(error) else failure) from None
 
-    return persist(attempt)
+    return commit_with_retries(attempt)
 
 
 def is_lost(error: psycopg.Error) -> bool:
@@ -329,7 +335,7 @@ class PostgresWriter:
 
     def _is_next(self, connection: Any, batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
-        commits, name = identifier(self.address, COMMITS), digest(batch.stream)
+        commits, name = identifier(self.address, COMMITS), stream_digest(batch.stream)
         look = sql.SQL("SELECT batch, driver FROM {} WHERE stream = %s").format(commits)
         known = connection.execute(look, [name]).fetchall()
         if not is_next(known, self.driver, batch, self.address):
@@ -354,14 +360,16 @@ class PostgresWriter:
         merge(connection, self.address, self.layout, tables, [page.data for page in pages if page.data])
         _drop(connection, tables)
 
-    def holds(self, batch: MicroBatch) -> bool:
+    def is_committed(self, batch: MicroBatch) -> bool:
         """True if the micro-batch of a stream, or a later one, is in the table."""
-        return _persisting(self.address, lambda: holds(self._last(batch.stream), batch.number), is_lost)
+        return _persisting(
+            self.address, lambda: is_committed(self._last(batch.stream), batch.number), is_lost
+        )
 
     def _last(self, stream: str) -> int | None:
         query = sql.SQL("SELECT batch FROM {} WHERE stream = %s").format(identifier(self.address, COMMITS))
         try:
-            found = self._connected().execute(query, [digest(stream)]).fetchall()
+            found = self._connected().execute(query, [stream_digest(stream)]).fetchall()
         except psycopg.errors.UndefinedTable:
             return None
         return next((int(batch) for (batch,) in found), None)
@@ -400,7 +408,7 @@ def claim(connection: Any, address: Address, stream: str, driver: str, number: i
         " ON CONFLICT (stream) DO UPDATE SET driver = excluded.driver, claim = excluded.claim"
         " WHERE known.claim <= excluded.claim"
     ).format(commits)
-    values = [digest(stream), BEFORE_ALL, driver, number, address.table]
+    values = [stream_digest(stream), BEFORE_ALL, driver, number, address.table]
     try:
         found = connection.execute(statement, values)
     except psycopg.errors.UndefinedTable:

@@ -27,7 +27,7 @@ from penstock_connectors.database.address import Address
 from penstock_connectors.database.columns import POSTGRES
 from penstock_connectors.database.errors import masked
 from penstock_spark.connecting.reading import PartsReader, Scan, parallelism_of, scan_of_parts
-from penstock_spark.connecting.running import reporting_now, step_failed
+from penstock_spark.connecting.running import current_reporting, fail_step
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -377,7 +377,7 @@ class RowsReader(PartsReader):
         except GeneratorExit:
             raise
         except BaseException as error:
-            step_failed(self._explained(error), self.address.where)
+            fail_step(self._explained(error), self.address.where)
 
     def _rows(self, part: Part) -> Iterator[list[Any]]:
         engine = self.address.engine()
@@ -454,7 +454,7 @@ def _unreadable(error: Any, source: DatabaseSource, address: Address) -> RunnerE
     original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None)
     said = f"the database stopped with {type(original).__name__}" + (f" {state}" if state else "")
-    if reporting_now().show_elements:
+    if current_reporting().show_elements:
         said += f": {masked(str(original), address)}"
     what = f"cannot read {source.what} of {address.shown}: {said}"
     return RunnerError(what, where=address.where, hint="look whether the database runs, and at its log")

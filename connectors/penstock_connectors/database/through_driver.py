@@ -26,8 +26,14 @@ from penstock_connectors.database.errors import failure
 from penstock_connectors.database.layout import CHANGE, ORDER, Layout, json_of
 from penstock_connectors.database.pages import Page, page_row
 from penstock_connectors.database.types import new_type
-from penstock_spark.connecting.running import reporting_now
-from penstock_spark.connecting.tables import BEFORE_ALL, TryAgain, digest, holds, persist
+from penstock_spark.connecting.running import current_reporting
+from penstock_spark.connecting.tables import (
+    BEFORE_ALL,
+    RetryCommit,
+    commit_with_retries,
+    is_committed,
+    stream_digest,
+)
 from penstock_spark.connecting.values import value_of
 from penstock_spark.connecting.writing import Encoder, MicroBatch
 
@@ -79,17 +85,17 @@ class DriverWriter:
         # A batch cannot know whether the database received its last statements; a stream looks for its number.
         self._persisting(work, is_safe=lambda: bool(batch.stream) or not is_sent[0])
 
-    def holds(self, batch: MicroBatch) -> bool:
+    def is_committed(self, batch: MicroBatch) -> bool:
         """True if the micro-batch of a stream, or a later one, is in the table."""
         commits, found = self._commits(), list[int]()
 
         def look(connection: Connection) -> None:
             if sa.inspect(connection).has_table(commits.name, commits.schema):
-                of_stream = commits.c.stream == digest(batch.stream)
+                of_stream = commits.c.stream == stream_digest(batch.stream)
                 found[:] = connection.execute(sa.select(commits.c.batch).where(of_stream)).scalars()
 
         self._persisting(look, is_safe=lambda: True)
-        return holds(next(iter(found), None), batch.number)
+        return is_committed(next(iter(found), None), batch.number)
 
     def tidy(self) -> None:
         """Tasks leave nothing behind."""
@@ -109,10 +115,10 @@ class DriverWriter:
                     error.connection_invalidated or _is_locked(error)
                 )
                 failure = refused(error, self.address, engine.dialect.name)
-                raise (TryAgain(failure) if is_lost and is_safe() else failure) from None
+                raise (RetryCommit(failure) if is_lost and is_safe() else failure) from None
 
         try:
-            persist(attempt)
+            commit_with_retries(attempt)
         finally:
             engine.dispose()
 
@@ -133,13 +139,13 @@ class DriverWriter:
     def _claim(self, connection: Connection, stream: str, number: int) -> None:
         commits = self._commits()
         commits.create(connection, checkfirst=True)
-        of_stream = commits.c.stream == digest(stream)
+        of_stream = commits.c.stream == stream_digest(stream)
         mine = sa.update(commits).where(of_stream, commits.c.claim <= number)
         if not connection.execute(mine.values(driver=self.driver, claim=number)).rowcount:
             if connection.execute(sa.select(commits.c.claim).where(of_stream)).all():
                 raise displaced(self.address, True)
             first = {
-                "stream": digest(stream),
+                "stream": stream_digest(stream),
                 "batch": BEFORE_ALL,
                 "driver": self.driver,
                 "claim": number,
@@ -150,7 +156,7 @@ class DriverWriter:
     def _is_next(self, connection: Connection, batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
         commits = self._commits()
-        of_stream = commits.c.stream == digest(batch.stream)
+        of_stream = commits.c.stream == stream_digest(batch.stream)
         known = connection.execute(sa.select(commits.c.batch, commits.c.driver).where(of_stream)).all()
         if not is_next(known, self.driver, batch, self.address):
             return False
@@ -337,7 +343,7 @@ def refused(error: Any, address: Address, dialect: str) -> Exception:
     """An error of SQLAlchemy as one of the step's."""
     original = getattr(error, "orig", None)
     # SQLite's own words have names and no values.
-    is_shown = dialect == "sqlite" or reporting_now().show_elements
+    is_shown = dialect == "sqlite" or current_reporting().show_elements
     shown = str(original) if original is not None and is_shown else ""
     said, hint = (
         f"the database refuses it ({type(original or error).__name__})",

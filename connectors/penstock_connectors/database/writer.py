@@ -110,11 +110,11 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
                 writers.close()
         return []
 
-    def holds(batch: MicroBatch) -> bool:
+    def is_committed(batch: MicroBatch) -> bool:
         try:
-            return writers.get().holds(batch)
+            return writers.get().is_committed(batch)
         finally:
             writers.close()
 
     make_encoder = _Encoders(address, layout, driver)
-    return SinkPlan(SCHEMA, make_encoder, None, commit, holds=holds, close=writers.close)
+    return SinkPlan(SCHEMA, make_encoder, None, commit, is_committed=is_committed, close=writers.close)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from penstock.io.delta import DeltaSink
 from penstock_connectors.delta.data_files import DataFile, nothing_left_behind, rows_of
 from penstock_connectors.delta.table import files_of
-from penstock_spark.connecting.tables import DELETED, LastChanges, change_schema, check_keys
+from penstock_spark.connecting.tables import DELETED, LatestUpserts, check_keys, schema_of_upserts
 from penstock_spark.connecting.writing import Encoder
 
 
@@ -23,7 +23,7 @@ class ChangeFiles(Encoder):
         self._sink = sink
         self._columns = columns
         self._where = where
-        self._changes = LastChanges(sink, columns, where)
+        self._changes = LatestUpserts(sink, columns, where)
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         self._changes.add(values)
@@ -35,7 +35,7 @@ class ChangeFiles(Encoder):
         if first is None:
             return rows_of(())
         files = files_of(self._sink.place, self._where)
-        file = DataFile(files, change_schema(self._sink, self._columns), "changes")
+        file = DataFile(files, schema_of_upserts(self._sink, self._columns), "changes")
         with nothing_left_behind([file]):
             for batch in chain([first], batches):
                 file.write(batch)

@@ -22,14 +22,14 @@ from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     decoder_of,
+    empty_scan,
     hint_of_table,
-    no_elements,
     packed,
     parallelism_of,
     scan_of_parts,
     schema_in_spark,
 )
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 
 _BATCH_ROWS = 16_384
 
@@ -51,7 +51,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     schema = _columns(source, table, where)
     shares = _shares(table, source, where)
     if not shares:
-        return no_elements(spark)
+        return empty_scan(spark)
     tasks = packed(shares, lambda share: share.bytes, parallelism_of(spark))
     reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
     return scan_of_parts(spark, reader)
@@ -161,4 +161,4 @@ class _Reader(PartsReader):
         except OSError:
             what = f"the file {share.path} of the Delta table {self.source.place.shown} cannot be read"
             hint = "read a newer version: vacuum may have deleted it"
-            step_failed(refusal(OSError, what, where=self.where, hint=hint), self.where)
+            fail_step(refusal(OSError, what, where=self.where, hint=hint), self.where)

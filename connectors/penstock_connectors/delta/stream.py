@@ -29,13 +29,13 @@ from penstock_connectors.delta.table import files_of, open_table, schema_of_tabl
 from penstock_spark.connecting.reading import (
     Scan,
     StreamScan,
-    columns_of_ranges,
     decoder_of,
     open_range_stream,
     open_ranges,
-    pruned_to,
+    prune_schema,
+    read_range_columns,
 )
-from penstock_spark.connecting.values import is_beyond_spark, is_unknown, struct_of
+from penstock_spark.connecting.values import has_unknown_type, is_unsupported_by_spark, struct_of
 
 _BATCH_ROWS = 16_384
 _FEED = "delta.enableChangeDataFeed"
@@ -56,12 +56,12 @@ def open_delta_stream(
     rows = AddedRows(source, where)
     scan = open_range_stream(RangesOfSource(rows), stream, spark, where)
     schema = rows.schema
-    if is_beyond_spark(schema) or is_unknown(schema):
+    if is_unsupported_by_spark(schema) or has_unknown_type(schema):
         return scan
 
     def make_columns(names: Collection[str] | None) -> DataFrame:
-        wanted = pruned_to(schema, names)
-        return columns_of_ranges(scan.frame, rows.of_columns(wanted), wanted, where)
+        wanted = prune_schema(schema, names)
+        return read_range_columns(scan.frame, rows.of_columns(wanted), wanted, where)
 
     return replace(scan, make_columns=make_columns)
 

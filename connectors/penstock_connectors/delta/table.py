@@ -19,7 +19,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.delta import TablePlace
 from penstock.io.filesystems import FileSystems
 from penstock_connectors.packages import DELTALAKE
-from penstock_spark.connecting.running import without_secrets
+from penstock_spark.connecting.running import redact_secrets
 
 _WITH_RULES = {
     "columnMapping": "columns whose names differ from its files'",
@@ -89,7 +89,7 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
 def shown_error(error: object, place: TablePlace) -> str:
     """Returns the first line of a message of the package, with its causes and without the secrets of the store."""
     text = _CAUSE.sub(": ", str(error))
-    return without_secrets(text.replace(place.path, place.shown), place.options)
+    return redact_secrets(text.replace(place.path, place.shown), place.options)
 
 
 def absolute(place: TablePlace) -> str:

@@ -37,18 +37,18 @@ from penstock_connectors.delta.table import (
     told,
 )
 from penstock_connectors.packages import DELTALAKE
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
-    TryAgain,
-    change_schema,
-    digest,
+    RetryCommit,
+    commit_error,
+    commit_with_retries,
     has_begun,
-    holds,
+    is_committed,
     is_written,
     local_copies,
-    not_committed,
-    persist,
+    schema_of_upserts,
+    stream_digest,
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
@@ -66,7 +66,7 @@ def plan_delta(sink: DeltaSink, is_stream: bool, where: str) -> SinkPlan:
     if sink.key:
         make = partial(changes.ChangeFiles, sink, columns, where)
     commit = _Commit(sink, columns, parts, where)
-    return SinkPlan(ROWS_SCHEMA, make, None, commit, holds=commit.holds)
+    return SinkPlan(ROWS_SCHEMA, make, None, commit, is_committed=commit.is_committed)
 
 
 def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -83,7 +83,7 @@ def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str)
             with told(sink.place, "cannot be made", where):
                 if _create(sink, columns, parts, [], mark, where):
                     return
-            raise TryAgain(_not_committed(sink, "another program has just made it", where))
+            raise RetryCommit(_not_committed(sink, "another program has just made it", where))
         if has_begun(_last(table, stream), _named(sink), where):
             return
         if sink.mode == "error":
@@ -93,14 +93,14 @@ def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str)
             try:
                 table.create_write_transaction([], mode, columns, list(parts), commit_properties=mark)
             except package.exceptions.CommitFailedError as error:
-                raise TryAgain(_not_committed(sink, error, where)) from None
+                raise RetryCommit(_not_committed(sink, error, where)) from None
 
-    persist(begin)
+    commit_with_retries(begin)
 
 
 def app_of(stream: str) -> str:
     """The name of a stream in the log of a table."""
-    return f"penstock-{digest(stream)}"
+    return f"penstock-{stream_digest(stream)}"
 
 
 class _Commit:
@@ -129,13 +129,13 @@ class _Commit:
             # The runner knows what to say of errors of the system.
             if not batch.stream:
                 raise
-            step_failed(error, where)
+            fail_step(error, where)
         return []
 
-    def holds(self, batch: MicroBatch) -> bool:
+    def is_committed(self, batch: MicroBatch) -> bool:
         """True if the table has a commit of the micro-batch, or of a later one."""
         table = find_table(self._sink.place, self._where)
-        return table is not None and holds(_last(table, batch.stream), batch.number)
+        return table is not None and is_committed(_last(table, batch.stream), batch.number)
 
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
         """Commits the files; True if the table certainly names none of them."""
@@ -165,10 +165,10 @@ class _Commit:
                 with told(sink.place, "does not take the commit", where):
                     self._add(table, written, batch, properties)
             except package.exceptions.CommitFailedError as error:
-                raise TryAgain(_not_committed(sink, error, where)) from None
+                raise RetryCommit(_not_committed(sink, error, where)) from None
             return False
 
-        return persist(commit)
+        return commit_with_retries(commit)
 
     def _made(self, written: Sequence[dict[str, Any]]) -> bool:
         """Makes the table, with the files at once; whether all is done then."""
@@ -182,7 +182,7 @@ class _Commit:
         sink = self._sink
         if sink.key:
             files = files_of(sink.place, self._where)
-            schema = change_schema(sink, self._columns)
+            schema = schema_of_upserts(sink, self._columns)
             with local_copies(files, [file["path"] for file in written]) as paths:
                 changes.check_keys_in(sink, paths, self._where)
                 changes.merge_changes(table, sink, schema, paths, properties)
@@ -283,4 +283,4 @@ def _named(sink: DeltaSink) -> str:
 
 
 def _not_committed(sink: DeltaSink, error: object, where: str) -> RuntimeError:
-    return not_committed(_named(sink), shown_error(error, sink.place), where)
+    return commit_error(_named(sink), shown_error(error, sink.place), where)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.io.iceberg import IcebergSink
 from penstock_connectors.iceberg.table import Target, module
-from penstock_spark.connecting.tables import LastChanges, change_schema
+from penstock_spark.connecting.tables import LatestUpserts, schema_of_upserts
 from penstock_spark.connecting.values import to_batch
 from penstock_spark.connecting.writing import Encoder
 
@@ -59,8 +59,8 @@ class ChangeRows(Encoder):
     """Gives the driver the last upsert of each key of a task."""
 
     def __init__(self, sink: IcebergSink, columns: pa.Schema, where: str) -> None:
-        self._schema = change_schema(sink, columns)
-        self._changes = LastChanges(sink, columns, where)
+        self._schema = schema_of_upserts(sink, columns)
+        self._changes = LatestUpserts(sink, columns, where)
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         self._changes.add(values)

@@ -25,14 +25,14 @@ from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     decoder_of,
+    empty_scan,
     hint_of_table,
-    no_elements,
     packed,
     parallelism_of,
     scan_of_parts,
     schema_in_spark,
 )
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 
 
 def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan:
@@ -42,7 +42,7 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
         scan = _scan(table, source, where)
         files = planned_files(scan, source.place, where)
     if not files:
-        return no_elements(spark)
+        return empty_scan(spark)
     tasks = packed(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
     reader = FilesReader(
         source, without_history(table.metadata), table.io, scan.projection(), scan.row_filter, tasks, where
@@ -144,7 +144,7 @@ class FilesReader(PartsReader):
                 file, self.source.place, self.metadata, self.io, self.projection, self.row_filter, self.where
             )
         except OSError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
 
 def batches_of(

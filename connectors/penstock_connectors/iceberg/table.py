@@ -17,8 +17,8 @@ import pyarrow as pa
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
 from penstock_connectors.packages import PYICEBERG
-from penstock_spark.connecting.running import NoAnswer, answer_of, without_secrets
-from penstock_spark.connecting.tables import columns_of, no_type
+from penstock_spark.connecting.running import CallTimeout, call_with_timeout, redact_secrets
+from penstock_spark.connecting.tables import columns_to_write, no_type_error
 
 _NEWEST_FORMAT = 2
 """The newest version of the format that pyiceberg writes."""
@@ -51,8 +51,8 @@ def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
 def answered(call: Callable[[], Any]) -> Any:
     """Returns the result of a catalog's call; TimeoutError if it does not answer, though it may still take effect."""
     try:
-        return answer_of(call, "penstock iceberg", ANSWER_SECONDS)
-    except NoAnswer:
+        return call_with_timeout(call, "penstock iceberg", ANSWER_SECONDS)
+    except CallTimeout:
         raise TimeoutError(f"no answer within {ANSWER_SECONDS:g} seconds") from None
 
 
@@ -68,7 +68,7 @@ def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise  # The runner knows what to say of full disks.
-        shown = without_secrets(f"{error}" or type(error).__name__, place.properties)
+        shown = redact_secrets(f"{error}" or type(error).__name__, place.properties)
         raise refusal(
             RuntimeError,
             f"the Iceberg table {place.shown} {what}: {shown}",
@@ -136,7 +136,7 @@ def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target
     if table is not None:
         check_writable(table, place, where)
         own = arrow_columns(table.schema(), where)
-        columns = columns_of(sink, own, _sources(sink), lambda wanted: wanted, where)
+        columns = columns_to_write(sink, own, _sources(sink), lambda wanted: wanted, where)
         _check_partitions(sink, table.metadata, where)
         _check_computable(table.metadata, place, where)
         return Target(columns, without_history(table.metadata), table.io)
@@ -155,7 +155,7 @@ def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target
         what = f"the catalog has no namespace for the table {place.shown}"
         hint = "check the name, or make it with load_catalog(...).create_namespace(...)"
         raise refusal(LookupError, what, where=where, hint=hint)
-    columns = columns_of(sink, None, _sources(sink), for_new_table, where)
+    columns = columns_to_write(sink, None, _sources(sink), for_new_table, where)
     _check_computable(staged[0].table_metadata, place, where)
     with told(place, "cannot be made", where):
         return Target(columns, without_history(staged[0].table_metadata), staged[0]._table.io)
@@ -212,7 +212,7 @@ def _check_types(columns: pa.Schema, where: str) -> None:
         except Exception:  # Only its class says that this error is about a type.
             is_known = False
         if not is_known:
-            raise no_type("Iceberg", field, where)
+            raise no_type_error("Iceberg", field, where)
 
 
 def _sources(sink: IcebergSink) -> tuple[str, ...]:

@@ -40,17 +40,17 @@ from penstock_connectors.iceberg.table import (
     target_of,
     told,
 )
-from penstock_spark.connecting.running import step_failed, without_secrets
+from penstock_spark.connecting.running import fail_step, redact_secrets
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
-    TryAgain,
+    RetryCommit,
     check_keys,
-    digest,
+    commit_error,
+    commit_with_retries,
     has_begun,
-    holds,
+    is_committed,
     is_written,
-    not_committed,
-    persist,
+    stream_digest,
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
@@ -69,7 +69,7 @@ def plan_iceberg(sink: IcebergSink, is_stream: bool, where: str) -> SinkPlan:
     if sink.key:
         make = partial(ChangeRows, sink, target.columns, where)
     commit = _Commit(sink, target, where)
-    return SinkPlan(ROWS_SCHEMA, make, None, commit, holds=commit.holds)
+    return SinkPlan(ROWS_SCHEMA, make, None, commit, is_committed=commit.is_committed)
 
 
 def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -90,14 +90,14 @@ def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: 
                     transaction.set_properties(mark)
                     answered(transaction.commit_transaction)
             except refused_commits(where) as error:
-                raise TryAgain(_not_committed(sink, error, where)) from None
+                raise RetryCommit(_not_committed(sink, error, where)) from None
 
-        persist(begin)
+        commit_with_retries(begin)
 
 
 def property_of(stream: str) -> str:
     """The property of a table with the number of the last micro-batch of a stream."""
-    return f"penstock.stream-{digest(stream)}"
+    return f"penstock.stream-{stream_digest(stream)}"
 
 
 def _made(sink: IcebergSink, catalog: Any, target: Target, where: str) -> Any:
@@ -134,14 +134,14 @@ class _Commit:
             # The runner knows what to say of errors of the system.
             if not batch.stream:
                 raise
-            step_failed(error, where)
+            fail_step(error, where)
         return []
 
-    def holds(self, batch: MicroBatch) -> bool:
+    def is_committed(self, batch: MicroBatch) -> bool:
         """True if the table has a commit of the micro-batch, or of a later one."""
         with catalog_of(self._sink.place, self._where) as catalog:
             table = find_table(catalog, self._sink.place, self._where)
-            return table is not None and holds(_last(table, batch.stream), batch.number)
+            return table is not None and is_committed(_last(table, batch.stream), batch.number)
 
     def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""
@@ -178,14 +178,14 @@ class _Commit:
                 answered(transaction.commit_transaction)
             except refused_commits(where) as error:
                 self._delete(added)
-                raise TryAgain(failed(error)) from None
+                raise RetryCommit(failed(error)) from None
             except Exception as error:
                 # It may be in the table, or come late. The next try depends on the same snapshot, or finds it.
                 lost.append(error)
-                raise TryAgain(failed(error)) from None
+                raise RetryCommit(failed(error)) from None
             return True
 
-        return persist(commit)
+        return commit_with_retries(commit)
 
     def _transaction(
         self, catalog: Any, table: Any, written: Sequence[bytes], batch: MicroBatch, mark: str
@@ -222,7 +222,7 @@ class _Commit:
         return transaction, added
 
     def _unknown(self, error: Exception, mark: str) -> Exception:
-        shown = without_secrets(str(error), self._sink.place.properties)
+        shown = redact_secrets(str(error), self._sink.place.properties)
         what = f"the catalog does not answer a commit of {_named(self._sink)}, which may have it: {shown}"
         hint = f"run the pipeline again only if no summary in table.snapshots() has {_COMMIT} = {mark}"
         return refusal(RuntimeError, what, where=self._where, hint=hint)
@@ -237,7 +237,7 @@ def _named(sink: IcebergSink) -> str:
 
 
 def _not_committed(sink: IcebergSink, error: Exception, where: str) -> Exception:
-    return not_committed(_named(sink), without_secrets(str(error), sink.place.properties), where)
+    return commit_error(_named(sink), redact_secrets(str(error), sink.place.properties), where)
 
 
 def _has_commit(table: Any, mark: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from penstock.error import refusal
 from penstock.utils import clock
 from penstock_connectors.packages import CONFLUENT_KAFKA
-from penstock_spark.connecting.running import NoAnswer, answer_of
+from penstock_spark.connecting.running import CallTimeout, call_with_timeout
 
 _LOGGER = logging.getLogger("penstock_connectors.kafka")
 _Answer = TypeVar("_Answer")
@@ -88,8 +88,8 @@ def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
     longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
     """
     try:
-        return answer_of(call, THREAD, seconds + _LATE_SECONDS)
-    except NoAnswer:
+        return call_with_timeout(call, THREAD, seconds + _LATE_SECONDS)
+    except CallTimeout:
         what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
         hint = "another client takes its place; check whether this machine's clock has been set back"
         raise refusal(StandsStill, what, hint=hint) from None

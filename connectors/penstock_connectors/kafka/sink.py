@@ -35,8 +35,8 @@ from penstock_connectors.kafka.client import (
     make,
 )
 from penstock_connectors.kafka.producers import TRANSACTION_SECONDS, Clients, Failed, Producer, Record
-from penstock_spark.connecting.running import in_thread, step_failed
-from penstock_spark.connecting.tables import holds
+from penstock_spark.connecting.running import fail_step, start_in_thread
+from penstock_spark.connecting.tables import is_committed
 from penstock_spark.connecting.writing import CommitStopped, Encoder, MicroBatch, SinkPlan, write_in_tasks
 
 _LOGGER = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ def prepare_topic(sink: KafkaSink, spark: SparkSession, where: str, stream: str)
     try:
         check_topic(sink)
     except Exception as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def check_topic(sink: KafkaSink) -> None:
@@ -120,7 +120,7 @@ class Records(Encoder):
             make_record = self._of_row if self.sink.with_headers else self._of_pair
             return list(map(make_record, values))
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def _of_pair(self, element: Any) -> Record:
         try:
@@ -250,7 +250,7 @@ def _write_here(writing: _Writing, clients: Clients, frame: DataFrame, batch: Mi
     """
     rows = frame.toArrow().to_batches()
     batch.check()
-    outcomes = in_thread(partial(write_parts, writing, clients, iter(rows)), THREAD)
+    outcomes = start_in_thread(partial(write_parts, writing, clients, iter(rows)), THREAD)
     while True:
         try:
             _, failure = outcomes.get(timeout=_STOP_SECONDS)
@@ -262,7 +262,7 @@ def _write_here(writing: _Writing, clients: Clients, frame: DataFrame, batch: Mi
                 clients.close()
                 raise CommitStopped from None
     if failure is not None:
-        step_failed(failure, writing.where)
+        fail_step(failure, writing.where)
 
 
 def write_all(writing: _Writing, clients: Clients, rows: Iterator[pa.RecordBatch]) -> int:
@@ -325,7 +325,7 @@ def _write_once(writing: _Writing, clients: Clients, name: str, pages: list[byte
 
 def _in_transaction(writing: _Writing, clients: Clients, producer: Producer, pages: list[bytes]) -> int:
     sink, package = writing.sink, client()
-    if holds(producer.last_batch, writing.batch):
+    if is_committed(producer.last_batch, writing.batch):
         return 0
     try:
         producer.client.begin_transaction()

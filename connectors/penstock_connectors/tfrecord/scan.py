@@ -36,12 +36,12 @@ from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     StreamScan,
-    no_elements,
+    empty_scan,
     packed,
     parallelism_of,
     scan_of_parts,
 )
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 
 _BATCH_RECORDS = 2_000
 _BATCH_BYTES = 8 << 20
@@ -58,7 +58,7 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
     masked_crc32c(where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return empty_scan(spark)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parallelism = parallelism_of(spark)
         tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
@@ -89,7 +89,7 @@ class FileReader(PartsReader):
                     raise OSError(errno.EIO, SHORTER)
                 yield from _batches(file, split.name, self.source, self.where)
         except OSError as error:
-            step_failed(unreadable(error, split.name, self.where), self.where)
+            fail_step(unreadable(error, split.name, self.where), self.where)
 
 
 @dataclass(frozen=True)

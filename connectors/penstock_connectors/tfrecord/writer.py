@@ -10,8 +10,8 @@ from penstock.error import refusal
 from penstock.io.tfrecordio import TFRecordSink
 from penstock_connectors.tfrecord.checksums import masked_crc32c
 from penstock_connectors.tfrecord.records import stored
-from penstock_spark.connecting.files import FileSink, files_by_tasks, open_for_writing
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.files import FileSink, open_for_writing, task_file_sink
+from penstock_spark.connecting.running import fail_step
 
 
 def tfrecord_files(sink: TFRecordSink, where: str) -> FileSink:
@@ -19,7 +19,7 @@ def tfrecord_files(sink: TFRecordSink, where: str) -> FileSink:
     compression = sink.shards.compression(sink.compression_type)
 
     open_shard = partial(_TFRecordShard, compression=compression, coder=sink.coder, where=where)
-    return files_by_tasks(sink.shards, "TFRecord files", open_shard, where)
+    return task_file_sink(sink.shards, "TFRecord files", open_shard, where)
 
 
 class _TFRecordShard:
@@ -46,7 +46,7 @@ class _TFRecordShard:
         try:
             return [self._coder.encode(value) for value in values]
         except Exception as error:
-            step_failed(error, self._where)
+            fail_step(error, self._where)
 
     def _refuse(self, record: Any) -> NoReturn:
         kind = type(record).__name__
@@ -56,4 +56,4 @@ class _TFRecordShard:
         else:
             what = f"the coder of the TFRecord files returns {kind}, not bytes"
             hint = "let the coder's encode return bytes"
-        step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)
+        fail_step(refusal(TypeError, what, where=self._where, hint=hint), self._where)

@@ -13,8 +13,15 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.columns.elements import OfLibrary, RowBatches, misfit, row_maker, row_type, without_none
-from penstock_spark.columns.records import as_arrow_takes_them, column_of, plain_type
+from penstock_spark.columns.elements import (
+    OfLibrary,
+    RowBatches,
+    element_mismatch,
+    row_maker,
+    row_type,
+    without_none,
+)
+from penstock_spark.columns.records import column_of, plain_type, to_arrow_accepted
 from penstock_spark.columns.types import as_read
 from penstock_spark.columns.values import cast_column, values_of
 
@@ -93,11 +100,11 @@ def _made(make: _Make, value: Any) -> Any:
 
 def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
     """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
-    found = as_arrow_takes_them(values, field, name)
+    found = to_arrow_accepted(values, field, name)
     try:
         return column_of(found, field, "")
     except TypeError:
-        raise misfit(hint, name) from None
+        raise element_mismatch(hint, name) from None
 
 
 def _to_python(column: Any, hint: Any) -> list[Any]:

@@ -14,14 +14,14 @@ from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nul
 from penstock.values.types import FLOAT_DIGIT_BITS, TYPES
 
 
-def misfit(element_type: Any, field: str = "") -> TypeError:
+def element_mismatch(element_type: Any, field: str = "") -> TypeError:
     r"""Returns the error for an element, or for a field of it; it does not show the element, which may be private.
 
-    >>> print(misfit(int))
+    >>> print(element_mismatch(int))
     an element of a batch does not match its type hint: <class 'int'>
       at ...
       hint: use list[...] as the batch's type for elements of several types, or that may be None (an int has 64 bits)
-    >>> print(str(misfit(str, "team")).partition("\n")[0])
+    >>> print(str(element_mismatch(str, "team")).partition("\n")[0])
     the field team of an element of a batch does not match its type hint: <class 'str'>
     """
     whose = f"the field {field} of an element" if field else "an element"
@@ -100,13 +100,13 @@ class RowBatches(OfLibrary):
         try:
             return [[getattr(element, name) for element in elements] for name, _ in self._element_type.fields]
         except AttributeError:
-            raise misfit(self._element_type) from None
+            raise element_mismatch(self._element_type) from None
 
     def _rows(self, known: Collection[str], values_of: Callable[[str, Any], list[Any]]) -> list[Any]:
         """The elements of a batch with these columns, from the values of each column and the field's hint."""
         fields, make = self._element_type.fields, row_maker(self._element_type)
         names = [name for name, _ in fields]
         if not set(names) <= set(known):
-            raise misfit(self._element_type)
+            raise element_mismatch(self._element_type)
         columns = [values_of(name, hint) for name, hint in fields]
         return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]

@@ -11,7 +11,14 @@ import pandas as pd
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import BOOLEAN, FLOAT, FLOAT_GREATEST, INTEGER, TEXT
-from penstock_spark.columns.elements import OfLibrary, RowBatches, are_kept, misfit, row_type, without_none
+from penstock_spark.columns.elements import (
+    OfLibrary,
+    RowBatches,
+    are_kept,
+    element_mismatch,
+    row_type,
+    without_none,
+)
 from penstock_spark.columns.losses import overflows
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
@@ -61,15 +68,15 @@ def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
     value = _BY_DTYPE.get(dtype.lower())
     if value is not None and not all(map(value.takes, kinds)):
-        raise misfit(hint, field)
+        raise element_mismatch(hint, field)
     if dtype == "float32" and overflows(values, FLOAT_GREATEST[32]):
-        raise misfit(hint, field)
+        raise element_mismatch(hint, field)
     try:
         made = pd.Series(list(values), dtype=dtype)
     except (TypeError, ValueError, OverflowError):
-        raise misfit(hint, field) from None
+        raise element_mismatch(hint, field) from None
     if made.dtype.kind == "f" and not are_kept(values, made.to_numpy()):
-        raise misfit(hint, field)
+        raise element_mismatch(hint, field)
     return made
 
 

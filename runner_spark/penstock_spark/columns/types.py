@@ -411,10 +411,11 @@ def is_arrow_only(kind: T.DataType) -> bool:
     return any(isinstance(each, ArrowOnly) for each in leaves_of(kind))
 
 
-def is_beyond_spark(columns: T.StructType) -> bool:
+def is_unsupported_by_spark(columns: T.StructType) -> bool:
     """True if Spark has no frame of these columns: it lacks a type, takes two names for one, or needs a column.
 
-    >>> is_beyond_spark(T.StructType().add("a", "long").add("A", "long")), is_beyond_spark(T.StructType())
+    >>> alike = T.StructType().add("a", "long").add("A", "long")
+    >>> is_unsupported_by_spark(alike), is_unsupported_by_spark(T.StructType())
     (True, True)
     """
     return is_arrow_only(columns) or has_like_names(columns) or not columns.fields
@@ -443,7 +444,7 @@ def _records_in(kind: T.DataType) -> Iterator[T.StructType]:
     return (each for each in _types_in(kind) if isinstance(each, T.StructType))
 
 
-def is_unknown(kind: T.DataType) -> bool:
+def has_unknown_type(kind: T.DataType) -> bool:
     return any(isinstance(each, UnknownType) for each in leaves_of(kind))
 
 

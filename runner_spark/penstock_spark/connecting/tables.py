@@ -3,31 +3,31 @@
 from penstock_spark.files.local_copies import local_copies
 from penstock_spark.sinks.stream_commits import (
     BEFORE_ALL,
-    TryAgain,
-    digest,
+    RetryCommit,
+    commit_error,
+    commit_with_retries,
     has_begun,
-    holds,
+    is_committed,
     is_written,
-    not_committed,
-    persist,
+    stream_digest,
 )
-from penstock_spark.sinks.table_changes import DELETED, LastChanges, change_schema, check_keys
-from penstock_spark.sinks.table_columns import columns_of, no_type
+from penstock_spark.sinks.table_changes import DELETED, LatestUpserts, check_keys, schema_of_upserts
+from penstock_spark.sinks.table_columns import columns_to_write, no_type_error
 
 __all__ = [
     "BEFORE_ALL",
     "DELETED",
-    "LastChanges",
-    "TryAgain",
-    "change_schema",
+    "LatestUpserts",
+    "RetryCommit",
+    "schema_of_upserts",
     "check_keys",
-    "columns_of",
-    "digest",
+    "columns_to_write",
+    "stream_digest",
     "has_begun",
-    "holds",
+    "is_committed",
     "is_written",
     "local_copies",
-    "no_type",
-    "not_committed",
-    "persist",
+    "no_type_error",
+    "commit_error",
+    "commit_with_retries",
 ]

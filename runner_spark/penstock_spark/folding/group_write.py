@@ -16,7 +16,7 @@ from penstock_spark.folding.sessions import SessionTable, Spans, spans_of
 from penstock_spark.folding.tables import LoopTable, Table, batch_fold, table_for
 from penstock_spark.folding.totals import split_numbers
 from penstock_spark.plan.hosts import BySpark, InPython, Loop, Rows
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import Batch, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import FlushLimit
@@ -45,7 +45,7 @@ class GroupWriter(Combining, Node):
         self.spec = spec
         self.combine = spec.combine
         self._metrics = metrics
-        self._guard = partial(guarded, metrics, spec.where)
+        self._guard = partial(call_guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
         self._sequence = first_number(stage, partition)
@@ -133,7 +133,7 @@ class GroupWriter(Combining, Node):
         except Exception as error:
             # An error of a pair or a key takes precedence over a value that cannot be added.
             self._names(split_pairs(batch, self.spec.where)[0])
-            step_failed(error, self.spec.where)
+            fail_step(error, self.spec.where)
 
     def _take_rest(self, batch: Batch, taken: int) -> Records:
         if taken:
@@ -145,7 +145,7 @@ class GroupWriter(Combining, Node):
 
     def _check_inserts(self, batch: Batch) -> None:
         if batch.retracts:
-            step_failed(unexpected_retraction(), self.spec.where)
+            fail_step(unexpected_retraction(), self.spec.where)
 
     def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
         self._check_inserts(batch)

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
-from penstock_spark.reports.failure import guarded
+from penstock_spark.reports.failure import call_guarded
 from penstock_spark.worker.batch import Batch, Windows, dumps
 from penstock_spark.worker.keys import keys_to_carry, payloads
 from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
@@ -25,7 +25,7 @@ class ElementWriter(Node):
         self._number = partition << 40
 
     def push(self, batch: Batch) -> Records:
-        yield guarded(self.metrics, self.spec.where, self._rows, batch)
+        yield call_guarded(self.metrics, self.spec.where, self._rows, batch)
 
     def _rows(self, batch: Batch) -> Any:
         if batch.retracts and not self.spec.may_retract:

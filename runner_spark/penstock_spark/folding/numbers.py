@@ -16,7 +16,7 @@ from penstock.coders.deterministic import decode_key
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import GrowingSession
 from penstock_spark.folding.tables import batch_fold
-from penstock_spark.reports.failure import guarded
+from penstock_spark.reports.failure import call_guarded
 from penstock_spark.worker.batch import ONLY_PANE, Batch, loads
 from penstock_spark.worker.keys import SELF_CONTAINED_TYPES, WindowColumns, placer_of, restore, window_decoder
 from penstock_spark.worker.program import GroupRoot
@@ -52,7 +52,7 @@ class NumberReader(Combining):
         self.combine = root.combine
         self.out = out
         self._fold = batch_fold(root.combine, root.host.loop)
-        self._guard = partial(guarded, metrics, root.where)
+        self._guard = partial(call_guarded, metrics, root.where)
         self._window = window_decoder(root.windowing)
         self._place = placer_of(root.windowing)
         self._merges = root.windowing.windowfn.is_merging()

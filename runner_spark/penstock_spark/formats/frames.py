@@ -13,7 +13,7 @@ from penstock.error import refusal
 from penstock.io.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock.typehints.typehints import TupleConstraint
-from penstock_spark.columns.records import as_arrow_takes_them, column_of, field_of, schema_of
+from penstock_spark.columns.records import column_of, field_of, schema_of, to_arrow_accepted
 from penstock_spark.formats.format import Format
 from penstock_spark.session.session import moved
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
@@ -49,7 +49,7 @@ def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
         return []
 
     if sink.schema is not None:
-        schema = as_columns.schema_of(sink.schema)
+        schema = as_columns.parse_spark_schema(sink.schema)
         columns, split = to_arrow_schema(schema), _split_for(sink.element_type)
     else:
         columns, split = columns_of(sink.element_type, where)
@@ -116,7 +116,7 @@ class FrameRows(Encoder):
                 hint="declare the elements' type with with_output_types",
             )
         arrays = [
-            column_of(as_arrow_takes_them(part, field, field.name), field, self.where)
+            column_of(to_arrow_accepted(part, field, field.name), field, self.where)
             for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

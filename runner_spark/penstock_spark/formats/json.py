@@ -30,7 +30,7 @@ from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
 from penstock_spark.sources.beginnings import all_content, told_by_files
 from penstock_spark.sources.decoding import ByFile, Careful
-from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
+from penstock_spark.sources.partition_values import PartitionValues, add_folder_values, partition_values
 from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
@@ -186,7 +186,7 @@ class _JsonDecoder:
         """The objects in strings with the values of the file at their ends, behind fields that no file had before."""
         objects = (each for text in strings for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
-        records = (beside({**absent, **each}, known) for each in objects)
+        records = (add_folder_values({**absent, **each}, known) for each in objects)
         return [row_class(tuple(record))(**record) for record in records]
 
 

@@ -15,7 +15,7 @@ from penstock.graph import DriverList
 from penstock.io.console import ConsoleSink
 from penstock.io.each_batch import EachBatchSink
 from penstock_spark.formats.format import Format
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.worker.batch import dumps
 
@@ -86,12 +86,12 @@ def plan_list(sink: DriverList, is_stream: bool, where: str) -> SinkPlan:
             last.number = batch.number
         return []
 
-    def holds(batch: MicroBatch) -> bool:
+    def is_committed(batch: MicroBatch) -> bool:
         return batch.number <= _last_appended(batch.stream, sink.into).number
 
     if first is None:
-        return SinkPlan(_PICKLED, PickledRows, None, commit, holds=holds)
-    return SinkPlan(_PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False, holds=holds)
+        return SinkPlan(_PICKLED, PickledRows, None, commit, is_committed=is_committed)
+    return SinkPlan(_PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False, is_committed=is_committed)
 
 
 def _last_appended(stream: str, into: list[Any]) -> _Appended:
@@ -152,7 +152,7 @@ def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
                 sink.function(elements, batch.number)
             except (Exception, SystemExit, GeneratorExit) as error:
                 # KeyboardInterrupt is the user's who stops the program.
-                step_failed(error, where)
+                fail_step(error, where)
         return []
 
     return SinkPlan(_PICKLED, PickledRows, None, commit)

@@ -22,8 +22,8 @@ from penstock_spark.lowering.descriptions import cut, described, of_stream
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
 from penstock_spark.lowering.unreadable import unreadable_step
-from penstock_spark.reports.failure import find_failure, step_failed
-from penstock_spark.reports.reporting import reporting_now, reports_of
+from penstock_spark.reports.failure import fail_step, find_failure
+from penstock_spark.reports.reporting import current_reporting, reports_of
 from penstock_spark.reports.spark_errors import Surroundings, translated
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
 from penstock_spark.worker.unwritable import unwritable
@@ -82,7 +82,7 @@ class BatchWriter:
         self._writing = threading.Lock()
         self._is_closed = False
         self._failure: Exception | None = None  # Of the micro-batch that was written last.
-        self._reporting = reporting_now()
+        self._reporting = current_reporting()
         for sink in self._sinks:
             # A sink that cannot be planned is refused now.
             if sink.plan.close is not None:
@@ -241,14 +241,14 @@ class BatchWriter:
             raise error
         where = places[0] if places else "in a stream without a sink"
         if isinstance(error, OSError):
-            step_failed(unwritable(error, where), where)
+            fail_step(unwritable(error, where), where)
         known = Surroundings(
             graph=self._graph,
             places=places or (where,),
             checkpoint=self._location,
             unreadable=partial(unreadable_step, self._graph),
         )
-        step_failed(translated(error, known), where)
+        fail_step(translated(error, known), where)
 
 
 def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
@@ -259,7 +259,7 @@ def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
 
     def place(sink: StreamSink) -> int:
         plan = sink.plan
-        return 2 if plan.holds is not None else int(plan.commits_in_tasks)
+        return 2 if plan.is_committed is not None else int(plan.commits_in_tasks)
 
     return tuple(sorted(sinks, key=place))
 
@@ -268,16 +268,16 @@ def is_written(sinks: Sequence[StreamSink], app: str, number: int, labels: Colle
     """True if a micro-batch is certainly in all sinks with some labels; `app` names the checkpoint."""
     ordered = _in_order(sinks)
     streams = _streams(ordered, app)
-    asked = [sink for sink in ordered if sink.plan.holds is not None and sink.step.label in labels]
+    asked = [sink for sink in ordered if sink.plan.is_committed is not None and sink.step.label in labels]
     return bool(asked) and all(_holds(sink, MicroBatch(number, streams[sink.level])) for sink in asked)
 
 
 def _holds(sink: StreamSink, batch: MicroBatch) -> bool:
-    assert sink.plan.holds is not None
+    assert sink.plan.is_committed is not None
     try:
-        return sink.plan.holds(batch)
+        return sink.plan.is_committed(batch)
     except Exception as error:
-        step_failed(error, sink.step.where)
+        fail_step(error, sink.step.where)
 
 
 def _is_stop(error: Exception) -> bool:

@@ -14,7 +14,7 @@ from penstock.scalars.spark_writer import field_text
 from penstock.scalars.types import STRING
 from penstock_spark.plan.column_kinds import typed
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.reports.failure import marked
+from penstock_spark.reports.failure import mark
 
 
 class ColumnMaker:
@@ -31,13 +31,13 @@ class ColumnMaker:
     def column(self, expression: Expression) -> Column:
         """The column of an expression; all numbers have 64 bits."""
         scalar = typed(expression, self._table.readable, self._table.bounds)
-        message = literal_text(marked(too_many_bits(), self._where), STRING)
+        message = literal_text(mark(too_many_bits(), self._where), STRING)
         return F.expr(field_text(scalar, self._text_of, f"CAST(raise_error({message}) AS BIGINT)"))
 
 
 def failing(error: Exception, where: str, kind: str) -> Column:
     """A column that raises a step's error when Spark computes it."""
-    return F.raise_error(F.lit(marked(error, where))).cast(kind)
+    return F.raise_error(F.lit(mark(error, where))).cast(kind)
 
 
 def too_many_bits() -> OverflowError:

@@ -37,7 +37,7 @@ from penstock_spark.plan.column_plan import (
     WithTimestamps,
     after,
 )
-from penstock_spark.reports.failure import marked
+from penstock_spark.reports.failure import mark
 from penstock_spark.worker.column_read import ColumnReader
 
 _LOW_BITS = 31
@@ -342,7 +342,7 @@ def _extreme(
         F.count(F.lit(1)).alias(f"{name}m"),
     ]
     is_mixed = (F.col(f"{name}n") < F.col(f"{name}m")) & (F.col(f"{name}m") > 1)
-    return parts, F.when(is_mixed, F.raise_error(F.lit(marked(error, where)))).otherwise(F.col(name))
+    return parts, F.when(is_mixed, F.raise_error(F.lit(mark(error, where)))).otherwise(F.col(name))
 
 
 _PARTS: dict[str, Callable[..., tuple[list[Column], Column]]] = {

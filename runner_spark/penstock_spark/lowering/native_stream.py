@@ -27,7 +27,7 @@ from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sinks.as_columns import parse_spark_schema
 from penstock_spark.sources.scan import StreamScan, with_plain_names
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.reading import StreamReader, column_reader, totals_reader
@@ -63,7 +63,9 @@ def columns_of(
     if columns.is_written:
         [sink] = sinks
         rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])
-        return columns_for(columns, rows, schema_of(sink.plan.schema), sink.step.where, times), _nothing
+        return columns_for(
+            columns, rows, parse_spark_schema(sink.plan.schema), sink.step.where, times
+        ), _nothing
     frame, reader = lower_columns(columns, source, in_order=False, times=times)
     return frame, partial(column_reader, reader)
 

@@ -41,7 +41,7 @@ from penstock_spark.plan.hosts import ByMachine, Host, InPython
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import from_arrow_schema, repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sinks.as_columns import parse_spark_schema
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.stages.stage import stage_function
@@ -113,7 +113,7 @@ def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
     sink = context.sink(step).columns
     assert sink is not None
     scan = context.scans[query.read.label]
-    return columns_for(query.columns, scan.frame, schema_of(sink.schema), step.where)
+    return columns_for(query.columns, scan.frame, parse_spark_schema(sink.schema), step.where)
 
 
 def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:

@@ -21,7 +21,7 @@ from typing import Any
 
 from penstock.metrics.execution import note_current_in
 from penstock.where import OUR_PACKAGES
-from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.reports.reporting import current_reporting
 
 FAULT_HANDLER = "spark.sql.execution.pyspark.udf.faulthandler.enabled"
 """The session's setting that lets each worker write such a file.
@@ -81,7 +81,7 @@ def write_down(steps: Mapping[str, tuple[int, str]]) -> None:
     if folder is None:
         return
     packed = base64.b64encode(json.dumps([where for _, where in steps.values()]).encode()).decode("ascii")
-    content = f"00 penstock-steps<{reporting_now().signature(packed)}:{packed}>\n".encode()
+    content = f"00 penstock-steps<{current_reporting().signature(packed)}:{packed}>\n".encode()
     # Without the file, an error only says less.
     with suppress(OSError, ValueError):
         if _Written.file is None:
@@ -105,7 +105,7 @@ def write_down_rest() -> None:
 
 def find_died(text: str) -> Died | None:
     """Finds the notes that a worker of this run left before it died, in an error text from Spark."""
-    reporting = reporting_now()
+    reporting = current_reporting()
     for match in _WRITTEN.finditer(text):
         high, low, signature, packed = match.groups()
         if not reporting.has_signed(packed, signature):

@@ -24,7 +24,7 @@ from penstock.io.sparkio import SparkSource
 from penstock_spark.reports.at_work import Died, find_died
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import innermost
-from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
+from penstock_spark.reports.reporting import Reporting, current_reporting, is_in_run, reports_of
 from penstock_spark.reports.spark_messages import MESSAGES, Message
 from penstock_spark.session.java_life import is_cut_off, java_death, packages_at_work
 
@@ -51,7 +51,7 @@ _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, a
 class Surroundings:
     """The facts that the code that catches an error knows."""
 
-    reporting: Reporting = field(default_factory=reporting_now)
+    reporting: Reporting = field(default_factory=current_reporting)
     graph: Graph | None = None
     places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
     checkpoint: str | None = None  # The folder of a stream's state.

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.utils import clock
 from penstock_spark.process.interrupts import stoppable
-from penstock_spark.process.threads import answer_of
+from penstock_spark.process.threads import call_with_timeout
 
 _END_SECONDS_MAX = 5.0
 """The time that cancelled tasks get to end, before their files are removed."""
@@ -51,7 +51,7 @@ def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
         # Whatever goes wrong, the program must end.
         with contextlib.suppress(Exception):
             # This thread waits for Java's answer on its own connection, which can take no second question.
-            answer_of(cancel_jobs, "penstock cancel", 2 * _END_SECONDS_MAX)
+            call_with_timeout(cancel_jobs, "penstock cancel", 2 * _END_SECONDS_MAX)
         return leave_connection()
 
     said = "the run was cancelled; its temporary files are removed, and files that already had their final names stay"

@@ -108,7 +108,7 @@ class FileSink:
     partitions: Partitions | None = None
 
 
-def files_by_tasks(
+def task_file_sink(
     shards: Shards,
     subjects: str,
     open_shard: Callable[[str], ShardWriter],

@@ -22,7 +22,7 @@ from penstock.values.types import IN_FOLDERS, TEXT
 from penstock_spark.columns.records import to_batch
 from penstock_spark.columns.types import value_of
 from penstock_spark.files.partition_pages import PartitionPages
-from penstock_spark.reports.failure import marked
+from penstock_spark.reports.failure import mark
 from penstock_spark.worker.batch import dumps, loads
 
 _NAME_BYTES = 255
@@ -194,7 +194,7 @@ def without_lost(rows: DataFrame, partitions: Partitions) -> DataFrame:
         kind = partitions.schema.field(name).type
         if value_of(kind) is TEXT:
             column = F.col(f"`{name.replace('`', '``')}`")
-            error = F.raise_error(F.lit(marked(lost_value(name, partitions.where), partitions.where)))
+            error = F.raise_error(F.lit(mark(lost_value(name, partitions.where), partitions.where)))
             is_wrong = column.isin("", NOTHING)
             rows = rows.withColumn(name, F.when(is_wrong, error.cast("string")).otherwise(column))
     return rows

@@ -85,7 +85,7 @@ class SinkPlan:
     commits_small_ones: bool = False
     # True if a micro-batch is in the target as a whole, so that a later try changes nothing. None for a sink whose
     # later tries replace what an earlier one has left, or add to it.
-    holds: Callable[[MicroBatch], bool] | None = None
+    is_committed: Callable[[MicroBatch], bool] | None = None
     # The plan that writes, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None
     # Closes the connections of the commits, when the run is over.

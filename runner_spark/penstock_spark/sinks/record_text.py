@@ -14,8 +14,8 @@ from penstock.io.compression import CompressionTypes
 from penstock.io.naming_errors import encoded
 from penstock.io.paths import known_path
 from penstock.io.text_rows import TextRowsSink
-from penstock_spark.columns.losses import unknown_fields
-from penstock_spark.columns.records import field_of, fields_of, plain
+from penstock_spark.columns.losses import find_unknown_fields
+from penstock_spark.columns.records import field_of, fields_of, to_plain
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import names_of
 from penstock_spark.sinks.files import FileSink, SparkFiles
@@ -66,7 +66,7 @@ class TextOfFile:
 
     def of(self, values: Sequence[Any]) -> bytes:
         """The text of the next records, with the header if they are the first ones."""
-        records = [plain(value) for value in values]
+        records = [to_plain(value) for value in values]
         other = next((record for record in records if not isinstance(record, dict)), records)
         if other is not records:
             raise refusal(
@@ -87,9 +87,9 @@ class TextOfFile:
         self.columns = self.columns or self.text.columns or tuple(records[0] if records else ())
         known = frozenset(self.columns)
         if self.text.columns is not None:
-            lost = unknown_fields(records, known)
+            lost = find_unknown_fields(records, known)
         else:
-            lost = unknown_fields(records, known, lacking="and the first element of its file has not")
+            lost = find_unknown_fields(records, known, lacking="and the first element of its file has not")
             hint = "declare all fields: give the elements a type of rows with .with_output_types(...)"
             lost = lost and replace(lost, hint=hint)
         if lost is not None:
@@ -104,7 +104,7 @@ def record_files(sink: TextRowsSink, text: RecordText, empty_shards: int, where:
         text = replace(text, columns=left)
         open_file = partial(RecordsFile, partial(_RecordShard, text=text))
         schema = _columns_of_folders(sink, where)
-        partitions = Partitions(sink.partition_by, schema, open_file, where, record_of=plain)
+        partitions = Partitions(sink.partition_by, schema, open_file, where, record_of=to_plain)
 
     def by_spark() -> SparkFiles:
         if text.is_list:

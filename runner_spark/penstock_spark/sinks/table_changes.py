@@ -11,7 +11,7 @@ from penstock.base.bounded_window import IntervalWindow
 from penstock.coders.deterministic import encode_key
 from penstock.error import noun_for, refusal
 from penstock.relations.upserts import Upsert
-from penstock_spark.columns.records import plain, to_batch
+from penstock_spark.columns.records import to_batch, to_plain
 from penstock_spark.sinks.table_columns import TableSink
 
 DELETED = "_penstock_deleted"
@@ -20,7 +20,7 @@ DELETED = "_penstock_deleted"
 _CHUNK_ROWS = 10_000
 
 
-class LastChanges:
+class LatestUpserts:
     """The last upsert of each key of a task."""
 
     def __init__(self, sink: TableSink, columns: pa.Schema, where: str) -> None:
@@ -39,7 +39,7 @@ class LastChanges:
             self._last[encode_key(value.key)] = value
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them as columns, in the form of `change_schema`.
+        """All of them as columns, in the form of `schema_of_upserts`.
 
         ValueError in the end if keys that differ are one key in the table: it has one row for each.
         """
@@ -56,7 +56,7 @@ class LastChanges:
             raise refusal(ValueError, what, where=self._where, hint=hint)
 
     def _batch(self, upserts: Sequence[Upsert]) -> pa.RecordBatch:
-        schema = change_schema(self._sink, self._columns)
+        schema = schema_of_upserts(self._sink, self._columns)
         kept = [self._record(each) for each in upserts if not each.is_deleted]
         gone = [self._key(each) for each in upserts if each.is_deleted]
         # Upserts have to fit the columns of the table, nulls included; of deletions, the key is enough.
@@ -84,8 +84,8 @@ class LastChanges:
     def _record(self, upsert: Upsert) -> dict[str, Any]:
         key = self._key(upsert)
         if self._sink.value is not None:
-            return {**key, self._sink.value: plain(upsert.value)}
-        record = plain(upsert.value)
+            return {**key, self._sink.value: to_plain(upsert.value)}
+        record = to_plain(upsert.value)
         if not isinstance(record, dict):
             what = f"the value of an upsert is {noun_for(upsert.value)} without named fields"
             raise refusal(
@@ -97,13 +97,13 @@ class LastChanges:
             raise refusal(
                 ValueError, what, where=self._where, hint="add it to the table, or leave the field out"
             )
-        if any(name in record and record[name] != plain(part) for name, part in key.items()):
+        if any(name in record and record[name] != to_plain(part) for name, part in key.items()):
             what = "the value of an upsert has another key than the upsert"
             raise refusal(ValueError, what, where=self._where, hint="leave the key out of the value")
         return {**record, **key}
 
 
-def change_schema(sink: TableSink, columns: pa.Schema) -> pa.Schema:
+def schema_of_upserts(sink: TableSink, columns: pa.Schema) -> pa.Schema:
     """The columns of the table, of which only the key is needed, and whether the row goes."""
     fields = [field.with_nullable(field.name not in sink.key) for field in columns]
     return pa.schema([*fields, pa.field(DELETED, pa.bool_(), False)])

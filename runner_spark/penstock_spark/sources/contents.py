@@ -18,7 +18,7 @@ from penstock_spark.columns.common_types import is_wider
 from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.files.task_rows import TaskRows
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
@@ -130,7 +130,7 @@ class RowsOfContents(TaskRows):
                 columns = [column.cast(each.type) for column, each in zip(batch.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except ValueError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def _check(self, name: str, found: T.StructType) -> None:
         """Refuses values of another type, which would become others."""

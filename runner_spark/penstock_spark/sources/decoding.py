@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock_spark.columns.values import to_rows
-from penstock_spark.reports.failure import StepFailed, step_failed
+from penstock_spark.reports.failure import StepFailure, fail_step
 from penstock_spark.sources.placing import Placing
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, PLACE, Naming
@@ -82,14 +82,14 @@ class Careful:
             return self.decode(batch, file)
         except Exception as error:
             # A failure that is the step's already is not the fault of a row.
-            if isinstance(error, StepFailed) or not self.has_rejects:
-                step_failed(error, self.where)
+            if isinstance(error, StepFailure) or not self.has_rejects:
+                fail_step(error, self.where)
         elements: list[Any] = []
         for place in range(batch.num_rows):
             row = batch.slice(place, 1)
             try:
                 elements += self.decode(row, file)
-            except StepFailed:
+            except StepFailure:
                 raise
             except Exception as error:
                 [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()

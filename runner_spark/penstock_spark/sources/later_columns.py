@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 
 _HINT = (
     "start the pipeline again, which then reads them too, or name the wanted columns with columns=[...] to leave "
@@ -37,7 +37,7 @@ class LaterColumns:
         new = [name for name in names_of() if name not in self.known]
         if new:
             what = f"{file} has columns that no file had when the stream started: {', '.join(new)}"
-            step_failed(refusal(ValueError, what, where=self.where, hint=_HINT), self.where)
+            fail_step(refusal(ValueError, what, where=self.where, hint=_HINT), self.where)
         self._seen.add(file)
 
 

@@ -17,8 +17,8 @@ from penstock.utils import clock
 from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.process.written_formats import STAGED
-from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.reports.failure import fail_step
+from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import import_like_driver
@@ -113,7 +113,7 @@ def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
 class _Paging:
     make_reader: Callable[[], Reader]
     where: str
-    reporting: Reporting = field(default_factory=reporting_now)
+    reporting: Reporting = field(default_factory=current_reporting)
 
 
 def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -129,7 +129,7 @@ def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any
             for page in pages.rest():
                 yield _record(page)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            step_failed(error, paging.where)
+            fail_step(error, paging.where)
 
     return run
 

@@ -32,7 +32,7 @@ from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.hosts import Rows
 from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
 from penstock_spark.reports.at_work import digits_of, numbered, write_down, write_down_rest
-from penstock_spark.reports.failure import named, step_failed
+from penstock_spark.reports.failure import fail_step, name_failing_step
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import promptly
 from penstock_spark.shipping.import_paths import import_like_driver
@@ -239,7 +239,7 @@ class Stage:
         started: list[Any] = []
         failed = True
         try:
-            yield from named(self._run(lively, started, records), self.where_now)
+            yield from name_failing_step(self._run(lively, started, records), self.where_now)
             failed = False
         finally:
             tear_down(started, failed)
@@ -353,7 +353,7 @@ def _read(read: Callable[[Any], Iterable[Any]], record: Any, where: str) -> Iter
     try:
         yield from read(record)
     except Exception as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def tear_down(nodes: list[Any], failed: bool) -> None:

@@ -11,7 +11,7 @@ from penstock.metrics.execution import MetricsContainer
 from penstock_spark.folding.gathering import Gathering, Group, PairGathering, gathering_of
 from penstock_spark.folding.loops import kind_of_keys
 from penstock_spark.plan.hosts import Loop
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.stream.program import CombiningWriterSpec
 from penstock_spark.stream.writer import Outbox, shard_of
 from penstock_spark.worker.batch import Batch
@@ -36,7 +36,7 @@ class CombiningWriter(Combining, Node):
         self.spec = spec
         self.combine = spec.combine
         self.outbox = outbox
-        self._guard = partial(guarded, metrics, spec.where)
+        self._guard = partial(call_guarded, metrics, spec.where)
         self._new_gathering = gathering_of(spec.windowing, spec.combine, spec.loop)
         # If the order of values may matter, each place in a source is kept separately.
         self._keeps_order = spec.combine is None or fold_of(spec.combine).heeds_order
@@ -53,7 +53,7 @@ class CombiningWriter(Combining, Node):
 
     def _pushed(self, batch: Batch, windows: FixedAssigner | None) -> Records:
         if batch.retracts:
-            step_failed(unexpected_retraction(), self.spec.where)
+            fail_step(unexpected_retraction(), self.spec.where)
         self._guard(self._take, batch, windows)
         return iter(())
 

@@ -18,7 +18,7 @@ from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.plan.hosts import State
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.reports.failure import guarded, named, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step, name_failing_step
 from penstock_spark.reports.metrics import Told
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream.control import Command, commanded
@@ -95,14 +95,14 @@ def play_shard(
     )
     combining = [spec for spec in specs if spec.combine is not None]
     for spec in combining:
-        guarded(stage.container(spec.label), spec.where, spec.combine.setup)
+        call_guarded(stage.container(spec.label), spec.where, spec.combine.setup)
     with stage.running():
-        yield from named(shard.run(inbox), stage.where_now)
+        yield from name_failing_step(shard.run(inbox), stage.where_now)
         waits = {label: operator.waits() for label, operator in waiting.items()}
         shard.save()
     header.is_draining = header.is_draining or any(command.name == "drain" for command in commands)
     for spec in combining:
-        guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
+        call_guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
     for label, recorder in recorders.items():
         stage.container(label).keep(recorder.happenings())
     for label, tallier in talliers.items():
@@ -188,7 +188,7 @@ def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        step_failed(error, spec.where)
+        fail_step(error, spec.where)
 
 
 def _grouping_operator(

@@ -15,7 +15,7 @@ from penstock.io.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.sources.heartbeats import Beats, Era
 from penstock_spark.sources.scan import Part, Rejected
@@ -93,7 +93,7 @@ class StreamReader:
             )
         except Exception as error:
             if not self._has_rejects:
-                step_failed(error, self._where)
+                fail_step(error, self._where)
         kept, own_events, own_arrivals = [], [], []
         for value, time_micros in zip(values, own, strict=True):
             try:

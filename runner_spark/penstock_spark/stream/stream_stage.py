@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.at_work import write_down, write_down_rest
-from penstock_spark.reports.failure import LEAVING, step_failed
+from penstock_spark.reports.failure import LEAVING, fail_step
 from penstock_spark.stages.stage import Stage, tear_down
 from penstock_spark.stream.combining import CombiningWriter
 from penstock_spark.stream.program import (
@@ -48,7 +48,7 @@ class SinkPages(Node):
         try:
             self._outbox.add_to_sink(self._spec.level, [encode_page(batch)])
         except Exception as error:
-            step_failed(error, self._spec.where)
+            fail_step(error, self._spec.where)
         return iter(())
 
 
@@ -171,4 +171,4 @@ class StreamStage(Stage):
         try:
             yield
         except LEAVING as error:
-            step_failed(error, self.where_now())
+            fail_step(error, self.where_now())

@@ -8,7 +8,7 @@ from zlib import crc32
 
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
-from penstock_spark.reports.failure import guarded
+from penstock_spark.reports.failure import call_guarded
 from penstock_spark.stream.program import MessageWriterSpec, RestrictionWriterSpec
 from penstock_spark.worker.batch import Batch, dumps
 from penstock_spark.worker.keys import keys_to_carry
@@ -129,7 +129,7 @@ class MessageWriter(Node):
 
     def push(self, batch: Batch) -> Records:
         self.outbox.held_bytes += batch.estimated_bytes()
-        guarded(self.metrics, self.spec.where, self._put, batch)
+        call_guarded(self.metrics, self.spec.where, self._put, batch)
         return iter(())
 
     def _put(self, batch: Batch) -> None:

@@ -19,7 +19,7 @@ from penstock.error import refusal
 from penstock.functions.asynchronous import outputs_of
 from penstock.functions.results import check_result
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pardo import DoFnStep
@@ -87,7 +87,7 @@ class AsyncStep(DoFnStep):
         failed, results = self._calls.run([call for _, call, _ in waiting])
         if failed is not None:
             place, error = failed
-            step_failed(error, self.spec.where, rows[place][:1])
+            fail_step(error, self.spec.where, rows[place][:1])
         # The calls of several moments run together; after its own moment, an output could be late.
         now = self.outbox.moment
         moments = (moment for _, _, moment in waiting)
@@ -122,7 +122,7 @@ class _Gathering:
             try:
                 call = self.call(row)
             except Exception as error:
-                step_failed(error, self.step.spec.where, row[:1])
+                fail_step(error, self.step.spec.where, row[:1])
             yield from self.step.gather(row, call)
 
 

@@ -18,7 +18,7 @@ from penstock.functions.results import check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.typehints.typehints import show_type
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pushing import Consumer, Records
@@ -50,7 +50,7 @@ class PackedBatch(Batch):
             try:
                 self._values = list(self.converter.explode_batch(self.whole))
             except Exception as error:
-                step_failed(error, self._where)
+                fail_step(error, self._where)
         return self._values
 
     def estimated_bytes(self) -> int:
@@ -102,7 +102,7 @@ class BatchOutputs:
                 yield result
                 set_current(self._metrics)
         except Exception as error:
-            step_failed(error, self._where)
+            fail_step(error, self._where)
 
     def _length(self, whole: Any) -> int:
         try:
@@ -114,7 +114,7 @@ class BatchOutputs:
         kind, expected = type(whole).__name__, show_type(self._converter.batch_type)
         what = f"Received {kind} from a DoFn that was expected to produce a batch ({expected})"
         hint = "yield whole batches, and do not return one; @DoFn.yields_elements is for elements"
-        return step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)
+        return fail_step(refusal(TypeError, what, where=self._where, hint=hint), self._where)
 
 
 @dataclass(eq=False)
@@ -129,7 +129,7 @@ class YieldingBatches:
 
     def push(self, batch: Batch) -> Records:
         for row in (batch.exploded() if self.each_window else batch).rows():
-            yield from self.outputs.send(guarded(self.metrics, self.where, self._called, row), row)
+            yield from self.outputs.send(call_guarded(self.metrics, self.where, self._called, row), row)
         yield from self.outputs.drain()
 
     def _called(self, row: Row) -> Any:
@@ -169,7 +169,7 @@ class BatchLoop:
         return self.whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
 
     def _made_of(self, values: list[Any]) -> Any:
-        return guarded(self.metrics, self.where, self.converter.produce_batch, values)
+        return call_guarded(self.metrics, self.where, self.converter.produce_batch, values)
 
 
 def _is_scattered(batch: Batch) -> bool:

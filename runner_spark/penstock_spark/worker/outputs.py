@@ -12,7 +12,7 @@ from penstock.functions.results import UNAWAITED, unawaited
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane
 from penstock.windows.window_fn import GlobalWindows
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.worker.batch_sizer import BatchSizer, Scale
 from penstock_spark.worker.pushing import Consumer, Records
@@ -86,7 +86,7 @@ class Outputs:
         try:
             yield from values
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def add(self, value: Any, row: Row) -> None:
         """Keeps one result for the next `drain`."""
@@ -128,7 +128,7 @@ class Outputs:
         try:
             made = self._assign(batch)
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         count = len(batch.values)
         new = made if isinstance(made, list) else [made] * count
         old = batch.windows if isinstance(batch.windows, list) else [batch.windows] * count
@@ -160,7 +160,7 @@ class Outputs:
 
 def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
     """Fails the step that returns coroutines as its outputs."""
-    step_failed(unawaited(values), where)
+    fail_step(unawaited(values), where)
 
 
 def _unknown(panes: Any) -> Any:

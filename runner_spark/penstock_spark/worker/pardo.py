@@ -17,7 +17,7 @@ from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.scalars.row_functions import Stamping
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.arguments import Arguments, needs_row
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch
 from penstock_spark.worker.batch_dofns import BatchLoop, BatchOutputs, Converter, YieldingBatches
@@ -51,7 +51,7 @@ class DoFnStep(Node):
         self.metrics = metrics
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
         self.signature = signature_of_checked(self.dofn)
-        self._guard = partial(guarded, metrics, spec.where)
+        self._guard = partial(call_guarded, metrics, spec.where)
         self.views = [View(view, contents[view.edge]) for view in spec.views]
         self._contexts: dict[DoFnParam, Any] = {}
         self._managers: dict[str, list[Any]] = {"SetupContextParam": [], "BundleContextParam": []}
@@ -70,7 +70,7 @@ class DoFnStep(Node):
         if self._call("start_bundle", self.signature.start_bundle) is not None:
             what = f"{type(self.dofn).__name__}.start_bundle should not output any elements"
             hint = "return nothing, do not yield, and give outputs in process or finish_bundle"
-            step_failed(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
+            fail_step(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
 
     def push(self, batch: Batch) -> Records:
         if self._loop is None:
@@ -226,7 +226,7 @@ class RowLoop:
                 if result is not None:
                     check_result(result)
             except Exception as error:
-                step_failed(error, self.step.spec.where, row[:1])
+                fail_step(error, self.step.spec.where, row[:1])
             yield result, row
 
 
@@ -258,5 +258,5 @@ class RowMap:
             values = list(map(self.function, *columns))
             check_complete(len(values), len(batch.values))
         except Exception as error:
-            step_failed(error, step.spec.where, last_read(batch.values, elements))
+            fail_step(error, step.spec.where, last_read(batch.values, elements))
         yield from push_mapped(batch, values, step.outputs)

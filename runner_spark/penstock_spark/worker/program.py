@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
 from penstock_spark.plan.hosts import BySpark, InPython
-from penstock_spark.reports.reporting import Reporting, reporting_now
+from penstock_spark.reports.reporting import Reporting, current_reporting
 from penstock_spark.worker.batch import Batch
 
 
@@ -204,4 +204,4 @@ class StageProgram(Generic[W]):
     # The seed of its tasks' random numbers, besides the number of the task; empty for other numbers in each run.
     seed: str = ""
     # The way in which its tasks report, from the run for which the program is made.
-    reporting: Reporting = field(default_factory=reporting_now)
+    reporting: Reporting = field(default_factory=current_reporting)

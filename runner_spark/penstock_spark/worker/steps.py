@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.functions.results import UNAWAITED, check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Timed, refuse_unawaited
 from penstock_spark.worker.pushing import Node, Records
@@ -99,7 +99,7 @@ class MapStep(ValueStep):
             values = list(apply(self.fn, elements := iter(batch.values)))
             check_complete(len(values), len(batch.values))
         except Exception as error:
-            step_failed(error, self.where, last_read(batch.values, elements))
+            fail_step(error, self.where, last_read(batch.values, elements))
         yield from push_mapped(batch, values, self.outputs)
 
 
@@ -121,7 +121,7 @@ class StampStep(ValueStep):
             timestamps = list(map(self.fn, elements := iter(batch.values)))
             check_complete(len(timestamps), len(batch.values))
         except Exception as error:
-            step_failed(error, self.where, last_read(batch.values, elements))
+            fail_step(error, self.where, last_read(batch.values, elements))
         stamped = Batch(batch.values, timestamps, batch.windows, batch.panes)
         yield from self.outputs.main.push(self.outputs.retimed(stamped))
 
@@ -139,7 +139,7 @@ class FilterStep(ValueStep):
                 refuse_unawaited(selectors, self.where)
             kept = batch.compressed(selectors)
         except Exception as error:
-            step_failed(error, self.where, last_read(batch.values, elements))
+            fail_step(error, self.where, last_read(batch.values, elements))
         if kept.values:
             yield from self.outputs.main.push(kept)
 
@@ -183,7 +183,7 @@ class FlatMapStep(ValueStep):
             if len(values) < most and not read_all:
                 raise stopped()
         except Exception as error:
-            step_failed(error, self.where, find())
+            fail_step(error, self.where, find())
         return values
 
     def _guarded(
@@ -198,10 +198,10 @@ class FlatMapStep(ValueStep):
                     check_result(result)
             except StopIteration:
                 if not read_all:
-                    step_failed(stopped(), self.where, find())
+                    fail_step(stopped(), self.where, find())
                 return
             except Exception as error:
-                step_failed(error, self.where, find())
+                fail_step(error, self.where, find())
             yield result
 
 

@@ -10,7 +10,7 @@ from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import GLOBAL, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner
 from penstock_spark.worker.pushing import Consumer, Node, Records
@@ -33,7 +33,7 @@ class AssignStep(Node):
         try:
             windows = self._assign(batch)
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         lost = windows.count(()) if isinstance(windows, list) else 0 if windows else len(batch.values)
         if lost:
             # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.

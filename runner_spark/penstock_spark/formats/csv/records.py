@@ -46,7 +46,7 @@ from penstock_spark.formats.csv.quotes import (
     lines_and_quotes,
     without_mark,
 )
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.worker_socket import promptly
@@ -278,11 +278,11 @@ class _Records(ReadParts):
                 yield rows_of(place, pa.array([record.text for record in some], pa.string()))
         except UnicodeDecodeError as error:
             what = f"{path} has text that is not {error.encoding}"
-            step_failed(refusal(ValueError, what, where=self.where, hint="pass encoding="), self.where)
+            fail_step(refusal(ValueError, what, where=self.where, hint="pass encoding="), self.where)
         except (ValueError, LookupError) as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         except OSError as error:
-            step_failed(unreadable(error, path, self.where), self.where)
+            fail_step(unreadable(error, path, self.where), self.where)
 
     def _lines_of_split(self, split: Split) -> Iterator[str]:
         encoding = self.options.get("encoding") or "utf-8"
@@ -329,7 +329,7 @@ class _Records(ReadParts):
         if own != [name.lower() for name in self.header]:
             what = f"the header of {path} names other columns than the first file's"
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
-            step_failed(refusal(ValueError, what, where=self.where, hint=hint), self.where)
+            fail_step(refusal(ValueError, what, where=self.where, hint=hint), self.where)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     decode = decoder_of(source, wanted, namer)
 
     def decode_files(batch: pa.RecordBatch) -> list[Row]:
-        return decode(values.instead_of_files(batch, namer).select(decode.names))
+        return decode(values.replace_file_column(batch, namer).select(decode.names))
 
     return Scan(strings.select(*columns), lambda: decode_files if values.names else decode, check=check)
 

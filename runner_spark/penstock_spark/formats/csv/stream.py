@@ -20,7 +20,7 @@ from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.csv import records, scan
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
@@ -28,7 +28,7 @@ from penstock_spark.sources.headers import Headers, head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.placing import runs_of
 from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Rejected, StreamScan, pruned_to
+from penstock_spark.sources.scan import Rejected, StreamScan, prune_schema
 from penstock_spark.sources.stream_files import (
     FILE,
     PLACE,
@@ -77,7 +77,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         return ByFile(_Records(decoder, values, kinds, options, has_rejects, where), naming)
 
     def make_columns(names: Collection[str] | None) -> DataFrame:
-        schema = pruned_to(_schema(source, wanted, values), names)
+        schema = prune_schema(_schema(source, wanted, values), names)
         own = {name: kind for name, kind in wanted.items() if name in schema.names}
         # PySpark passes Python no column with a dot in its name.
         plain = [
@@ -251,7 +251,7 @@ class _Records:
         wrong = batch.column(_WRONG).drop_null()
         if len(wrong):
             raw = batch.column(_RAW).drop_null().cast(pa.binary())
-            step_failed(self._error(wrong[0].as_py(), file, raw[0].as_py()), self._where)
+            fail_step(self._error(wrong[0].as_py(), file, raw[0].as_py()), self._where)
         return self._values.added(batch, file) if self._values.names else batch
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
@@ -267,7 +267,7 @@ class _Records:
             if what is not None:
                 error = self._error(what, file, raw)
                 if not self._has_rejects:
-                    step_failed(error, self._where)
+                    fail_step(error, self._where)
                 rows[place] = Rejected(text_or_bytes(raw), error)
         return rows
 
@@ -297,7 +297,7 @@ class _Records:
         if not all(is_rest or is_header for is_rest, is_header in are_headers):
             what = f"the header of {file} names other columns than the files before it"
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
-            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
+            fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return batch.filter(rest)
 
 

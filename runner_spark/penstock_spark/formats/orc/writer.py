@@ -18,7 +18,7 @@ from penstock_spark.columns.records import schema_of, to_batch
 from penstock_spark.columns.types import value_of, with_singles
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
-from penstock_spark.sinks.files import FileSink, files_by_tasks
+from penstock_spark.sinks.files import FileSink, task_file_sink
 from penstock_spark.sinks.partitions import Partitions, rest_of
 
 
@@ -34,7 +34,7 @@ def orc_files(sink: OrcSink, where: str) -> FileSink:
         partitions = Partitions(sink.partition_by, schema, open_rows, where)
     open_shard = partial(_OrcShard, schema=schema, sink=sink, where=where)
     instead = ", or use WriteToSpark('orc', ...)"
-    return files_by_tasks(sink.shards, "ORC files", open_shard, where, partitions, instead)
+    return task_file_sink(sink.shards, "ORC files", open_shard, where, partitions, instead)
 
 
 def _check_types(schema: Any, where: str) -> None:

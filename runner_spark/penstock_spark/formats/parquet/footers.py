@@ -15,14 +15,14 @@ from pyspark.sql import types as T
 
 from penstock.io.parquetio import ParquetSource
 from penstock.values.types import BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, TEXT
-from penstock_spark.columns.common_types import merged
+from penstock_spark.columns.common_types import merge_types
 from penstock_spark.columns.types import (
     UNKNOWN,
     ArrowOnly,
     UnknownType,
     has_like_names,
     in_spark,
-    is_beyond_spark,
+    is_unsupported_by_spark,
     spark_type_of,
     struct_of,
     with_singles,
@@ -81,7 +81,7 @@ def certain_schema(footers: Sequence[pq.FileMetaData]) -> Footers | None:
 
 def merged_schema(footers: Iterable[pq.FileMetaData]) -> T.StructType:
     """The columns of all files; a column whose types have none in common is `UNKNOWN`."""
-    return reduce(merged, map(schema_of_footer, footers), T.StructType())
+    return reduce(merge_types, map(schema_of_footer, footers), T.StructType())
 
 
 def values_schema(footer: pq.FileMetaData) -> pa.Schema:
@@ -194,7 +194,7 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
             return None
         schema = values.with_columns(schema_of_footer(pq.read_metadata(paths[0])))
         # Only Python reads some columns.
-        return None if is_beyond_spark(schema) else schema
+        return None if is_unsupported_by_spark(schema) else schema
     except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):
         return None
 

@@ -17,8 +17,8 @@ from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.object_stores import ObjectStore, store_of
-from penstock_spark.columns.common_types import misfit_in
-from penstock_spark.columns.types import arrow_schema_of, is_unknown, struct_of
+from penstock_spark.columns.common_types import find_narrower_column
+from penstock_spark.columns.types import arrow_schema_of, has_unknown_type, struct_of
 from penstock_spark.columns.values import cast_column, check_names, table_as_read, to_tables
 from penstock_spark.files.finding import Namer, changed_since, unreadable
 from penstock_spark.files.found_file import looked_at, open_found, size_of
@@ -32,7 +32,7 @@ from penstock_spark.formats.parquet.footers import (
     values_schema,
     without_note_of_types,
 )
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
 from penstock_spark.sources.partition_values import PartitionValues
@@ -111,7 +111,7 @@ class ParquetRecords:
         if later_columns is not None:
             later_columns.look(name, lambda: names_at_any_depth(schema_of_footer(opened.footer)))
         wanted = self.values.without_columns(self.schema)
-        other = misfit_in(schema_of_footer(opened.footer), wanted)
+        other = find_narrower_column(schema_of_footer(opened.footer), wanted)
         if other is not None:
             raise self._of_other_type(name, other, wanted[other.name].dataType)
         for number in range(opened.footer.num_row_groups):
@@ -182,7 +182,7 @@ def _open(path: str, *, reads_ahead: bool = True) -> BinaryIO:
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
     """Refuses a column whose types have none in common, or that no reader has a type for, such as an UUID."""
     for column in schema:
-        if is_unknown(column.dataType):
+        if has_unknown_type(column.dataType):
             types = types_of_column(footers, column.name)
             listed = ", ".join(f"{kind} in {path}" for kind, path in types[:_TYPES_SHOWN])
             if len(types) > 1:
@@ -203,12 +203,12 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
     try:
         with _open(group.path, reads_ahead=False) as file:
             if size_of(file) != group.file_bytes:
-                step_failed(changed_since(group.path, where), where)
+                fail_step(changed_since(group.path, where), where)
             yield from records.group(opened_as_read(file, group.path, where), group.number)
     except OSError as error:
-        step_failed(unreadable(error, group.path, where), where)
+        fail_step(unreadable(error, group.path, where), where)
     except ValueError as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def frame_of(spark: SparkSession, groups: Sequence[RowGroup], records: ParquetRecords) -> DataFrame:
@@ -250,7 +250,7 @@ class ContentRows(TaskRows):
             try:
                 yield from self.records.all_of(io.BytesIO(content), self.namer(file))
             except ValueError as error:
-                step_failed(error, self.records.where)
+                fail_step(error, self.records.where)
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class StreamOfFiles:
                     columns = None if self.decode is to_tables else batch
                     yield Part(place, self.decode(batch), columns=columns)
         except ValueError as error:
-            step_failed(error, self.records.where)
+            fail_step(error, self.records.where)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """The records of a file."""
@@ -288,9 +288,9 @@ class StreamOfFiles:
                 if size_of(file):
                     yield from self.records.all_of(file, name, self.later_columns)
         except OSError as error:
-            step_failed(unreadable(error, name, where), where)
+            fail_step(unreadable(error, name, where), where)
         except ValueError as error:
-            step_failed(error, where)
+            fail_step(error, where)
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ class LaterFiles:
             for name, path, footer in zip(names, paths, looked_at(paths, self._footer), strict=True):
                 self._check(name, path, footer)
         except (OSError, ValueError) as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def _footer(self, path: str) -> pq.FileMetaData | None:
         with open_found(path) as file:

@@ -19,7 +19,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.io.parquetio import ParquetSource
 from penstock.io.partition_folders import table_of_pattern
 from penstock.io.streams import StreamSource
-from penstock_spark.columns.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
+from penstock_spark.columns.types import arrow_schema_of, is_unsupported_by_spark, struct_of, without_nothing
 from penstock_spark.columns.values import check_names, table_as_read, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.finding import Files, find_files, local_paths, working_folder
@@ -65,7 +65,7 @@ from penstock_spark.sources.later_columns import LaterColumns, names_at_any_dept
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
 from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files, surveyed
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
@@ -174,13 +174,13 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     records = found.records(values)
     as_rows = replace(records, schema=without_nothing(found.wanted))
     if not files.is_open_to_tasks:
-        if is_beyond_spark(found.wanted):
+        if is_unsupported_by_spark(found.wanted):
             return scan_of_contents(files, spark, ColumnsReader(records, decoder), where)
         rows = ContentRows(as_rows, files.namer())
         frame = map_in_arrow(frame_of_contents(files, spark), rows, as_rows.schema)
         return Scan(frame, lambda: decoder, check=files.unchanged(where))
     groups = groups_of(found.footers, files.sizes if files.is_beyond_spark else files.sizes_on_disk())
-    if is_beyond_spark(found.wanted):
+    if is_unsupported_by_spark(found.wanted):
         parts = packed(groups, lambda group: group.weight_bytes, parallelism_of(spark)) or ((),)
         return scan_of_parts(spark, GroupReader(records, parts, decoder))
     return Scan(frame_of(spark, groups, as_rows), lambda: decoder)
@@ -240,7 +240,7 @@ def open_parquet_stream(
         later = None if known is None else LaterColumns(known, where)
         read = StreamOfFiles(found.records(values), decode, naming, working_folder(), later)
         scan = stream_of_names(files, stream, spark, lambda: read)
-        if is_beyond_spark(found.wanted):
+        if is_unsupported_by_spark(found.wanted):
             return scan
         by_spark = (
             found.by_spark and not values.names and not any(map(is_of_pandas, (footers or {}).values()))
@@ -268,7 +268,7 @@ def open_parquet_stream(
 def _rows_by_python(frame: DataFrame, read: StreamOfFiles, names: Collection[str] | None) -> DataFrame:
     """The columns with some names, or all, of the files whose names are in a frame."""
     whole = read.records.schema
-    wanted = pruned_to(whole, names)
+    wanted = prune_schema(whole, names)
     rows = RowsOfFiles(replace(read, records=replace(read.records, schema=wanted)), without_nothing(wanted))
     columns: DataFrame = map_in_arrow(frame, rows, rows.schema)
     return columns

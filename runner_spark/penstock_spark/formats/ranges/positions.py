@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from penstock.error import noun_for, refusal
 from penstock.io.ranges import RangeSource, SourceRange
 from penstock.utils import clock
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 
 _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
@@ -32,7 +32,7 @@ def asked(question: Callable[[], _Answer], where: str) -> _Answer:
     try:
         return question()
     except (Exception, SystemExit) as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def position_of(question: Callable[[], Any], where: str) -> Any:
@@ -45,7 +45,7 @@ def position_of(question: Callable[[], Any], where: str) -> Any:
     if not is_plain:
         what = f"the position {position!r} changes when it is written as JSON and read again"
         hint = "use numbers, strings, lists, and dicts with strings as keys"
-        step_failed(refusal(TypeError, what, where=where, hint=hint), where)
+        fail_step(refusal(TypeError, what, where=where, hint=hint), where)
     return position
 
 
@@ -61,7 +61,7 @@ def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
         if not isinstance(piece, SourceRange):
             what = f"ranges() has returned {noun_for(piece)}"
             error = refusal(TypeError, what, where=where, hint="return a list of SourceRange values")
-            step_failed(error, where)
+            fail_step(error, where)
     return ranges
 
 

@@ -17,7 +17,7 @@ from penstock_spark.columns.types import arrow_schema_of
 from penstock_spark.columns.values import table_as_read, to_rows
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.formats.ranges.positions import Patience
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch
@@ -37,7 +37,7 @@ def parts_of(
     except GeneratorExit:
         raise
     except BaseException as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 class _Reading:
@@ -155,7 +155,7 @@ class RowsOfRanges(TaskRows):
         try:
             table = table_as_read(rows).combine_chunks()
         except ValueError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         columns = [
             column.combine_chunks().cast(each.type)
             for column, each in zip(table.columns, schema, strict=True)

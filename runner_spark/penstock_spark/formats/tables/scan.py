@@ -17,7 +17,7 @@ from penstock.io.streams import StreamSource
 from penstock_spark.columns.values import to_rows
 from penstock_spark.files.file_system import HadoopFiles
 from penstock_spark.plan.schema_text import schema_of_text
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import OFFSET_COLUMNS, ByFile, by_offset
 from penstock_spark.sources.frame_rows import check_names, rows_of
@@ -95,7 +95,7 @@ def open_table_stream(
         if not looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
             what = f"because of a special character in the path, Spark would read {file} more than once"
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
-            step_failed(refusal(ValueError, what, where=where, hint=hint), where)
+            fail_step(refusal(ValueError, what, where=where, hint=hint), where)
 
     def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
         check(file)

@@ -45,7 +45,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
     if sink.schema is None:
         schema = from_arrow_schema(schema_of(sink.element_type, where))
     else:
-        schema = as_columns.schema_of(sink.schema)
+        schema = as_columns.parse_spark_schema(sink.schema)
     columns = to_arrow_schema(schema)
 
     def commit(rows: DataFrame, batch: MicroBatch) -> list[Any]:
@@ -97,7 +97,7 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
         plan = plan_table(sink, False, where)
         try:
-            plan.commit(empty_frame(spark, as_columns.schema_of(plan.schema)), MicroBatch())
+            plan.commit(empty_frame(spark, as_columns.parse_spark_schema(plan.schema)), MicroBatch())
         except PySparkException as error:
             raise_translated(error, Surroundings(places=(where,)))
 

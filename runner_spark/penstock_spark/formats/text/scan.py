@@ -22,11 +22,11 @@ from penstock.io.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.spark_versions import unpacks_zstandard
 from penstock_spark.sources.contents import scan_of_contents
 from penstock_spark.sources.headers import Headers, head_column
-from penstock_spark.sources.parts import PackedParts, PartsReader, no_elements, scan_of_parts
+from penstock_spark.sources.parts import PackedParts, PartsReader, empty_scan, scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 # Hadoop reads these by the ending of the file's name.
@@ -49,7 +49,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     """Opens files as lines, or as (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return empty_scan(spark)
     if all(task_reads(source, path, files) for path in files.paths) and not leaves_files_out(spark):
         delimiter = source.delimiter or b"\n"
         parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
@@ -99,7 +99,7 @@ class SplitReader(PartsReader):
         try:
             yield from blocks_of(split, delimiter)
         except OSError as error:
-            step_failed(unreadable(error, split.name, self.where), self.where)
+            fail_step(unreadable(error, split.name, self.where), self.where)
 
     def _lines(self, block: bytes, delimiter: bytes, name: str) -> list[Any]:
         decode = decode_of(self.source)

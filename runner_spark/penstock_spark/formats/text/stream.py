@@ -14,7 +14,7 @@ from penstock.io.streams import StreamSource
 from penstock.io.text_source import TextSource
 from penstock_spark.files.finding import Namer
 from penstock_spark.formats.text import scan
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.contents import stream_of_contents
 from penstock_spark.sources.decoding import ByFile, Careful
 from penstock_spark.sources.scan import StreamScan
@@ -58,5 +58,5 @@ class _Lines:
         if not scan.spark_unpacks(self._source, file):
             what = f"{file} is compressed in a way that Spark does not know"
             hint = "give such files a pattern with their ending, such as *.xz"
-            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
+            fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return self._careful(self._decoder.without_headers(batch), file)
