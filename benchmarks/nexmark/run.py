@@ -54,7 +54,7 @@ RUNS = {"batch": 3, "streaming": 2}
 def compared(
     mode: str, query: str, source: Path, settings: argparse.Namespace, workers: dict[str, Worker]
 ) -> dict[str, Any]:
-    """Has a query answered in turns, of which the first does not count, and gives the numbers of each contender."""
+    """Has a query answered in turns, of which the first does not count, and returns the numbers of each contender."""
     runs = settings.runs or RUNS[mode]
     times: dict[str, list[Times]] = {name: [] for name in _contenders(mode, query, workers)}
     told: dict[str, dict[str, Any]] = {}

@@ -73,7 +73,7 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     if mode != "batch":
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
-        for step, what, hint in _written_twice(graph):
+        for step, what, hint in _find_double_writes(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
     if mode == "streaming":
         for step, what, is_for_ever in _waits(graph):
@@ -143,7 +143,7 @@ def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
                 yield step, what, False
 
 
-def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
+def _find_double_writes(graph: Graph) -> Iterator[tuple[Step, str, str]]:
     """Yields the writes that both the query and the batch of its bounded side inputs would run."""
     aside = side_views(graph)
     computed = {step.label for step in aside.steps} if aside else set()

@@ -42,7 +42,7 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The errors of steps as they are, without the envelope in which Spark passes them on."""
+    """Raises the errors of steps without the envelope in which Spark passes them on."""
 
     def raised(error: BaseException, where: str) -> None:
         raise error
@@ -135,7 +135,7 @@ def test_a_table_that_was_there_knows_a_stream_from_its_start(
         return commit_transaction(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "answered", lambda call: late(call.__self__))
+        patch.setattr(writer, "call_catalog", lambda call: late(call.__self__))
         stream = Stream(lake).begin()
     assert table_of(lake).properties[writer.property_of("scores")] == "-1"
     assert len(table_of(lake).snapshots()) == 1

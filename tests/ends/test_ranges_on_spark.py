@@ -355,7 +355,7 @@ class Letters(PartitionedSource[str]):
     def __init__(self, **ends: str) -> None:
         self.ends = ends
 
-    def beginnings(self) -> dict[str, str]:
+    def first_positions(self) -> dict[str, str]:
         return {name: name for name in self.ends}
 
     def next_position(self, partition: str, start: str, max_records: int | None) -> str:

@@ -30,7 +30,7 @@ from penstock_connectors.iceberg import writer as iceberg_writer
 from penstock_spark.formats.registry import plan_sink, prepare_sink
 from penstock_spark.sinks import stream_commits
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
-from penstock_spark.sinks.stream_commits import RetryCommit, commit_with_retries
+from penstock_spark.sinks.stream_commits import RetryCommit, retry_commits
 
 WHERE = "at step 'Write' (game.py:41)"
 SCORES = pa.schema([("team", pa.string()), ("points", pa.int64())])
@@ -148,7 +148,7 @@ def close(plan: SinkPlan) -> None:
 
 
 def play(target: Target) -> list[str]:
-    """What a table has of a stream whose second micro-batch comes again, in the same run and in a later one."""
+    """The contents of a table for a stream whose second micro-batch comes again, in the same run and in a later one."""
     target.begin()
     target.begin()
     for claim, numbers in ((1, (0, 1, 1)), (2, (1, 2))):
@@ -212,7 +212,7 @@ def replaced(function: Any, other: Any) -> Iterator[None]:
 
 
 def broken(name: str) -> Any:
-    """Breaks the rule by the code of its function, which other modules have imported, too."""
+    """Breaks the rule by the code of its function, since other modules have imported it."""
     return replaced(stream_commits.is_committed, BREAKS[name])
 
 
@@ -236,7 +236,7 @@ def test_a_table_that_does_not_know_the_stream_gets_nothing_of_it(target: Target
     plan = target.plan()
     write(plan, 0, "a")
     refusal = pytest.raises((LookupError, RunnerError), match=r"does not know this stream|has been deleted")
-    with replaced(stream_commits.stream_digest, lambda stream: "unknown"), refusal:
+    with replaced(stream_commits.digest_stream, lambda stream: "unknown"), refusal:
         write(plan, 1, "b")
     assert target.teams() == ["a"]
 
@@ -251,7 +251,7 @@ def test_what_others_refuse_is_tried_again(failures: int, monkeypatch: pytest.Mo
             raise RetryCommit(ValueError(json.dumps(attempt)))
         return "done"
 
-    assert commit_with_retries(work) == "done"
+    assert retry_commits(work) == "done"
     assert len(pauses) == failures
     assert all(pauses)
 
@@ -265,7 +265,7 @@ def test_the_last_refusal_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RetryCommit(ValueError(f"refused {attempt}"))
 
     with pytest.raises(ValueError, match=f"refused {stream_commits.ATTEMPTS - 1}"):
-        commit_with_retries(work)
+        retry_commits(work)
     assert tries == list(range(stream_commits.ATTEMPTS))
     with pytest.raises(KeyError):
-        commit_with_retries(lambda attempt: {}[attempt])
+        retry_commits(lambda attempt: {}[attempt])

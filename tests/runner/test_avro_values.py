@@ -1,4 +1,4 @@
-"""Values that fastavro would change or leave out without a word are refused, in every place of a schema."""
+"""Values that fastavro would silently change or leave out are refused, in every place of a schema."""
 
 from __future__ import annotations
 

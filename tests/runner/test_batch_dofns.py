@@ -149,7 +149,7 @@ def test_a_batch_has_one_timestamp_and_one_window_and_side_inputs_are_those_of_t
     assert {(at, start) for (at, start, _), _, _ in found} == expected
     assert len(found) == 12
     for (at, start, count), micros, window in found:
-        # A side input's window is that of the last moment of the main input's.
+        # A side input's window belongs to the last moment of the main input's.
         assert (at * 1_000_000, start) == (micros, int(window.start))
         assert count - 10 * (start + 1) in ((2,) if settings.partitions == 1 else (1, 2))
 
@@ -180,7 +180,7 @@ def test_a_batch_in_several_windows_comes_once_for_each_and_windows_are_kept_apa
 
 
 class Routed(Same):
-    """Has an output of its own for odd numbers, and one that nobody reads."""
+    """Has an output of its own for odd numbers, and one without a reader."""
 
     def process_batch(self, batch: np.ndarray) -> Iterator[np.ndarray]:
         yield batch[batch % 2 == 0]

@@ -1,4 +1,4 @@
-"""What user code counts is counted for its own step, however the work of several steps interleaves."""
+"""Counters of user code count for their own step, however the work of several steps interleaves."""
 
 from __future__ import annotations
 

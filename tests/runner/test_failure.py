@@ -1,4 +1,4 @@
-"""How exceptions of user code travel from a worker to the program."""
+"""Exceptions of user code travel from a worker to the program."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_an_error_of_the_system_names_the_step_in_its_text():
     "leaves", [SystemExit("text"), SystemExit(3), KeyboardInterrupt(), GeneratorExit()], ids=repr
 )
 def test_what_would_end_a_process_comes_back_as_an_error(leaves):
-    """A driver that raised it would end without a word."""
+    """A driver that raised it would end silently."""
     error = brought_back(leaves)
     assert isinstance(error, UserCodeError)
     assert f"the step left with {type(leaves).__name__}" in str(error)

@@ -47,7 +47,7 @@ class Model:
 
 
 def handlers_of(base: Any) -> SimpleNamespace:
-    """The same handlers, over the classes of Beam or of penstock."""
+    """The handlers, over the classes of Beam or of penstock."""
 
     class Scoring(base.ModelHandler):  # type: ignore[misc,name-defined]
         def __init__(self, factor: int = 3, **kwargs: Any) -> None:
@@ -104,7 +104,7 @@ def test_predictions_are_those_of_beam(name: str, settings: Settings) -> None:
 
 
 def of_beam(name: str) -> tuple[Counter[Any], Counter[str]]:
-    """What Beam's own RunInference gives and counts."""
+    """The outputs and the counters of Beam's own RunInference."""
     beams = pytest.importorskip("apache_beam")
     inference = pytest.importorskip("apache_beam.ml.inference.base")
     from apache_beam.options.pipeline_options import PipelineOptions

@@ -1,4 +1,4 @@
-"""What a source that is written in Python tells Spark of its end, and of its connection."""
+"""A source that is written in Python tells Spark its end, and the state of its connection."""
 
 from __future__ import annotations
 

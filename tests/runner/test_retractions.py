@@ -151,7 +151,7 @@ def test_retractions_end_at_a_changelog_and_where_a_window_fires_once():
     found = pipeline.to_graph()
     edges = retracting_edges(found)
     labels = {step.label for step in found.steps if any(output.edge in edges for output in step.outputs)}
-    # What a discarding grouping has given before, it can only take back in panes of their own.
+    # A discarding grouping can only retract its earlier results in panes of their own.
     expected = {"Sum", "Map", "Group again", "Group discarding", *(f"Set {name}" for name in modes)}
     assert labels == expected
 

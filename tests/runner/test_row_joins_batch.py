@@ -236,7 +236,7 @@ def test_to_take_back_what_is_not_there_is_refused_with_the_step_named() -> None
     pipeline = beam.Pipeline()
     lefts, rights = sides(pipeline)
     changing = (lefts, rights) | "First" >> JoinRows("full")
-    # What a row becomes must not depend on anything but the row.
+    # The result for a row must not depend on anything but the row.
     spoilt = changing | beam.MapTuple(lambda key, row: (key, time.perf_counter_ns()))
     collect((spoilt, rights) | "Second" >> JoinRows("inner") | beam.Changelog())
     text = failure_of(pipeline)

@@ -34,7 +34,7 @@ def timed(pipeline: beam.Pipeline, rows: list[Any], label: str = "Rows") -> Any:
 
 
 def sums(pipeline: beam.Pipeline, windowfn: Any, mode: Any, trigger: Any = Repeatedly(AfterCount(1))) -> Any:
-    """Sums of which each element gives a pane."""
+    """Sums with a pane for each element."""
     ones = timed(pipeline, [("k", 1, 0), ("k", 1, 50), ("j", 1, 3), ("k", 1, 5), ("k", 1, 9)])
     return ones | beam.WindowInto(windowfn, trigger, mode) | beam.CombinePerKey(sum)
 

@@ -63,7 +63,7 @@ def of_class(name: str) -> Any:
 
 
 def failure_of(files: WholeFiles, frame: Any) -> str:
-    """What a look at the files of a micro-batch says that has found something wrong."""
+    """The error of a look at the files of a micro-batch that has found something wrong."""
     with pytest.raises(StepFailure) as failed:
         files.check(frame)
     failure = find_failure(str(failed.value))

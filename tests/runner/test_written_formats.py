@@ -1,4 +1,4 @@
-"""What another version has written is refused by name, in three parts, and nothing is read into it."""
+"""Data that another version has written is refused by name, in three parts, and nothing is read into it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command() -> bytes:
 
 
 def renumbered(content: bytes, number: int) -> bytes:
-    """The same as another version would have written it."""
+    """The content with the number of another version."""
     if content.startswith(COMMAND.encode()):
         return content.replace(b'"format": 1', b'"format": %d' % number)
     mark, *rest = pickle.loads(content)

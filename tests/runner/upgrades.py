@@ -1,4 +1,4 @@
-"""What may change in a program between two runs on one checkpoint: the rows of the table of docs/streaming.md."""
+"""The changes of a program between two runs on one checkpoint: the rows of the table of docs/streaming.md."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Row:
         goes_on: Changes with which the checkpoint is continued.
         refused: Changes that are refused, each with a part of what the refusal says.
         note: What a run says if it continues; None if it says nothing.
-        is_rewritten: Whether Spark's part of the checkpoint is written anew.
+        is_rewritten: Whether Spark's part of the checkpoint is rewritten.
     """
 
     change: str

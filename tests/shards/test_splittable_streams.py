@@ -1,4 +1,4 @@
-"""Splittable DoFns in a stream, without Spark: what leaves when, and what a repeated micro-batch gives."""
+"""Splittable DoFns in a stream, without Spark: the times of outputs, and the outputs of a repeated micro-batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECOND = 1_000_000
 END = 10**9
 
 LOGS: dict[str, list[int]] = {}
-"""What the DoFn reads: logs that grow; 0 ends a log."""
+"""The logs that the DoFn reads, which grow; 0 ends a log."""
 
 
 class Logs(RestrictionProvider):
@@ -78,7 +78,7 @@ class Twice(RestrictionProvider):
 
 
 SEEN: list[Any] = []
-"""What the next DoFn has looked at, which is different whenever it looks."""
+"""The values that the next DoFn has looked at, which differ at each look."""
 
 
 class SeeTwice(beam.DoFn):

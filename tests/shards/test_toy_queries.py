@@ -29,7 +29,7 @@ SECOND = 1_000_000
 
 
 def read(**arguments: Any) -> Any:
-    """Text lines as a stream; the toy query gives its own values for them."""
+    """Text lines as a stream; the toy query uses its own values for them."""
     return "Read" >> beam.io.ReadFromText("/in/*.txt", validate=False).as_stream(**arguments)
 
 

@@ -41,7 +41,7 @@ def gone(key: Any, value: Any) -> Come:
 
 
 def pairs(pipeline: Any, moments: list[list[Come]], retracts: bool = True) -> Any:
-    """What comes and goes, moment by moment."""
+    """Insertions and retractions, moment by moment."""
     stream = TestStream()
     for moment in moments:
         values = [TimestampedValue(one, one.at) for one in moment]
@@ -218,7 +218,7 @@ def test_of_one_event_time_the_later_pane_counts():
 
 
 def test_a_row_is_deleted_that_was_forgotten_with_its_window():
-    # A session may be taken back long after its own end, when the one that it has merged into fires.
+    # A session may be retracted long after its own end, when the one that it has merged into fires.
     stream = TestStream()
     for second in (0, 0, 5):
         stream = stream.add_elements([TimestampedValue(("k", 1), second)]).advance_processing_time(1)

@@ -237,7 +237,7 @@ def test_a_step_that_a_changed_program_adds_knows_how_far_its_source_is(shards):
     before, query = program(False), program(True)
     before.batch({"Read": [[(1, 5), (2, 500)]]})
     query.number, query._headers, query._stores = before.number, before._headers, before._stores
-    # The late element would see no sum, since the grouping has dropped it, too.
+    # The late element would see no sum, since the grouping has also dropped it.
     assert query.batch({"Read": [[(3, 6), (4, 550)]]})["Seen"] == []
     assert query.counted("elements_dropped_as_late") == 3
     assert query.watermarks["See"][0] == 550 * SECOND

@@ -15,14 +15,14 @@ from penstock.io.avroio import AvroSink
 from penstock.io.compression import CompressionTypes
 from penstock.utils.timestamp import PreciseTimestamp, Timestamp
 from penstock_connectors.avro.exact import check_of
-from penstock_connectors.avro.misfits import SPELLINGS, refused_by_the_package
+from penstock_connectors.avro.misfits import SPELLINGS, find_refusal_by_package
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     FileSink,
     Partitions,
     RecordsFile,
+    make_task_file_sink,
     open_for_writing,
-    task_file_sink,
 )
 from penstock_spark.connecting.running import fail_step
 from penstock_spark.connecting.values import schema_of, to_plain, value_of
@@ -43,7 +43,7 @@ def avro_files(sink: AvroSink, where: str) -> FileSink:
         partitions = Partitions(sink.partition_by, fields, open_file, where, record_of=record_of)
     # The tasks need not know the type of the elements, whose module they may lack.
     open_shard = partial(_AvroShard, schema=schema, codec=sink.codec, where=where)
-    return task_file_sink(sink.shards, "Avro files", open_shard, where, partitions)
+    return make_task_file_sink(sink.shards, "Avro files", open_shard, where, partitions)
 
 
 def _without(schema: Any, columns: Sequence[str]) -> Any:
@@ -188,7 +188,7 @@ class _AvroShard:
             raise
         except Exception:
             # The message of the package would show the value.
-            lost = refused_by_the_package(records, self._schema)
+            lost = find_refusal_by_package(records, self._schema)
         if lost is not None:
             fail_step(lost.refused(self._where), self._where)
         return len(values)

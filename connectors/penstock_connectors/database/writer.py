@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger(__name__)
 def check_database(sink: DatabaseSink, where: str) -> None:
     """Refuses what would fail later, before a run starts."""
     address, layout = Address.of(sink, where), Layout.of(sink, where)
-    address.parsed()  # Refuses a package that is missing.
+    address.parse()  # Refuses a package that is missing.
     from penstock_connectors.database.check import check_table
 
     check_table(address, layout, sink.create)
@@ -50,9 +50,9 @@ class _Encoders:
             from penstock_connectors.database.postgres import StagedRows
 
             return StagedRows(self.address, self.layout, self.driver)
-        from penstock_connectors.database.through_driver import CarriedRows
+        from penstock_connectors.database.through_driver import ArrowRows
 
-        return CarriedRows(self.layout)
+        return ArrowRows(self.layout)
 
 
 @dataclass

@@ -12,8 +12,8 @@ from penstock.io.delta import DeltaSink
 from penstock.values.types import IN_FOLDERS
 from penstock_connectors.delta.table import schema_of_table
 from penstock_connectors.packages import DELTALAKE
-from penstock_spark.connecting.tables import columns_to_write as columns_of_table
-from penstock_spark.connecting.tables import no_type_error
+from penstock_spark.connecting.tables import choose_columns as columns_of_table
+from penstock_spark.connecting.tables import make_type_error
 from penstock_spark.connecting.values import value_of
 
 
@@ -49,7 +49,7 @@ def _for_delta(wanted: pa.Schema, where: str) -> pa.Schema:
     """The columns as Delta has them; ValueError for a type that it lacks."""
     for field in wanted:
         if not _is_known(field.type):
-            raise no_type_error("Delta", field, where)
+            raise make_type_error("Delta", field, where)
     package = DELTALAKE.load(where)
     return pa.schema(package.Schema.from_arrow(wanted).to_arrow())
 

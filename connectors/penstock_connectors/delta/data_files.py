@@ -48,13 +48,13 @@ class DataFiles(Encoder):
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         if values:
             batch = to_batch(values, self._columns, self._where)
-            with nothing_left_behind(self._open.values()):
+            with discard_on_failure(self._open.values()):
                 for key, rows in self._apart(batch):
                     self._file(key).write(rows)
         return rows_of(())
 
     def finish(self) -> pa.RecordBatch | None:
-        with nothing_left_behind(self._open.values()):
+        with discard_on_failure(self._open.values()):
             for key in [*self._open]:
                 self._close(key)
         return rows_of(self._written)
@@ -165,7 +165,7 @@ class DataFile:
 
 
 @contextmanager
-def nothing_left_behind(files: Collection[DataFile]) -> Iterator[None]:
+def discard_on_failure(files: Collection[DataFile]) -> Iterator[None]:
     """If the disk is full, half a file on it would keep the next try from writing."""
     try:
         yield

@@ -85,7 +85,7 @@ def read_commit(
     )
 
 
-def newest_in_log(files: fs.FileSystem) -> int | None:
+def find_newest_version(files: fs.FileSystem) -> int | None:
     """The number of the newest commit; None if there is no log."""
     try:
         infos = files.get_file_info(fs.FileSelector(_FOLDER, allow_not_found=True))
@@ -95,7 +95,7 @@ def newest_in_log(files: fs.FileSystem) -> int | None:
     return max((int(each[1]) for each in found if each), default=None)
 
 
-def trace_in_log(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
+def find_trace(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
     """The size and the time of the file of a version, which tell it from another file of that name."""
     try:
         info = files.get_file_info(f"{_FOLDER}/{version:020d}.json")
@@ -109,12 +109,14 @@ def _file(
 ) -> LogFile:
     path = unquote(content["path"])
     if content.get("deletionVector") is not None:
-        raise _unsupported(f"version {version} of the table marks rows of a file as deleted")
+        raise _make_unsupported_error(f"version {version} of the table marks rows of a file as deleted")
     if path.startswith("/") or "://" in path:
-        raise _unsupported(f"version {version} of the table names a file outside of its folder")
+        raise _make_unsupported_error(f"version {version} of the table names a file outside of its folder")
     values = content.get("partitionValues")
     if values is None and parts:
-        raise _unsupported(f"version {version} of the table does not tell the partition of a removed file")
+        raise _make_unsupported_error(
+            f"version {version} of the table does not tell the partition of a removed file"
+        )
     statistics = json.loads(content.get("stats") or "{}")
     return LogFile(path, _guarantee(values or {}, schema, parts), statistics.get("numRecords"), kind)
 
@@ -138,7 +140,7 @@ def _value(text: str, kind: pa.DataType) -> pa.Scalar:
     return pa.scalar(text).cast(kind)
 
 
-def _unsupported(what: str) -> UnsupportedByRunner:
+def _make_unsupported_error(what: str) -> UnsupportedByRunner:
     return UnsupportedByRunner(
         what, hint="use ReadFromSpark('delta', path) with Delta's own jar, or read the table in batch"
     )

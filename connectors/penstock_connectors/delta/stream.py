@@ -23,9 +23,9 @@ from penstock.io.delta import DeltaChangesSource, DeltaSource
 from penstock.io.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.streams import StreamSource
 from penstock.utils.windowed_value import ValueKind
-from penstock_connectors.delta.log import Commit, LogFile, newest_in_log, read_commit, trace_in_log
-from penstock_connectors.delta.scan import columns_to_read, no_version, table_at
-from penstock_connectors.delta.table import files_of, open_table, schema_of_table, told
+from penstock_connectors.delta.log import Commit, LogFile, find_newest_version, find_trace, read_commit
+from penstock_connectors.delta.scan import columns_to_read, make_version_error, table_at
+from penstock_connectors.delta.table import files_of, open_table, schema_of_table, translate_errors
 from penstock_spark.connecting.reading import (
     Scan,
     StreamScan,
@@ -87,7 +87,7 @@ class _Versions(RangeSource[Any]):
         self._where = where
         self._to_elements: Callable[[pa.RecordBatch], Any] = decoder_of(source.elements)
         table = open_table(source.place, where)
-        with told(source.place, "cannot be read", where):
+        with translate_errors(source.place, "cannot be read", where):
             # This refuses tables with features that readers have to know.
             table.to_pyarrow_dataset()
         metadata = table.metadata()
@@ -129,9 +129,9 @@ class _Versions(RangeSource[Any]):
 
     def _at_version(self, version: int) -> dict[str, Any]:
         """The position before a version, of which the log must know."""
-        newest = newest_in_log(files_of(self._place, self._where))
+        newest = find_newest_version(files_of(self._place, self._where))
         if newest is None or version > newest + 1:
-            raise no_version(self._place, str(version), f"the newest is {newest}", self._where)
+            raise make_version_error(self._place, str(version), f"the newest is {newest}", self._where)
         if version <= newest and self._commit(version) is None:
             raise self._is_gone(version)
         return self._position(version)
@@ -196,7 +196,7 @@ class _Versions(RangeSource[Any]):
         """All files of a version, in an order that does not change."""
         if self._rows_at is None or self._rows_at[0] != version:
             table = table_at(self._place, version, None, self._where)
-            with told(self._place, "cannot be read", self._where):
+            with translate_errors(self._place, "cannot be read", self._where):
                 log = pa.table(table.get_add_actions())
                 counts = dict(
                     zip(log.column("path").to_pylist(), log.column("num_records").to_pylist(), strict=True)
@@ -211,7 +211,7 @@ class _Versions(RangeSource[Any]):
     def _check_gap(self, version: int) -> None:
         """Refuses to wait for a version that will never be written."""
         files = files_of(self._place, self._where)
-        newest = newest_in_log(files)
+        newest = find_newest_version(files)
         if newest is None or newest < version - 1:
             is_there = "has no log any more" if newest is None else f"ends with version {newest}"
             what = (
@@ -235,7 +235,7 @@ class _Versions(RangeSource[Any]):
         """
         files = files_of(self._place, self._where)
         # Mostly nothing is new, and both are one version.
-        traces = {version: trace_in_log(files, version) for version in dict.fromkeys((last, first))}
+        traces = {version: find_trace(files, version) for version in dict.fromkeys((last, first))}
         if self._traces.get(first) != traces[first]:
             metadata = open_table(self._place, self._where).metadata()
             if str(metadata.id) != self._table_id:
@@ -350,7 +350,7 @@ class ChangedRows(_Versions):
         first = self._opened if source.starting_version is None else source.starting_version
         if source.ending_version is not None and source.ending_version > self._opened:
             known = f"the newest is {self._opened}"
-            raise no_version(source.place, str(source.ending_version), known, where)
+            raise make_version_error(source.place, str(source.ending_version), known, where)
         if first <= self._opened:
             # Only this shows whether the first version was written with the property.
             settings = table_at(source.place, first, None, where).metadata().configuration

@@ -25,30 +25,30 @@ from penstock_connectors.delta import changes
 from penstock_connectors.delta.columns import columns_of, partitions_of
 from penstock_connectors.delta.data_files import ROWS_SCHEMA, DataFiles
 from penstock_connectors.delta.table import (
-    absolute,
     check_writable,
+    describe_error,
     files_of,
     find_table,
     local_folder,
+    make_absolute,
     make_folder,
     open_table,
     schema_of_table,
-    shown_error,
-    told,
+    translate_errors,
 )
 from penstock_connectors.packages import DELTALAKE
 from penstock_spark.connecting.running import fail_step
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
     RetryCommit,
-    commit_error,
-    commit_with_retries,
+    digest_stream,
     has_begun,
     is_committed,
     is_written,
     local_copies,
-    schema_of_upserts,
-    stream_digest,
+    make_commit_error,
+    make_upsert_schema,
+    retry_commits,
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
@@ -80,27 +80,27 @@ def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str)
         parts = partitions_of(sink, table, columns, where)
         if table is None:
             make_folder(sink.place)
-            with told(sink.place, "cannot be made", where):
+            with translate_errors(sink.place, "cannot be made", where):
                 if _create(sink, columns, parts, [], mark, where):
                     return
             raise RetryCommit(_not_committed(sink, "another program has just made it", where))
-        if has_begun(_last(table, stream), _named(sink), where):
+        if has_begun(_last(table, stream), _describe(sink), where):
             return
         if sink.mode == "error":
             raise _exists(sink, where)
         mode, cannot = ("overwrite", "overwritten") if sink.mode == "overwrite" else ("append", "written to")
-        with told(sink.place, f"cannot be {cannot}", where):
+        with translate_errors(sink.place, f"cannot be {cannot}", where):
             try:
                 table.create_write_transaction([], mode, columns, list(parts), commit_properties=mark)
             except package.exceptions.CommitFailedError as error:
                 raise RetryCommit(_not_committed(sink, error, where)) from None
 
-    commit_with_retries(begin)
+    retry_commits(begin)
 
 
 def app_of(stream: str) -> str:
     """The name of a stream in the log of a table."""
-    return f"penstock-{stream_digest(stream)}"
+    return f"penstock-{digest_stream(stream)}"
 
 
 class _Commit:
@@ -146,7 +146,7 @@ class _Commit:
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
             if batch.stream:
                 why = ": it was deleted and made again"
-                if is_written(_last(table, batch.stream), batch.number, _named(sink), why, where):
+                if is_written(_last(table, batch.stream), batch.number, _describe(sink), why, where):
                     # A commit that seemed to fail may have succeeded.
                     return attempt == 0
             if table is None:
@@ -162,19 +162,19 @@ class _Commit:
             self._check_unchanged(table)
             properties = _properties(batch.stream, batch.number, where) if batch.stream else None
             try:
-                with told(sink.place, "does not take the commit", where):
+                with translate_errors(sink.place, "does not take the commit", where):
                     self._add(table, written, batch, properties)
             except package.exceptions.CommitFailedError as error:
                 raise RetryCommit(_not_committed(sink, error, where)) from None
             return False
 
-        return commit_with_retries(commit)
+        return retry_commits(commit)
 
     def _made(self, written: Sequence[dict[str, Any]]) -> bool:
         """Makes the table, with the files at once; whether all is done then."""
         sink, where = self._sink, self._where
         actions = [] if sink.key else _actions(written)
-        with told(sink.place, "cannot be made", where):
+        with translate_errors(sink.place, "cannot be made", where):
             is_made = _create(sink, self._columns, self._parts, actions, None, where)
         return is_made and not (sink.key and written)
 
@@ -182,7 +182,7 @@ class _Commit:
         sink = self._sink
         if sink.key:
             files = files_of(sink.place, self._where)
-            schema = schema_of_upserts(sink, self._columns)
+            schema = make_upsert_schema(sink, self._columns)
             with local_copies(files, [file["path"] for file in written]) as paths:
                 changes.check_keys_in(sink, paths, self._where)
                 changes.merge_changes(table, sink, schema, paths, properties)
@@ -249,7 +249,7 @@ def _create(
 
     try:
         create_table_with_add_actions(
-            absolute(sink.place),
+            make_absolute(sink.place),
             package.Schema.from_arrow(columns),
             actions,
             mode="error",
@@ -278,9 +278,9 @@ def _exists(sink: DeltaSink, where: str) -> FileExistsError:
     )
 
 
-def _named(sink: DeltaSink) -> str:
+def _describe(sink: DeltaSink) -> str:
     return f"the Delta table {sink.place.shown}"
 
 
 def _not_committed(sink: DeltaSink, error: object, where: str) -> RuntimeError:
-    return commit_error(_named(sink), shown_error(error, sink.place), where)
+    return make_commit_error(_describe(sink), describe_error(error, sink.place), where)

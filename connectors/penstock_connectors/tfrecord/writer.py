@@ -8,25 +8,25 @@ from typing import Any, NoReturn
 
 from penstock.error import refusal
 from penstock.io.tfrecordio import TFRecordSink
-from penstock_connectors.tfrecord.checksums import masked_crc32c
-from penstock_connectors.tfrecord.records import stored
-from penstock_spark.connecting.files import FileSink, open_for_writing, task_file_sink
+from penstock_connectors.tfrecord.checksums import load_masked_crc32c
+from penstock_connectors.tfrecord.records import encode_records
+from penstock_spark.connecting.files import FileSink, make_task_file_sink, open_for_writing
 from penstock_spark.connecting.running import fail_step
 
 
 def tfrecord_files(sink: TFRecordSink, where: str) -> FileSink:
-    masked_crc32c(where)
+    load_masked_crc32c(where)
     compression = sink.shards.compression(sink.compression_type)
 
     open_shard = partial(_TFRecordShard, compression=compression, coder=sink.coder, where=where)
-    return task_file_sink(sink.shards, "TFRecord files", open_shard, where)
+    return make_task_file_sink(sink.shards, "TFRecord files", open_shard, where)
 
 
 class _TFRecordShard:
     """One TFRecord file on a local disk."""
 
     def __init__(self, path: str, compression: str, coder: Any, where: str) -> None:
-        self._checksum = masked_crc32c(where)
+        self._checksum = load_masked_crc32c(where)
         self._file = open_for_writing(path, compression)
         self._coder = coder
         self._where = where
@@ -36,7 +36,7 @@ class _TFRecordShard:
         for record in records:
             if not isinstance(record, bytes):
                 self._refuse(record)
-        self._file.write(stored(records, self._checksum))
+        self._file.write(encode_records(records, self._checksum))
         return len(values)
 
     def close(self) -> None:

@@ -24,7 +24,13 @@ from penstock.machines.cells import OrderedListCell, SetCell
 from penstock.machines.user_state import UserTimer
 from penstock.transforms.ready_combiners import PairWithNothing
 from penstock.typehints import typehints
-from penstock_spark.beam.state import HostedOrderedList, HostedSet, HostedTimer, state_of, timer_of
+from penstock_spark.beam.state import (
+    OrderedListStateAdapter,
+    SetStateAdapter,
+    TimerAdapter,
+    state_of,
+    timer_of,
+)
 from penstock_spark.beam.values import OUTPUT_KINDS, argument_of
 
 _CORE = "apache_beam.transforms.core"
@@ -48,7 +54,7 @@ def dofn_of(dofn: Any) -> DoFn:
     """
     found = _short_form(dofn)
     if found is None:
-        return HostedDoFn(dofn)
+        return DoFnAdapter(dofn)
     found.output_kinds = OUTPUT_KINDS
     return found
 
@@ -98,7 +104,7 @@ _PLAIN: Mapping[str, DoFnParam] = {
 }
 
 
-def _asked(default: Any) -> Any:
+def _translate_default(default: Any) -> Any:
     match default:
         case beam_core._StateDoFnParam():
             return params.StateDoFnParam(state_of(default.state_spec))
@@ -120,9 +126,9 @@ def _context(kind: type[params.ContextDoFnParam], asked: Any) -> params.ContextD
 
 
 _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
-    UserTimer: HostedTimer,
-    OrderedListCell: HostedOrderedList,
-    SetCell: HostedSet,
+    UserTimer: TimerAdapter,
+    OrderedListCell: OrderedListStateAdapter,
+    SetCell: SetStateAdapter,
 }
 
 
@@ -131,7 +137,7 @@ def _argument(value: Any) -> Any:
     return argument_of(value) if change is None else change(value)
 
 
-class HostedDoFn(DoFn):
+class DoFnAdapter(DoFn):
     """A Beam DoFn."""
 
     output_kinds = OUTPUT_KINDS
@@ -157,7 +163,7 @@ class HostedDoFn(DoFn):
 
     def _asked(self, default: Any) -> Any:
         """Penstock's placeholder for a Beam placeholder; any other default argument unchanged."""
-        return _asked(default)
+        return _translate_default(default)
 
     def _method_signature(self, name: str, function: Callable[..., Any]) -> MethodSignature:
         found = method_signature(name, function)

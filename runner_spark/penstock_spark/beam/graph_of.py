@@ -46,9 +46,9 @@ from penstock_spark.beam.locations import location_of
 from penstock_spark.beam.side_inputs import side_input_of
 from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
-from penstock_spark.beam.streams import recorded_stream
-from penstock_spark.beam.text_files import from_anywhere, text_sink_of, text_source_of
-from penstock_spark.beam.types import element_type_of, refined
+from penstock_spark.beam.streams import translate_test_stream
+from penstock_spark.beam.text_files import text_sink_of, text_source_of, with_absolute_paths
+from penstock_spark.beam.types import element_type_of, refine_type
 from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
 from penstock_spark.supported import default_mode
@@ -60,11 +60,11 @@ def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
     Raises:
         UnsupportedByRunner: If the runner cannot run a transform; the message names it.
     """
-    graph = _built(pipeline, is_batch=True)
-    return graph if (mode or default_mode(graph)) == "batch" else _built(pipeline, is_batch=False)
+    graph = _build(pipeline, is_batch=True)
+    return graph if (mode or default_mode(graph)) == "batch" else _build(pipeline, is_batch=False)
 
 
-def _built(pipeline: Any, is_batch: bool) -> Graph:
+def _build(pipeline: Any, is_batch: bool) -> Graph:
     builder = _Builder(is_batch)
     for node in pipeline.transforms_stack[0].parts:
         builder.add(node)
@@ -136,7 +136,7 @@ class _Builder:
         """Adds what is known of the main output of the last step: Beam infers fewer types."""
         number = self.steps[-1].outputs[0].edge
         edge = self.edges[number]
-        self.edges[number] = replace(edge, element_type=refined(edge.element_type, inferred))
+        self.edges[number] = replace(edge, element_type=refine_type(edge.element_type, inferred))
 
     def inner_edge(self, node: Any) -> Output:
         """An edge between two steps of one transform, windowed like its input."""
@@ -233,7 +233,7 @@ def _read(builder: _Builder, node: Any) -> None:
     if known is not None:
         builder.step(node, Read(known), inputs=())
         return
-    values = Read(InlineValues((from_anywhere(node.transform.source),)))
+    values = Read(InlineValues((with_absolute_paths(node.transform.source),)))
     reader = "SDFBoundedSourceReader"
     source, pieces, spread = (builder.inner_edge(node) for _ in range(3))
     builder.step(node, values, part="Impulse", inputs=(), outputs=[source])
@@ -287,7 +287,7 @@ def _flatten(builder: _Builder, node: Any) -> None:
 
 def _test_stream(builder: _Builder, node: Any) -> None:
     outputs = list(builder._outputs(node))
-    source = recorded_stream(node.transform, tuple(output.tag for output in outputs))
+    source = translate_test_stream(node.transform, tuple(output.tag for output in outputs))
     builder.step(node, Read(source), inputs=(), outputs=outputs)
 
 

@@ -60,9 +60,9 @@ def use_options(options: str) -> None:
     the program has declared with ``add_value_provider_argument``.
     """
     RuntimeValueProvider.set_runtime_options(json.loads(options))
-    FileSystems.set_options(_parsed(options))
+    FileSystems.set_options(_parse(options))
 
 
 @functools.lru_cache(16)
-def _parsed(options: str) -> Any:
+def _parse(options: str) -> Any:
     return BeamsOptions.from_dictionary(json.loads(options))

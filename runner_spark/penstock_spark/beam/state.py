@@ -17,9 +17,9 @@ from penstock.functions.userstate import (
     TimerSpec,
 )
 from penstock.windows.time_domain import TimeDomain
-from penstock_spark.beam.coders import hosting
+from penstock_spark.beam.coders import make_adapter_class
 from penstock_spark.beam.combining import combine_fn_of
-from penstock_spark.beam.values import beams_time_of, time_of
+from penstock_spark.beam.values import beam_time_of, time_of
 
 _KINDS: dict[type, type[StateSpec]] = {
     beam_state.ReadModifyWriteStateSpec: userstate.ReadModifyWriteStateSpec,
@@ -36,7 +36,7 @@ def state_of(spec: Any) -> StateSpec:
     """
     if isinstance(spec, beam_state.CombiningValueStateSpec):
         return userstate.CombiningValueStateSpec(spec.name, PickleCoder(), combine_fn_of(spec.combine_fn))
-    return _KINDS[type(spec)](spec.name, hosting(spec.coder)())
+    return _KINDS[type(spec)](spec.name, make_adapter_class(spec.coder)())
 
 
 def timer_of(spec: Any) -> TimerSpec:
@@ -47,7 +47,7 @@ def timer_of(spec: Any) -> TimerSpec:
     return TimerSpec(name, TimeDomain.WATERMARK if is_watermark else TimeDomain.REAL_TIME)
 
 
-class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
+class TimerAdapter(beam_state.BaseTimer):  # type: ignore[misc]
     """A timer as a method of a Beam DoFn sees it."""
 
     def __init__(self, timer: BaseTimer) -> None:
@@ -60,7 +60,7 @@ class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
         self._timer.clear(dynamic_timer_tag)
 
 
-class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
+class SetStateAdapter(beam_state.SetRuntimeState):  # type: ignore[misc]
     """Distinct values, as a method of a Beam DoFn sees them: equal ones are one, even if a coder tells them apart."""
 
     def __init__(self, cell: SetRuntimeState) -> None:
@@ -79,7 +79,7 @@ class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
         self._cell.commit()
 
 
-class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[misc]
+class OrderedListStateAdapter(beam_state.OrderedListRuntimeState):  # type: ignore[misc]
     """Values in the order of their times, as a method of a Beam DoFn sees them."""
 
     def __init__(self, cell: OrderedListRuntimeState) -> None:
@@ -106,4 +106,4 @@ class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[mis
 
 
 def _pairs(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    return ((beams_time_of(time), item) for time, item in pairs)
+    return ((beam_time_of(time), item) for time, item in pairs)

@@ -36,7 +36,7 @@ def text_source_of(source: Any) -> TextSource | None:
     return TextSource(pattern, skip_header_lines=source._skip_header_lines)
 
 
-def from_anywhere(source: Any) -> Any:
+def with_absolute_paths(source: Any) -> Any:
     """A source of files that workers also find, whose working directory need not be the program's.
 
     Beam reads no elements, and reports no error, for files that are missing where it splits a source. A source that

@@ -26,17 +26,17 @@ from penstock.error import refusal
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
 from penstock_spark.checkpoints.compare import Comparison, Signature, compare
-from penstock_spark.checkpoints.eras import Counted, counted_seconds
+from penstock_spark.checkpoints.eras import CountedSeconds, read_counted_seconds
 from penstock_spark.checkpoints.holder import this_holder
-from penstock_spark.checkpoints.lease import HOLDERS, CheckpointTaken, Lease, take_lease
+from penstock_spark.checkpoints.lease import HOLDERS, CheckpointInUse, Lease, take_lease
 from penstock_spark.checkpoints.plans import (
     NOT_A_PLAN,
     KeptPlan,
     forget_plans_before,
-    kept_plans,
+    make_plan_file_error,
     name_of_plan,
-    not_a_plan,
     numbers_of_plans,
+    read_latest_plans,
     write_plan,
 )
 from penstock_spark.checkpoints.privacy import check_writers, make_private
@@ -95,9 +95,9 @@ class Checkpoint:
     def inputs_location(self) -> str:
         return self.place.inside(_inputs_of(self.plan)).location
 
-    def seconds_of(self, slot: str) -> Counted:
+    def seconds_of(self, slot: str) -> CountedSeconds:
         """The seconds that a source has counted in earlier runs; `slot` is one of `slots_of` the plan."""
-        return counted_seconds(self.spark_place, slots_of(self.plan).index(slot))
+        return read_counted_seconds(self.spark_place, slots_of(self.plan).index(slot))
 
     def last_commit(self) -> int:
         """The number of the last finished micro-batch; -1 without one."""
@@ -118,7 +118,7 @@ class Checkpoint:
                 raise
 
     def check(self) -> None:
-        """Raises CheckpointTaken if this run may no longer write; called before each commit."""
+        """Raises CheckpointInUse if this run may no longer write; called before each commit."""
         _check(self.lease)
 
     @property
@@ -127,7 +127,7 @@ class Checkpoint:
         return _claim(self.lease)
 
     @property
-    def lost(self) -> CheckpointTaken | None:
+    def lost(self) -> CheckpointInUse | None:
         """Why the run may not write any more, if that is known; None while it may."""
         return None if self.lease is None else self.lease.lost
 
@@ -189,7 +189,7 @@ def open_checkpoint(
     Raises:
         ValueError: The pipeline does not fit, its run has ended, or the folder holds something else. Then nothing in it
             has changed except its holder, and that a written micro-batch counts as finished.
-        CheckpointTaken: Another run holds it.
+        CheckpointInUse: Another run holds it.
         Exception: What `prepare` raises.
     """
     place = Place(spark, location)
@@ -220,18 +220,18 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
     """An existing checkpoint, to read it or to send its query a command."""
     place = Place(spark, location)
     check_writers(place.location)
-    plans = kept_plans(place)
+    plans = read_latest_plans(place)
     if not plans:
         hint = "name the checkpoint_location of a stream that has run"
-        raise _no_checkpoint(place.location, place.names(), hint)
+        raise _make_missing_error(place.location, place.names(), hint)
     return Checkpoint(place, plans[-1].content, plans[-1].number, is_new=False)
 
 
-def kept_shards(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
+def read_shard_count(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
     """The number of shards of a checkpoint that may be continued; None without one."""
     place = Place(spark, location)
     check_writers(place.location)
-    plans = kept_plans(place)
+    plans = read_latest_plans(place)
     return plans[-1].content["shards"] if plans else None
 
 
@@ -247,11 +247,11 @@ def open_at(
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
     # Reads the plans once, after the claim: until then, the previous run may change them.
-    plans = kept_plans(place)
+    plans = read_latest_plans(place)
     if not plans:
         _refuse_strangers(place)
     if ENDED in place.names():
-        raise _ended(place)
+        raise _make_ended_error(place)
     if plans:
         old = plans[-1].content
         spark_place = place.inside(old["folder"])
@@ -259,13 +259,13 @@ def open_at(
         check_state(spark_place, operators_of(old), old["shards"])
     if plans and _finish_written(place, plans[0].content, is_written, lease):
         # The plan that has written it is the one in force by that.
-        plans = kept_plans(place)
+        plans = read_latest_plans(place)
     # If this run is taken for dead, what it writes nevertheless is not the latest plan.
     number = max(numbers_of_plans(place), default=0) + 1 if lease is None else lease.number
     # If another run takes this one for dead, its folders are not among these.
     folders = _folders(place)
     if plans and _has_begun(place, plans[-1].content["folder"]):
-        opened = _continued(place, number, plans, signature, drop_state, _claim(lease))
+        opened = _continue_checkpoint(place, number, plans, signature, drop_state, _claim(lease))
         # A rewritten folder gets the micro-batch that the one before has planned and not finished.
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1].content["folder"], "offsets"))
     else:
@@ -341,10 +341,10 @@ def _refuse_strangers(place: Place) -> None:
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
     if names and not numbers_of_plans(place):
         hint = "name an empty folder, or a folder that does not exist yet"
-        raise _no_checkpoint(place.location, names, hint)
+        raise _make_missing_error(place.location, names, hint)
 
 
-def _ended(place: Place) -> ValueError:
+def _make_ended_error(place: Place) -> ValueError:
     try:
         ended = json.loads(place.read(ENDED))
         number, how = ended.get("format"), f": {ended['state']} at {ended['at']}"
@@ -361,7 +361,7 @@ def _ended(place: Place) -> ValueError:
     return refusal(ValueError, f"{what}; {because}", hint=hint)
 
 
-def _continued(
+def _continue_checkpoint(
     place: Place,
     number: int,
     plans: list[KeptPlan],
@@ -373,9 +373,9 @@ def _continued(
     try:
         comparison = compare(old, signature, drop_state)
     except NOT_A_PLAN as error:
-        raise not_a_plan(place, plans[-1].number, "it has other parts") from error
+        raise make_plan_file_error(place, plans[-1].number, "it has other parts") from error
     if comparison.refusals:
-        raise _misfit(place.location, comparison)
+        raise _make_mismatch_error(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
     kept = {name: old[name] for name in ("since", "id", "folder", "inputs", "planned")}
     plan = {**signature, "dropped": dropped, **kept}
@@ -435,13 +435,13 @@ def _last(place: Place, folder: str, log: str) -> int:
     return last_micro_batch(place.inside(folder).inside(log))
 
 
-def _no_checkpoint(location: str, names: list[str], hint: str) -> ValueError:
+def _make_missing_error(location: str, names: list[str], hint: str) -> ValueError:
     kept = f"{', '.join(names[:3])}{' ...' if names[3:] else ''}, and no plan" if names else "nothing"
     what = f"the folder is not a penstock checkpoint: it holds {kept}"
     return refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 
-def _misfit(location: str, comparison: Comparison) -> ValueError:
+def _make_mismatch_error(location: str, comparison: Comparison) -> ValueError:
     lines = [line for refusal in comparison.refusals for line in refusal.splitlines()]
     what = "\n  ".join(["the pipeline does not fit the state in its checkpoint; nothing was changed", *lines])
     hint = "undo the change of the pipeline, or start again in another checkpoint_location"

@@ -29,7 +29,7 @@ from penstock_spark.checkpoints.signature import ALWAYS, WAITS
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.session import SessionOptions, is_local_session, session_for
 from penstock_spark.session.spark_versions import from_arrow_schema
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.key_pages import StoredKey, keys_of
@@ -170,7 +170,7 @@ def rows_of_page(
         yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments)
         return
     for name, kept in keys_of(page):
-        key, state = _restored(label, name, kept)
+        key, state = _restore(label, name, kept)
         if isinstance(state, SplittableKey):
             yield from _rows_of_restriction(label, level, key, state)
             continue
@@ -288,7 +288,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
     )
 
 
-def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
+def _restore(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
         return key, state_of(key, kept.state)
@@ -354,7 +354,7 @@ def _table_function(
         import_like_driver(sys_path)
         rows: Iterator[Any] = (
             tuple(value.as_py() for value in row)
-            for record in promptly(records)
+            for record in acknowledge_each(records)
             for row in zip(*(record.column(name) for name in _PAGE), strict=True)
         )
         for label, page, segments in _with_segments(rows):

@@ -56,10 +56,10 @@ def _width(kind: T.DataType) -> int:
     return in_spark(value).index(kind)
 
 
-def same_type(one: T.DataType, other: T.DataType) -> T.DataType:
+def require_same_type(one: T.DataType, other: T.DataType) -> T.DataType:
     """The type that two columns have; `UNKNOWN` if they have different ones. Records may have different fields."""
     if isinstance(one, T.StructType) and isinstance(other, T.StructType):
-        return merge_types(one, other, same_type)
+        return merge_types(one, other, require_same_type)
     return one if one == other else UNKNOWN
 
 

@@ -31,11 +31,11 @@ from penstock.values.types import (
     UNSIGNED_INTEGER,
 )
 from penstock_spark.columns.losses import (
-    field_mismatch,
     find_unknown_fields,
-    forbidden_none,
     loss_of,
-    missing_field,
+    make_field_loss,
+    make_missing_field_loss,
+    make_none_loss,
 )
 from penstock_spark.columns.types import field_of_value, spelling_of_hint, value_of
 
@@ -235,7 +235,7 @@ def _column_of_tuples(columns: dict[str, Sequence[Any]], count: int, field: pa.F
     found = columns.get(field.name)
     if found is None:
         if not field.nullable:
-            raise missing_field(field.name).refused(where)
+            raise make_missing_field_loss(field.name).refused(where)
         found = [None] * count
     if not _SIMPLE.issuperset(map(type, found)):
         found = [to_plain(value, field.name) for value in found]
@@ -257,7 +257,7 @@ def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     try:
         values = [record.get(name) if field.nullable else record[name] for record in records]
     except KeyError:
-        raise missing_field(name).refused(where) from None
+        raise make_missing_field_loss(name).refused(where) from None
     except (AttributeError, TypeError):
         kind = type(next(record for record in records if not isinstance(record, dict))).__name__
         raise refusal(
@@ -283,11 +283,11 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
             column = pa.array(values, field.type)
             if _inner_nulls_fit(column):
                 return column
-            lost = forbidden_none(field.name, "something in a value of the field")
+            lost = make_none_loss(field.name, "something in a value of the field")
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
         lost = None
-    raise (lost or (field_mismatch(field) if nulls_fit else forbidden_none(field.name))).refused(where)
+    raise (lost or (make_field_loss(field) if nulls_fit else make_none_loss(field.name))).refused(where)
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:

@@ -12,7 +12,7 @@ from penstock_spark.files.splits import (
     splits_of,
     whole_files,
 )
-from penstock_spark.sinks.files import FileSink, task_file_sink
+from penstock_spark.sinks.files import FileSink, make_task_file_sink
 from penstock_spark.sinks.partitions import Partitions, RecordsFile
 from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
 from penstock_spark.sources.partition_values import PartitionValues, add_folder_values, partition_values
@@ -27,7 +27,7 @@ __all__ = [
     "RecordsFile",
     "Split",
     "add_folder_values",
-    "task_file_sink",
+    "make_task_file_sink",
     "find_files",
     "leaves_files_out",
     "open_bytes",

@@ -4,7 +4,7 @@ from penstock_spark.files.packing import SHARE_BYTES, packed
 from penstock_spark.formats.ranges.batch import open_ranges
 from penstock_spark.formats.ranges.stream import open_range_stream, read_range_columns
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.sources.parts import PartsReader, empty_scan, scan_of_parts
+from penstock_spark.sources.parts import PartsReader, make_empty_scan, scan_of_parts
 from penstock_spark.sources.scan import Scan, StreamScan, prune_schema
 from penstock_spark.sources.table_rows import decoder_of, hint_of_table, schema_in_spark
 
@@ -16,7 +16,7 @@ __all__ = [
     "read_range_columns",
     "decoder_of",
     "hint_of_table",
-    "empty_scan",
+    "make_empty_scan",
     "open_range_stream",
     "open_ranges",
     "packed",

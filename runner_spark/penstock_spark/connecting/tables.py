@@ -4,30 +4,30 @@ from penstock_spark.files.local_copies import local_copies
 from penstock_spark.sinks.stream_commits import (
     BEFORE_ALL,
     RetryCommit,
-    commit_error,
-    commit_with_retries,
+    digest_stream,
     has_begun,
     is_committed,
     is_written,
-    stream_digest,
+    make_commit_error,
+    retry_commits,
 )
-from penstock_spark.sinks.table_changes import DELETED, LatestUpserts, check_keys, schema_of_upserts
-from penstock_spark.sinks.table_columns import columns_to_write, no_type_error
+from penstock_spark.sinks.table_changes import DELETED, LatestUpserts, check_keys, make_upsert_schema
+from penstock_spark.sinks.table_columns import choose_columns, make_type_error
 
 __all__ = [
     "BEFORE_ALL",
     "DELETED",
     "LatestUpserts",
     "RetryCommit",
-    "schema_of_upserts",
+    "make_upsert_schema",
     "check_keys",
-    "columns_to_write",
-    "stream_digest",
+    "choose_columns",
+    "digest_stream",
     "has_begun",
     "is_committed",
     "is_written",
     "local_copies",
-    "no_type_error",
-    "commit_error",
-    "commit_with_retries",
+    "make_type_error",
+    "make_commit_error",
+    "retry_commits",
 ]

@@ -4,10 +4,10 @@ from penstock_spark.columns.losses import (
     Loss,
     find_unknown_fields,
     find_wrong_zone,
-    forbidden_none,
-    missing_field,
+    make_missing_field_loss,
+    make_none_loss,
+    make_type_loss,
     overflows,
-    type_mismatch,
 )
 from penstock_spark.columns.records import schema_of, to_batch, to_plain
 from penstock_spark.columns.types import (
@@ -22,12 +22,12 @@ from penstock_spark.sinks.as_columns import parse_spark_schema as spark_schema_o
 
 __all__ = [
     "Loss",
-    "forbidden_none",
+    "make_none_loss",
     "is_unsupported_by_spark",
     "has_unknown_type",
     "limits_of",
-    "type_mismatch",
-    "missing_field",
+    "make_type_loss",
+    "make_missing_field_loss",
     "overflows",
     "to_plain",
     "schema_of",

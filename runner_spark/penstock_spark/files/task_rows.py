@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class TaskRows(ABC):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             yield from self.rows_of(batch)
 
     @abstractmethod

@@ -147,7 +147,7 @@ class GroupReader(Combining):
             return
         batch = Batch(self._values, self._timestamps, self._windows, ONLY_PANE)
         self._clear()
-        yield from self.out.push(batch.collapsed())
+        yield from self.out.push(batch.collapse())
 
 
 def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, bool]:

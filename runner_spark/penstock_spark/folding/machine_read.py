@@ -129,4 +129,4 @@ class MachineReader(Combining):
         if self._values:
             batch = Batch(self._values, self._timestamps, self._in_windows, self._panes)
             self._clear()
-            yield from self.out.push(batch.collapsed())
+            yield from self.out.push(batch.collapse())

@@ -145,7 +145,7 @@ class NumberReader(Combining):
         timestamps: Any = [timestamp for _, timestamp in placed]
         batch = Batch(list(zip(keys, self._sums, strict=True)), timestamps, windows, ONLY_PANE)
         self._clear()
-        yield from self.out.push(batch.collapsed())
+        yield from self.out.push(batch.collapse())
 
     def _decoded(self) -> list[Any]:
         keys, restored = self._keys, self._restored

@@ -52,11 +52,11 @@ def _elements(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     of = [({**run, "step": one.label}, one) for one in now.elements]
     taken = [(labels, one.elements_in) for labels, one in of]
     yield _family("elements_in_total", "counter", "Elements that a step has taken.", taken)
-    given = [sample for labels, one in of for sample in _given(labels, one)]
+    given = [sample for labels, one in of for sample in _samples_out(labels, one)]
     yield _family("elements_out_total", "counter", "Elements that a step has given, by tag.", given)
 
 
-def _given(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
+def _samples_out(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
     if one.elements_out is not None:
         yield {**labels, "tag": ""}, one.elements_out - sum(one.tagged.values())
     for tag, count in one.tagged.items():
@@ -127,10 +127,10 @@ def _family(name: str, kind: str, text: str, samples: Iterable[_Sample]) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

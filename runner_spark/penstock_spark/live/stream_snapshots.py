@@ -20,13 +20,13 @@ from penstock_spark.live.elements import (
     Counts,
     Flow,
     StepElements,
+    add_counts,
+    choose_counts_for_rate,
     elements_of,
-    noted,
-    of_late,
 )
-from penstock_spark.live.history import Firing, History, extended
+from penstock_spark.live.history import Firing, History, extend_history
 from penstock_spark.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow, StepError
-from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.reports.metrics import GroupingReport, Watermarks
 from penstock_spark.stream.sources import REJECTED
 
 BATCHES_KEPT = 30
@@ -40,7 +40,7 @@ _STEP = re.compile(r"at step '([^\n]+?)'(?: \(|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class About:
+class RunFacts:
     """The facts about a run that do not change.
 
     Attributes:
@@ -80,7 +80,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Seen:
+class StreamFacts:
     """The facts that the driver has seen of a stream so far.
 
     Attributes:
@@ -100,7 +100,7 @@ class Seen:
     elements: tuple[Counts, ...] = ()
 
 
-def with_progress(seen: Seen, progress: Mapping[str, Any], about: About) -> Seen:
+def with_progress(seen: StreamFacts, progress: Mapping[str, Any], about: RunFacts) -> StreamFacts:
     """Updates `seen` with a micro-batch that Spark has reported."""
     reported = list(progress["sources"])[about.first_source :]
     before = {source.label: source.rows for source in seen.sources}
@@ -185,7 +185,9 @@ def _parts(offset: Any) -> dict[tuple[str, ...], int]:
     return found
 
 
-def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermarks, about: About) -> Seen:
+def with_tallies(
+    seen: StreamFacts, tallies: Mapping[str, Tally], watermarks: Watermarks, about: RunFacts
+) -> StreamFacts:
     """Updates `seen` after groupings have fired, and their watermarks have moved."""
     panes = {label: dict(counts) for label, counts in seen.panes.items()}
     firings: list[Firing] = []
@@ -204,13 +206,15 @@ def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermark
     }
     ordered = {label: marks[label] for label in about.levels if label in marks}
     clock_micros = _finite(watermarks.clock_micros) if watermarks.by_shard else None
-    history = extended(
+    history = extend_history(
         seen.history, clock_micros, ordered, sorted(firings, key=lambda firing: firing.clock_micros)
     )
     return replace(seen, panes=panes, history=history)
 
 
-def with_elements(seen: Seen, counted: Mapping[str, int], at_micros: int, about: About) -> Seen:
+def with_elements(
+    seen: StreamFacts, counted: Mapping[str, int], at_micros: int, about: RunFacts
+) -> StreamFacts:
     """Updates `seen` after micro-batches whose workers have counted elements, by the number of the edge."""
     if not about.flows:
         return seen
@@ -218,26 +222,26 @@ def with_elements(seen: Seen, counted: Mapping[str, int], at_micros: int, about:
     by_edge = dict(marks[-1].by_edge)
     for edge, count in counted.items():
         by_edge[int(edge)] = by_edge.get(int(edge), 0) + count
-    return replace(seen, elements=noted(marks, Counts(at_micros, by_edge)))
+    return replace(seen, elements=add_counts(marks, Counts(at_micros, by_edge)))
 
 
-def _nothing_counted(about: About) -> Counts:
+def _nothing_counted(about: RunFacts) -> Counts:
     return Counts(about.began_micros, dict.fromkeys(about.counted, 0))
 
 
 def _elements(
-    flows: tuple[Flow, ...], about: About, seen: Seen, state: str, at_micros: int
+    flows: tuple[Flow, ...], about: RunFacts, seen: StreamFacts, state: str, at_micros: int
 ) -> tuple[StepElements, ...]:
     beginning = _nothing_counted(about)
     marks = seen.elements or (beginning,)
     if PipelineState.is_terminal(state):
         return elements_of(flows, Counts(at_micros, marks[-1].by_edge), beginning)
-    return elements_of(flows, *of_late(marks, at_micros))
+    return elements_of(flows, *choose_counts_for_rate(marks, at_micros))
 
 
 def stream_snapshot(
-    about: About,
-    seen: Seen,
+    about: RunFacts,
+    seen: StreamFacts,
     state: str,
     watermarks: Watermarks,
     counted: Snapshot,
@@ -295,10 +299,10 @@ def _least(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def _grouping(
     label: str,
     level: int,
-    told: Told | None,
-    seen: Seen,
+    told: GroupingReport | None,
+    seen: StreamFacts,
     clock_micros: int | None,
-    about: About,
+    about: RunFacts,
     counted: Snapshot,
 ) -> GroupingNow:
     dropped = sum(int(counted.get((COUNTERS, label, *name), 0)) for name in DROPPED.values())
@@ -322,7 +326,7 @@ def _grouping(
         input_micros=_finite(told.entering_micros),
         output_micros=output,
         event_lag_micros=max(0, clock_micros - output) if is_between else None,  # type: ignore[operator]
-        held_by=held_by(told, set(about.levels)),
+        held_by=find_watermark_holder(told, set(about.levels)),
         waiting=dict(told.waits),
         open_keys=told.keys,
         open_windows=told.windows,
@@ -330,13 +334,17 @@ def _grouping(
     )
 
 
-def held_by(told: Told, groupings: set[str]) -> str:
+def find_watermark_holder(told: GroupingReport, groupings: set[str]) -> str:
     """The cause that holds the watermark of a grouping, as a clause; empty at the end of time.
 
-    >>> held_by(Told(9, 5), set()), held_by(Told(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}), set())
-    ('its own windows, which have not fired yet', "the source 'Read', which has no watermark yet")
-    >>> held_by(Told(5, 5, awaited={"Sum": 5, "Read": 9}), {"Sum"}), held_by(Told(MAX_MICROS, MAX_MICROS), set())
-    ("the grouping 'Sum'", '')
+    >>> find_watermark_holder(GroupingReport(9, 5), set())
+    'its own windows, which have not fired yet'
+    >>> find_watermark_holder(GroupingReport(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}), set())
+    "the source 'Read', which has no watermark yet"
+    >>> find_watermark_holder(GroupingReport(5, 5, awaited={"Sum": 5, "Read": 9}), {"Sum"})
+    "the grouping 'Sum'"
+    >>> find_watermark_holder(GroupingReport(MAX_MICROS, MAX_MICROS), set())
+    ''
     """
     if told.leaving_micros >= MAX_MICROS:
         return ""

@@ -16,7 +16,7 @@ from penstock.graph import Read
 from penstock.io.streams import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock_spark.checkpoints.folder import Checkpoint
-from penstock_spark.lowering.columns import columns_for, lower_columns, read_fields
+from penstock_spark.lowering.columns import find_read_fields, lower_columns, lower_to_schema
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, now_micros, select
 from penstock_spark.lowering.level_programs import summing_program
@@ -59,11 +59,11 @@ def columns_of(
     watermark = _watermark(plan, stream, context, checkpoint)
     times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
-    source = scan.make_columns(read_fields(columns, times))
+    source = scan.make_columns(find_read_fields(columns, times))
     if columns.is_written:
         [sink] = sinks
         rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])
-        return columns_for(
+        return lower_to_schema(
             columns, rows, parse_spark_schema(sink.plan.schema), sink.step.where, times
         ), _nothing
     frame, reader = lower_columns(columns, source, in_order=False, times=times)

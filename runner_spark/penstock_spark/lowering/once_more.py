@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
-def repeated_if_given_up(
+def rerun_if_given_up(
     frame: DataFrame,
     job: Callable[[DataFrame], _Result],
     again: Callable[[DataFrame], DataFrame] | None = None,

@@ -242,13 +242,13 @@ def root_steps(root: StageRoot) -> tuple[Step, ...]:
 
 
 def _root_labels(root: StageRoot) -> list[str]:
-    labels = map(_labelled, root_steps(root))
+    labels = map(_show_label, root_steps(root))
     if isinstance(root, Exchange):
         return [f"{label}  # {host}" for label, host in zip(labels, root.hosts, strict=True)]
     return [*labels]
 
 
-def _labelled(step: Step) -> str:
+def _show_label(step: Step) -> str:
     return f"{step.label} = {describe(step.primitive)}"
 
 

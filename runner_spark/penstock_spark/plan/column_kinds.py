@@ -78,22 +78,22 @@ def is_flat(column: T.DataType) -> bool:
 
 
 def column_type(expression: Expression, fields: Fields) -> T.DataType:
-    return _TYPES[kind(expression, fields)]
+    return _TYPES[name_kind(expression, fields)]
 
 
-def kind(expression: Expression, fields: Fields) -> str:
+def name_kind(expression: Expression, fields: Fields) -> str:
     """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or
     ``instant``.
 
     >>> from penstock.scalars.expressions import field
     >>> table = (("points", T.LongType()), ("team", T.StringType()))
-    >>> kind((field("points") + 1 > 3) & (field("team") == "red"), table)
+    >>> name_kind((field("points") + 1 > 3) & (field("team") == "red"), table)
     'bool'
     """
-    return _KIND_NAMES[typed(expression, fields).type.name]
+    return _KIND_NAMES[type_expression(expression, fields).type.name]
 
 
-def typed(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
+def type_expression(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
     """Returns what an expression computes, with the types of all its parts.
 
     A field that Spark keeps unchanged, whatever its type, has the type PYTHON.

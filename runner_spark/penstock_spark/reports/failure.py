@@ -67,7 +67,7 @@ def mark(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str
     reporting = current_reporting()
     shown = _cut(repr(element[0])) if element and reporting.show_elements else None
     failure = Failure(
-        _pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
+        _pickle(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
     )
     packed = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
     return f"{failure.kind} {where} penstock-failure<{reporting.signature(packed)}:{packed}>"
@@ -116,7 +116,7 @@ def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
     return text if len(text) <= limit else text[:limit] + " ..."
 
 
-def _pickled(error: BaseException) -> bytes | None:
+def _pickle(error: BaseException) -> bytes | None:
     """Returns the pickled exception; None if it does not survive a round trip or is too large for a message."""
     try:
         data = bytes(cloudpickle.dumps(error))
@@ -161,16 +161,16 @@ def to_exception(failure: Failure) -> BaseException:
             raise ValueError
         error = pickle.loads(failure.exception)
     except Exception:
-        return _user_code_error(failure, f"{failure.kind}: {_shown(failure)}", hint)
+        return _user_code_error(failure, f"{failure.kind}: {_shorten(failure)}", hint)
     if isinstance(error, RunnerError) and "\n" in split_hint(str(error))[0]:
         # The error already says where it happened, and what to do.
         return error
     if isinstance(error, LEAVING):
-        what = f"the step left with {failure.kind}: {_shown(failure)}".removesuffix(": ")
+        what = f"the step left with {failure.kind}: {_shorten(failure)}".removesuffix(": ")
         hint = "raise an exception that says what is wrong: a step cannot end the program"
         return _user_code_error(failure, what, hint)
     if isinstance(error, MemoryError):
-        what = f"a step asks for more memory than the machine has: {_shown(failure)}".removesuffix(": ")
+        what = f"a step asks for more memory than the machine has: {_shorten(failure)}".removesuffix(": ")
         error = refusal(MemoryError, what, where=failure.where, hint=_MEMORY_HINT)
     _name_step(error, failure.where)
     has_hint = split_hint(_text(error))[1] != ""
@@ -185,7 +185,7 @@ def _user_code_error(failure: Failure, what: str, hint: str) -> UserCodeError:
     return error
 
 
-def _shown(failure: Failure) -> str:
+def _shorten(failure: Failure) -> str:
     """Returns the text of an exception, cut to fit the first line of an error."""
     return _cut(failure.message, _SHOWN_CHARACTERS)
 

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.utils import clock
 from penstock_spark.files.place import Place
 from penstock_spark.formats.ranges.positions import AWAY
-from penstock_spark.lowering.readings import Opened
+from penstock_spark.lowering.readings import OpenReading
 
 _REST_SECONDS = 1.0
 """Spark asks its sources many times in this time: if it finds nothing new throughout, there is nothing new."""
@@ -42,7 +42,7 @@ class Backlog:
 
     def __init__(
         self,
-        readings: Sequence[Opened],
+        readings: Sequence[OpenReading],
         first: int,
         logs: Place,
         asked_millis: int,

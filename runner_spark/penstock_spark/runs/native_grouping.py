@@ -9,9 +9,9 @@ from penstock.machines.records import DropReason
 from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.utils import clock
 from penstock_spark.folding.machine_read import DROPPED
-from penstock_spark.live.stream_snapshots import About
+from penstock_spark.live.stream_snapshots import RunFacts
 from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
-from penstock_spark.reports.metrics import Report, Reports, Told
+from penstock_spark.reports.metrics import GroupingReport, Report, Reports
 from penstock_spark.stream.sources import AHEAD
 
 
@@ -25,11 +25,11 @@ def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
     micros = watermark_micros(progress["eventTime"].get("watermark"))
     states = progress["stateOperators"]
     rows, size = (sum(each[part] for each in states) for part in ("numRowsTotal", "memoryUsedBytes"))
-    told = Told(micros, micros, keys=rows, state_bytes=size, windows=rows)
+    told = GroupingReport(micros, micros, keys=rows, state_bytes=size, windows=rows)
     return {(1, 0): Report(int(progress["batchId"]), clock.micros(), {label: told})}
 
 
-def native_counts(about: About, progress: Mapping[str, Any]) -> Snapshot:
+def native_counts(about: RunFacts, progress: Mapping[str, Any]) -> Snapshot:
     """The elements that a micro-batch has dropped as late, and those of the source too far ahead of the clock.
 
     Spark adds up the elements of a key and window first, and counts the rows that it then drops.

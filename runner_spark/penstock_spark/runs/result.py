@@ -13,8 +13,8 @@ from penstock_figures.of_runs import Figure, recording_of_grouping
 from penstock_figures.recording import Recording
 from penstock_spark.live.notebook import run_html
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.process.interrupts import continuing_command, stoppable, tell
-from penstock_spark.runs.running import Running
+from penstock_spark.process.interrupts import continuing_command, print_line, report_after_signal
+from penstock_spark.runs.running import StreamRun
 
 
 class RecordedResult(PipelineResult):
@@ -125,7 +125,7 @@ class StreamResult(RecordedResult):
 
     def __init__(
         self,
-        running: Running,
+        running: StreamRun,
         mode: str,
         is_live: bool,
         checkpoint: str | None,
@@ -162,7 +162,7 @@ class StreamResult(RecordedResult):
             KeyboardInterrupt: Ctrl-C has cancelled the run.
             SystemExit: SIGTERM has cancelled the run; the status is 143.
         """
-        with stoppable(self._how_to_go_on, self._take_signal):
+        with report_after_signal(self._how_to_go_on, self._take_signal):
             try:
                 has_ended = self._running.join(None if duration is None else duration / 1000)
             except (KeyboardInterrupt, SystemExit):
@@ -179,7 +179,7 @@ class StreamResult(RecordedResult):
         if not self._drain_on_signal:
             return True
         self._running.drain()
-        tell(
+        print_line(
             "draining: the run reads the available data, and all windows fire; press Ctrl-C to end it at once"
         )
         return False

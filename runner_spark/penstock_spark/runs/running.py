@@ -19,8 +19,8 @@ from penstock.utils import clock
 from penstock_spark.checkpoints.folder import Checkpoint
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
-    About,
-    Seen,
+    RunFacts,
+    StreamFacts,
     stream_snapshot,
     with_elements,
     with_progress,
@@ -29,21 +29,21 @@ from penstock_spark.live.stream_snapshots import (
 from penstock_spark.live.views import View, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
-from penstock_spark.lowering.readings import Opened
+from penstock_spark.lowering.readings import OpenReading
 from penstock_spark.reports.metrics import (
     Reports,
     Watermarks,
-    ended_sources,
+    find_ended_sources,
     forget_reports,
-    later_reports,
+    merge_reports,
     take_reports,
     take_snapshots,
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
-from penstock_spark.runs.standing_still import standing_still_of
-from penstock_spark.session.waiting import warned_of_waiting
+from penstock_spark.runs.standing_still import stall_watcher_of
+from penstock_spark.session.waiting import watch_for_waiting
 
 _POLL_SECONDS = 0.05
 
@@ -67,7 +67,7 @@ _ENDS = {
 
 
 @dataclass(eq=False)
-class Running:
+class StreamRun:
     started: Any
     query: Query
     checkpoint: Checkpoint
@@ -75,7 +75,7 @@ class Running:
     context: Context
     translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
     close_sinks: Callable[[], None]  # Called at a good end, before the query is stopped.
-    about: About
+    about: RunFacts
     views: Sequence[View] = ()
     stopping: threading.Event = field(default_factory=threading.Event)  # Set before the query is stopped.
     # Tells which micro-batch is being written now, if any.
@@ -84,7 +84,7 @@ class Running:
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
         self._snapshot: Snapshot = {}
-        self._seen = Seen()
+        self._seen = StreamFacts()
         self._ended_micros: int | None = None
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
@@ -186,7 +186,7 @@ class Running:
 
     def _watch(self) -> None:
         try:
-            with warned_of_waiting(self.context.spark.sparkContext):
+            with watch_for_waiting(self.context.spark.sparkContext):
                 self._follow()
             if not self.stopping.is_set():
                 # The next micro-batch may have begun. No sink gets only a part of it.
@@ -222,7 +222,7 @@ class Running:
         elif self.about.native_grouping is not None and not self.checkpoint.is_new:
             # Windows may have been due when an earlier run stopped, for which Spark starts no micro-batch.
             self.checkpoint.command("continue")
-        standing_still = standing_still_of(self.started, self.context.spark.sparkContext)
+        standing_still = stall_watcher_of(self.started, self.context.spark.sparkContext)
         while not self.stopping.wait(_POLL_SECONDS):
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
@@ -334,7 +334,7 @@ class Running:
             self.checkpoint.command("drain")
         return not self.shards
 
-    def _end(self, reading: Opened) -> None:
+    def _end(self, reading: OpenReading) -> None:
         """Tells the groupings, once for each source, that it has ended."""
         origin = reading.spec.origin
         if origin not in self._ended:
@@ -379,7 +379,7 @@ class Running:
         taken, tallies = taken_out(take_snapshots(metrics, run, batch), TALLIES)
         taken, counted = taken_out(taken, ELEMENTS)
         self._snapshot = merge_snapshots(self._snapshot, taken)
-        self._reports = later_reports(self._reports, take_reports(metrics, run, batch))
+        self._reports = merge_reports(self._reports, take_reports(metrics, run, batch))
         self._note(tallies, counted)
 
     def _note(self, tallies: Mapping[str, Tally], counted: Mapping[str, int]) -> None:
@@ -400,7 +400,7 @@ class Running:
     def _is_read(self, number: int, progress: Any) -> bool:
         """True if a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
-        if origin in self._ended or origin in ended_sources(
+        if origin in self._ended or origin in find_ended_sources(
             self.context.metrics, self.context.run, self._batch
         ):
             return True
@@ -409,7 +409,7 @@ class Running:
         return nothing_comes_after(self.query.readings[number], source, is_planned_before)
 
 
-def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_before: bool) -> bool:
+def nothing_comes_after(reading: OpenReading, source: Mapping[str, Any], is_planned_before: bool) -> bool:
     """True if a source has been read to its end, as far as a micro-batch shows that has read nothing of it.
 
     Args:

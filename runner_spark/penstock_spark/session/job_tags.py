@@ -10,7 +10,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.utils import clock
-from penstock_spark.process.interrupts import stoppable
+from penstock_spark.process.interrupts import report_after_signal
 from penstock_spark.process.threads import call_with_timeout
 
 _END_SECONDS_MAX = 5.0
@@ -36,7 +36,7 @@ def leave_connection() -> bool:
 
 
 @contextlib.contextmanager
-def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
+def cancel_on_signals(spark: SparkSession, run: str) -> Iterator[None]:
     """Makes Ctrl-C and SIGTERM cancel the jobs that a block starts."""
     context = spark.sparkContext
     tag = tag_of(run)
@@ -57,7 +57,7 @@ def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
     said = "the run was cancelled; its temporary files are removed, and files that already had their final names stay"
     context.addJobTag(tag)
     try:
-        with stoppable(lambda: said, cancel):
+        with report_after_signal(lambda: said, cancel):
             yield
     finally:
         with contextlib.suppress(Exception):

@@ -45,7 +45,7 @@ class Waiting:
 
 
 @contextmanager
-def warned_of_waiting(context: SparkContext) -> Iterator[None]:
+def watch_for_waiting(context: SparkContext) -> Iterator[None]:
     """Within the block, warns if the program's tasks wait for a core of a cluster.
 
     If they would wait without an end, it cancels all jobs, and the block ends with a RunnerError that says why.
@@ -112,7 +112,7 @@ def warn_of_waiting(
             # A session that ends takes the answers with it.
             _LOGGER.debug("it is unknown whether tasks wait: %s", type(error).__name__)
             return None
-        _LOGGER.warning("%s", _said(found, master, now - since, has, hint))
+        _LOGGER.warning("%s", _describe_waiting(found, master, now - since, has, hint))
         patience_seconds, has_warned = 2 * (now - since), True
     return None
 
@@ -130,7 +130,7 @@ def _has(found: Waiting) -> str:
     return "no executor" if not found.executors else f"executors ({found.executors}) that take no task"
 
 
-def _said(found: Waiting, master: str, seconds: float, has: str, hint: str) -> str:
+def _describe_waiting(found: Waiting, master: str, seconds: float, has: str, hint: str) -> str:
     tasks = "1 task has" if found.tasks == 1 else f"{found.tasks} tasks have"
     return (
         f"{tasks} waited {seconds:.0f} s for a core of {master}, and no task is running: the program has {has}\n"

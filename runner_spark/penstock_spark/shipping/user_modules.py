@@ -68,11 +68,11 @@ def pickle_by_value_modules(objects: Iterable[Any]) -> tuple[types.ModuleType, .
 
 
 @contextmanager
-def by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
+def pickle_by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
     """Within the block, functions and classes of these modules are pickled whole, not as a name to import.
 
     >>> import colorsys
-    >>> with by_value([colorsys]):
+    >>> with pickle_by_value([colorsys]):
     ...     whole = cloudpickle.dumps(colorsys.rgb_to_hls)
     >>> len(whole) > 10 * len(cloudpickle.dumps(colorsys.rgb_to_hls))
     True
@@ -103,11 +103,11 @@ def is_user_module(module: types.ModuleType) -> bool:
     file = getattr(module, "__file__", None)
     if not file or not file.endswith(".py") or sys.modules.get(module.__name__) is not module:
         return False
-    return not os.path.abspath(file).startswith(_installed_folders())
+    return not os.path.abspath(file).startswith(_list_installed_folders())
 
 
 @functools.cache
-def _installed_folders() -> tuple[str, ...]:
+def _list_installed_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders += [*site.getsitepackages(), site.getusersitepackages()]

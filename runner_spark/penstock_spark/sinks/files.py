@@ -108,7 +108,7 @@ class FileSink:
     partitions: Partitions | None = None
 
 
-def task_file_sink(
+def make_task_file_sink(
     shards: Shards,
     subjects: str,
     open_shard: Callable[[str], ShardWriter],
@@ -192,7 +192,7 @@ class _Writing:
             make_encoder = functools.partial(_PartitionEncoder, temporary, partitions, open_file, local)
 
         def write(frame: DataFrame) -> list[_Written]:
-            return [_written(row.file, temporary) for row in frame.collect()]
+            return [_parse_row(row.file, temporary) for row in frame.collect()]
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             return self._commit(
@@ -210,7 +210,7 @@ class _Writing:
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             system = HadoopFiles(frame.sparkSession, folder)
             temporary = f"{folder}/{name_of_claim(self.temporary, batch.claim)}"
-            if batch.may_be_again:
+            if batch.may_be_retry:
                 remove_of_earlier_claims(system, folder, self.temporary, batch.claim)
 
             def write() -> list[_Written]:
@@ -259,7 +259,7 @@ class _Writing:
                 lambda shard, shards: in_folders(files.names.path(batch.name, shard, shards), inside)
             )
 
-        if batch.may_be_again:
+        if batch.may_be_retry:
             remove_abandoned(system, folder_of(temporary))
         try:
             begin(system, temporary)
@@ -268,7 +268,7 @@ class _Writing:
             # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
             folder = absolute(naming_in("").folder)
             beginning = naming_in("").beginning
-            present = _present(system, folder, files, beginning) if batch.may_be_again else {}
+            present = _present(system, folder, files, beginning) if batch.may_be_retry else {}
             stale = [
                 (inside, name)
                 for inside, there in present.items()
@@ -328,7 +328,7 @@ class _Written(NamedTuple):
     size: int | None = None  # Its bytes when its task had written it, if the task could know.
 
 
-def _written(row: str, temporary: str) -> _Written:
+def _parse_row(row: str, temporary: str) -> _Written:
     """Reads a row of `_rows`."""
     size, _, path = row.partition(" ")
     return _Written(path[len(temporary) + 1 :].rpartition("/")[0], path, int(size) if size else None)
@@ -383,7 +383,7 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     remove_abandoned(system, naming.folder)
     name = os.path.basename(naming.example())
     present = _present(system, naming.folder, files, _STANDS_FOR_ANY.split(name)[0])
-    like = names_like(name)
+    like = match_names_like(name)
     found = sorted(
         _below(inside, each) for inside, there in present.items() for each in there if like.match(each)
     )
@@ -396,10 +396,10 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
         )
 
 
-def names_like(example: str) -> re.Pattern[str]:
+def match_names_like(example: str) -> re.Pattern[str]:
     """Matches the whole of each name that differs from an example only in the large numbers.
 
-    >>> bool(names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
+    >>> bool(match_names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
     True
     """
     return re.compile(_STANDS_FOR_ANY.sub(r"\\d+", re.escape(example)) + r"\Z")

@@ -70,7 +70,7 @@ class Partitions:
     @property
     def rest(self) -> pa.Schema:
         """The columns of the files."""
-        return rest_of(self.schema, self.columns)
+        return remove_columns(self.schema, self.columns)
 
     @property
     def keys(self) -> pa.Schema:
@@ -129,7 +129,7 @@ class Partitions:
 
     def _folder(self, name: str, value: Any) -> str:
         if is_lost(value):
-            raise lost_value(name, self.where)
+            raise make_lost_value_error(name, self.where)
         folder = folder_of_value(name, value)
         if len(folder.encode("utf-8", "surrogatepass")) > _NAME_BYTES:
             what = f"the column {name!r} of partition_by has a text that is too long for the name of a folder"
@@ -176,25 +176,27 @@ def can_keep_apart(kind: pa.DataType) -> bool:
     return value_of(kind) in IN_FOLDERS and kind != pa.date64()
 
 
-def rest_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+def remove_columns(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """The columns that are not in the names of folders."""
     return pa.schema([field for field in schema if field.name not in columns])
 
 
-def lost_value(name: str, where: str) -> ValueError:
+def make_lost_value_error(name: str, where: str) -> ValueError:
     what = f"the column {name!r} of partition_by has an empty text, or {NOTHING}, which readers would take for None"
     return refusal(
         ValueError, what, where=where, hint="replace it in a Map before, or partition by another column"
     )
 
 
-def without_lost(rows: DataFrame, partitions: Partitions) -> DataFrame:
+def refuse_lost_values(rows: DataFrame, partitions: Partitions) -> DataFrame:
     """The rows for Spark's writer, with an error for a string that would be lost."""
     for name in partitions.columns:
         kind = partitions.schema.field(name).type
         if value_of(kind) is TEXT:
             column = F.col(f"`{name.replace('`', '``')}`")
-            error = F.raise_error(F.lit(mark(lost_value(name, partitions.where), partitions.where)))
+            error = F.raise_error(
+                F.lit(mark(make_lost_value_error(name, partitions.where), partitions.where))
+            )
             is_wrong = column.isin("", NOTHING)
             rows = rows.withColumn(name, F.when(is_wrong, error.cast("string")).otherwise(column))
     return rows

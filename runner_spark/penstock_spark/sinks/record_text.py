@@ -21,7 +21,7 @@ from penstock_spark.sinks.file_names import names_of
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, RecordsFile, records_in
 from penstock_spark.sinks.plan import Encoder
-from penstock_spark.sinks.text_blocks import blocks_apart, spark_text, text_rows
+from penstock_spark.sinks.text_blocks import make_partitioned_rows, make_text_files, make_text_rows
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RecordText:
         return TextOfFile(self).of([]) if self.has_header else b""
 
 
-def encoded_rows(
+def encode_rows(
     text: str, encoding: str, names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Callable[[Any], str]
 ) -> bytes:
     """The bytes of the text of rows; UnicodeEncodeError, with the field, for a character that the encoding lacks.
@@ -114,8 +114,8 @@ def record_files(sink: TextRowsSink, text: RecordText, empty_shards: int, where:
                 hint="write to a path without a scheme",
             )
         if partitions is not None:
-            return spark_text(lambda: _BlocksApart(text, partitions), b"", partitions=partitions)
-        return spark_text(lambda: _RecordBlocks(TextOfFile(text)), text.head())
+            return make_text_files(lambda: _BlocksApart(text, partitions), b"", partitions=partitions)
+        return make_text_files(lambda: _RecordBlocks(TextOfFile(text)), text.head())
 
     return FileSink(
         names_of(sink, where),
@@ -174,8 +174,8 @@ class _RecordBlocks(Encoder):
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         """One row, without its last line end, which Spark adds."""
         if not values:
-            return text_rows()
-        return text_rows(self.text.of(values).removesuffix(b"\n"))
+            return make_text_rows()
+        return make_text_rows(self.text.of(values).removesuffix(b"\n"))
 
 
 @dataclass
@@ -201,4 +201,4 @@ class _BlocksApart(Encoder):
         ]
         first, self.count = self.count, self.count + len(blocks)
         firsts = pa.array([own[0] for own in rows.values()], pa.int64())
-        return blocks_apart(keys.take(firsts), range(first, self.count), blocks)
+        return make_partitioned_rows(keys.take(firsts), range(first, self.count), blocks)

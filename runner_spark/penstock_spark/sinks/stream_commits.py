@@ -1,10 +1,10 @@
 """Commits of a stream to a table: the rows of a micro-batch and its number, in one commit, and that only once.
 
-A table knows a stream by `stream_digest`, and has one number of it: the last micro-batch that is in the table, or
+A table knows a stream by `digest_stream`, and has one number of it: the last micro-batch that is in the table, or
 `BEFORE_ALL`. A stream that starts for the first time notes `BEFORE_ALL` before anything else (`has_begun`), so that a
 table without a number is another table, with unknown contents. Each try of a commit begins with the newest
 state of the table: `is_written` says whether the micro-batch, or a later one, is in it. If another commit has come in
-between, the table refuses, and `commit_with_retries` lets the next try look again.
+between, the table refuses, and `retry_commits` lets the next try look again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DOUBLINGS_MAX = 5
 _Result = TypeVar("_Result")
 
 
-def stream_digest(stream: str) -> str:
+def digest_stream(stream: str) -> str:
     """The name of a stream in a table; it shows neither paths nor labels.
 
-    >>> stream_digest("a stream") == stream_digest("a stream") != stream_digest("another stream")
+    >>> digest_stream("a stream") == digest_stream("a stream") != digest_stream("another stream")
     True
     """
     return hashlib.sha256(stream.encode()).hexdigest()[:32]
@@ -91,14 +91,14 @@ class RetryCommit(Exception):
         self.error = error
 
 
-def commit_with_retries(work: Callable[[int], _Result]) -> _Result:
+def retry_commits(work: Callable[[int], _Result]) -> _Result:
     """Returns the result of `work`, which is repeated while it raises `RetryCommit`; it gets the try, from 0.
 
     >>> def work(attempt: int) -> str:
     ...     if attempt == 0:
     ...         raise RetryCommit(ValueError("another program has changed the table"))
     ...     return "in the table"
-    >>> commit_with_retries(work)
+    >>> retry_commits(work)
     'in the table'
     """
     for attempt in range(ATTEMPTS):
@@ -113,7 +113,7 @@ def commit_with_retries(work: Callable[[int], _Result]) -> _Result:
     raise error
 
 
-def commit_error(table: str, reason: str, where: str) -> RuntimeError:
+def make_commit_error(table: str, reason: str, where: str) -> RuntimeError:
     """The error of a commit that a table has refused at each try."""
     what = f"{table} does not take a commit: {reason}"
     hint = "start the pipeline again; other programs may be changing the table"

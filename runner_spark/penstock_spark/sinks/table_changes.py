@@ -39,7 +39,7 @@ class LatestUpserts:
             self._last[encode_key(value.key)] = value
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them as columns, in the form of `schema_of_upserts`.
+        """All of them as columns, in the form of `make_upsert_schema`.
 
         ValueError in the end if keys that differ are one key in the table: it has one row for each.
         """
@@ -56,7 +56,7 @@ class LatestUpserts:
             raise refusal(ValueError, what, where=self._where, hint=hint)
 
     def _batch(self, upserts: Sequence[Upsert]) -> pa.RecordBatch:
-        schema = schema_of_upserts(self._sink, self._columns)
+        schema = make_upsert_schema(self._sink, self._columns)
         kept = [self._record(each) for each in upserts if not each.is_deleted]
         gone = [self._key(each) for each in upserts if each.is_deleted]
         # Upserts have to fit the columns of the table, nulls included; of deletions, the key is enough.
@@ -103,7 +103,7 @@ class LatestUpserts:
         return {**record, **key}
 
 
-def schema_of_upserts(sink: TableSink, columns: pa.Schema) -> pa.Schema:
+def make_upsert_schema(sink: TableSink, columns: pa.Schema) -> pa.Schema:
     """The columns of the table, of which only the key is needed, and whether the row goes."""
     fields = [field.with_nullable(field.name not in sink.key) for field in columns]
     return pa.schema([*fields, pa.field(DELETED, pa.bool_(), False)])

@@ -36,7 +36,7 @@ class TableSink(Protocol):
     def element_type(self) -> Any: ...
 
 
-def columns_to_write(
+def choose_columns(
     sink: TableSink,
     own: pa.Schema | None,
     partition_columns: Sequence[str],
@@ -74,7 +74,7 @@ def columns_to_write(
     return columns if wanted is None else with_values_of(columns, wanted)
 
 
-def no_type_error(system: str, field: pa.Field, where: str) -> ValueError:
+def make_type_error(system: str, field: pa.Field, where: str) -> ValueError:
     """The error for a column that the tables of a system cannot have."""
     what = f"{system} has no type for the column {field.name} of type {field.type}"
     hint = "convert the values first; times of day and durations may become integers"

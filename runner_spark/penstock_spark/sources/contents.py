@@ -19,7 +19,7 @@ from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
 from penstock_spark.files.task_rows import TaskRows
 from penstock_spark.reports.failure import fail_step
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.decoding import ByFile, RejectingDecoder
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
@@ -49,7 +49,7 @@ def stream_of_contents(
     """The elements of files that arrive; a file that cannot be read is a reject, if the stream has rejects."""
     naming = files.naming()
     decode = _Decoder(read, naming.namer)
-    careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
+    careful = RejectingDecoder(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
     frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
     return StreamScan(frame.select(*_columns(), *place_columns(stream)), lambda: ByFile(careful, naming))
 

@@ -68,7 +68,7 @@ def by_offset(batch: pa.RecordBatch) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Careful:
+class RejectingDecoder:
     """Decodes rows, with a `Rejected` for each row that it cannot decode; a `PartDecoder`."""
 
     decode: PartDecoder  # Decodes many rows or one.

@@ -41,11 +41,11 @@ class LaterColumns:
         self._seen.add(file)
 
 
-def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
+def list_nested_names(schema: T.StructType) -> Iterator[str]:
     """Yields the names of columns and of the fields in them, each prefixed with the names of its parents.
 
     >>> point = T.StructType().add("x", "long").add("y", "long")
-    >>> list(names_at_any_depth(T.StructType().add("id", "long").add("path", T.ArrayType(point))))
+    >>> list(list_nested_names(T.StructType().add("id", "long").add("path", T.ArrayType(point))))
     ['id', 'path', 'path.x', 'path.y']
     """
     for column in schema:
@@ -57,7 +57,7 @@ def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
 def _names_in(kind: T.DataType) -> Iterator[str]:
     match kind:
         case T.StructType():
-            yield from names_at_any_depth(kind)
+            yield from list_nested_names(kind)
         case T.ArrayType(elementType=item):
             yield from _names_in(item)
         case T.MapType(keyType=key, valueType=value):

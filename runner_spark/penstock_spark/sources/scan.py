@@ -120,9 +120,13 @@ def with_plain_names(
     names = frame.columns
     if frozenset("".join(names)).isdisjoint(".`"):
         return frame, make_decoder
-    return frame.toDF(*(f"c{place}" for place in range(len(names)))), partial(_renamed, make_decoder, names)
+    return frame.toDF(*(f"c{place}" for place in range(len(names)))), partial(
+        _make_renaming_decoder, make_decoder, names
+    )
 
 
-def _renamed(make_decoder: Callable[[], Any], names: list[str]) -> Callable[[pa.RecordBatch], Any]:
+def _make_renaming_decoder(
+    make_decoder: Callable[[], Any], names: list[str]
+) -> Callable[[pa.RecordBatch], Any]:
     decode = make_decoder()
     return lambda batch: decode(batch.rename_columns(names))

@@ -19,7 +19,7 @@ from penstock_spark.files.file_system import HadoopFiles, escaped
 from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.sources.reader_options import check_file_options, file_options
@@ -123,7 +123,7 @@ def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any
         report_with(paging.reporting)
         try:
             read, pages = paging.make_reader(), Pages()
-            for record in promptly(records):
+            for record in acknowledge_each(records):
                 for values in read(record):
                     yield from map(_record, pages.add(values))
             for page in pages.rest():

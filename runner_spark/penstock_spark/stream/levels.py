@@ -19,7 +19,7 @@ from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.plan.hosts import State
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.reports.failure import call_guarded, fail_step, name_failing_step
-from penstock_spark.reports.metrics import Told
+from penstock_spark.reports.metrics import GroupingReport
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream.control import Command, commanded
 from penstock_spark.stream.grouping_state import keys_of, machine_for
@@ -43,7 +43,7 @@ from penstock_spark.worker.pushing import Records
 
 class Done(NamedTuple):
     snapshot: Snapshot
-    watermarks: dict[str, Told]  # By grouping, with the number of waiting elements.
+    watermarks: dict[str, GroupingReport]  # By grouping, with the number of waiting elements.
     clock_micros: int  # Processing time at the end.
 
 
@@ -116,7 +116,7 @@ def play_shard(
     for label, watermark_updates in shard.watermarks().items():
         keys, size_bytes, windows = shard.sizes(label)
         waiting_for, awaited = waits.get(label, {}), shard.awaited(label)
-        told[label] = Told(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
+        told[label] = GroupingReport(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
     yield outbox.take()
     return Done(stage.snapshot(), told, header.clock_micros)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from penstock.base.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputState, Waiting
 from penstock_spark.stream.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
-from penstock_spark.stream.merged_headers import Division, disagreement
+from penstock_spark.stream.merged_headers import Resharding, disagreement
 from penstock_spark.stream.page_index import PageNotes
 from penstock_spark.stream.pages import Store
 from penstock_spark.stream.segments import key_of_segment
@@ -68,7 +68,7 @@ def waits_of(states: Sequence[bytes | None]) -> Waits:
 
 
 def pieces(
-    division: Division, waits: Mapping[str, Waits], shard: int, label: str, number: int, content: bytes
+    division: Resharding, waits: Mapping[str, Waits], shard: int, label: str, number: int, content: bytes
 ) -> Iterator[tuple[int, Piece]]:
     """The pieces of a page, a segment or a parcel of an old shard, each with its new shard."""
     if label in waits:
@@ -85,7 +85,7 @@ def pieces(
             yield new, Piece(label, keys.encoded()[0])
 
 
-def names_in(division: Division, label: str, number: int, content: bytes) -> list[bytes]:
+def names_in(division: Resharding, label: str, number: int, content: bytes) -> list[bytes]:
     """The keys in a page, once for each window that they have; those of elements that wait; and of segments, with
     their numbers.
     """
@@ -125,7 +125,7 @@ def _column_pages(page: WindowPage, shards: int) -> dict[int, WindowPage]:
 
 
 def _parcels(
-    division: Division, waits: Waits, shard: int, label: str, number: int, parcel: bytes
+    division: Resharding, waits: Waits, shard: int, label: str, number: int, parcel: bytes
 ) -> Iterator[tuple[int, bytes]]:
     place, window, held = opened_parcel(parcel)
     if place is not None:

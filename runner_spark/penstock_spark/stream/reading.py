@@ -17,7 +17,7 @@ from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.source_watermarks import Estimator, Summary
-from penstock_spark.sources.heartbeats import Beats, Era
+from penstock_spark.sources.heartbeats import ClockPeriod, HeartbeatDecoder
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.column_read import ColumnReader
@@ -162,9 +162,9 @@ class StreamReader:
         return summary, ahead
 
 
-def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
+def scheduled_reader(source: ScheduledSource, eras: tuple[ClockPeriod, ...]) -> Reader:
     """Reads a source whose elements come when the clock says."""
-    decode, estimator = Beats(source, eras), Estimator(Recorded())
+    decode, estimator = HeartbeatDecoder(source, eras), Estimator(Recorded())
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for heartbeat in decode(record):

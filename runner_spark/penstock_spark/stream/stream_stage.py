@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
-from penstock_spark.reports.at_work import write_down, write_down_rest
+from penstock_spark.reports.at_work import record_no_step, record_steps
 from penstock_spark.reports.failure import LEAVING, fail_step
 from penstock_spark.stages.stage import Stage, tear_down
 from penstock_spark.stream.combining import CombiningWriter
@@ -27,7 +27,7 @@ from penstock_spark.stream.spreading import SpreadWriter
 from penstock_spark.stream.writer import MessageWriter, Outbox, RestrictionWriter
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, encode_page
-from penstock_spark.worker.batch_sizer import Sized, SizedAnew
+from penstock_spark.worker.batch_sizer import SizedArrivals, SizedConsumer
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
 from penstock_spark.worker.pushing import Consumer, Node, Records
@@ -81,8 +81,8 @@ class StreamStage(Stage):
     def parts(self) -> Iterable[Any]:
         return (*self._level.groupings, *self._level.waiting, *super().parts())
 
-    def sized(self, consumer: Consumer) -> Sized:
-        return SizedAnew(consumer, self._scale)
+    def sized(self, consumer: Consumer) -> SizedConsumer:
+        return SizedArrivals(consumer, self._scale)
 
     def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[Given]) -> Records:
         """Sends on what the machine of a step has had it make."""
@@ -125,7 +125,7 @@ class StreamStage(Stage):
         """Sets everything up, and starts and ends a bundle around the block; records leave a level only by
         messages.
         """
-        write_down(self._steps)
+        record_steps(self._steps)
         started: list[Any] = []
         failed = True
         try:
@@ -144,7 +144,7 @@ class StreamStage(Stage):
             failed = False
         finally:
             tear_down(started, failed)
-            write_down_rest()
+            record_no_step()
 
     def end_bundle(self) -> Records:
         """Ends a bundle and begins the next: what a DoFn yields at the end takes place before time moves on."""

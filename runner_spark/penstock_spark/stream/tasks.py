@@ -14,7 +14,7 @@ from pyspark.sql import Row as SparkRow
 from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
 from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
 from penstock_spark.stream.control import Command, decoded, heartbeat
@@ -53,7 +53,7 @@ def played_function(
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         loaded = prepared(program, sys_path)
-        for record in promptly(iter(records)):
+        for record in acknowledge_each(iter(records)):
             for batch in record.column(0).to_pylist():
                 seed_random(loaded.stage, batch)
                 rows, snapshot = play_sources(loaded, batch, views)
@@ -108,7 +108,7 @@ def _begun(
     program: bytes, sys_path: tuple[str, ...], records: Iterator[Any]
 ) -> tuple[LevelProgram, int, int, Iterator[Any]] | None:
     """The program of a task, the task's number, its micro-batch, and its records; None without any record."""
-    records = promptly(iter(records))
+    records = acknowledge_each(iter(records))
     first = next(records, None)
     if first is None:
         return None

@@ -30,7 +30,7 @@ from penstock_spark.stream.window_pages import (
 )
 from penstock_spark.worker.batch import Batch, Windows
 from penstock_spark.worker.messages import Message, Part
-from penstock_spark.worker.pairs import unexpected_retraction
+from penstock_spark.worker.pairs import make_retraction_error
 
 Fired = Batch | tuple[Any, list[Dropped]]
 """Panes of several keys in one window; or a key and its elements that a window no longer takes."""
@@ -397,8 +397,8 @@ def _by_window(part: Part) -> list[tuple[Windows, Batch]]:
     """Returns single elements, as pairs of name and value, by their windows; each as often as it has windows."""
     pairs = part.batch.with_values(list(zip(part.names, part.batch.values, strict=True)))
     if pairs.retracts:
-        raise unexpected_retraction()
-    batch = pairs.exploded()
+        raise make_retraction_error()
+    batch = pairs.explode()
     if not isinstance(batch.windows, list):
         return [(batch.windows, batch)]
     # Elements of one window mostly share a tuple, which is found faster by its identity.

@@ -11,7 +11,7 @@ from penstock.metrics.execution import MetricsContainer
 from penstock_spark.reports.failure import call_guarded
 from penstock_spark.stream.program import MessageWriterSpec, RestrictionWriterSpec
 from penstock_spark.worker.batch import Batch, dumps
-from penstock_spark.worker.keys import keys_to_carry
+from penstock_spark.worker.keys import find_keys_to_pickle
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.pushing import Node, Records
@@ -135,7 +135,7 @@ class MessageWriter(Node):
     def _put(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
         names = encode_keys(keys)
-        carried = keys_to_carry(names, keys)
+        carried = find_keys_to_pickle(names, keys)
         places: dict[int, list[int]] = {}
         for place, name in enumerate(names):
             places.setdefault(shard_of(name, self.outbox.shards), []).append(place)

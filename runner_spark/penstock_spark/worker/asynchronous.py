@@ -117,7 +117,7 @@ class _Gathering:
         self.step = step
 
     def push(self, batch: Batch) -> Records:
-        for row in (batch.exploded() if self.each_window else batch).rows():
+        for row in (batch.explode() if self.each_window else batch).rows():
             set_current(self.step.metrics)
             try:
                 call = self.call(row)
@@ -214,7 +214,7 @@ class _Round:
             self.results[place] = outputs
         except asyncio.CancelledError as error:
             if self.failed is None and not _is_asked_to_end():
-                self.failed = place, _cancelled(error)
+                self.failed = place, _make_cancelled_error(error)
             raise
         except BaseException as error:
             # A KeyboardInterrupt would leave the loop, and then the calls under way could not end in order.
@@ -227,7 +227,7 @@ def _is_asked_to_end() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _cancelled(error: BaseException) -> BaseException:
+def _make_cancelled_error(error: BaseException) -> BaseException:
     what = "the call was cancelled, and not by the pipeline"
     hint = (
         "catch asyncio.CancelledError where the call cancels what it waits for, or let it raise another error"

@@ -23,7 +23,7 @@ from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.sizes import bytes_of
-from penstock_spark.worker.steps import stopped
+from penstock_spark.worker.steps import make_stop_iteration_error
 
 FEWEST_ELEMENTS = 8
 """The average size below which batches are too small: a DoFn that also has ``process`` then gets elements one by one,
@@ -128,7 +128,7 @@ class YieldingBatches:
     where: str
 
     def push(self, batch: Batch) -> Records:
-        for row in (batch.exploded() if self.each_window else batch).rows():
+        for row in (batch.explode() if self.each_window else batch).rows():
             yield from self.outputs.send(call_guarded(self.metrics, self.where, self._called, row), row)
         yield from self.outputs.drain()
 
@@ -136,7 +136,7 @@ class YieldingBatches:
         try:
             results = self.call(row)
         except StopIteration:
-            raise stopped() from None
+            raise make_stop_iteration_error() from None
         if results is not None:
             check_result(results)
         return results
@@ -163,7 +163,7 @@ class BatchLoop:
             return self.single_loop.push(batch)
         if batch.shared:
             return self.whole_loop.push(batch.with_values([self._made_of(batch.values)]))
-        full = batch.expanded()
+        full = batch.expand()
         parts = _alike(full)
         wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
         return self.whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
@@ -178,7 +178,7 @@ def _is_scattered(batch: Batch) -> bool:
     if isinstance(batch.timestamps, list):
         parts = len(set(batch.timestamps))
     if not batch.shared and parts * FEWEST_ELEMENTS <= count:
-        parts = len(_alike(batch.expanded()))
+        parts = len(_alike(batch.expand()))
     return parts * FEWEST_ELEMENTS > count
 
 
@@ -188,7 +188,7 @@ def _alike(full: Batch) -> Collection[list[int]]:
     Identity separates windows and panes, as in `penstock_spark.worker.batch.by_windows`: equal ones may make
     two batches.
 
-    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expanded()))
+    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expand()))
     [[0, 2], [1]]
     """
     found: dict[tuple[Any, int, int], list[int]] = {}

@@ -23,7 +23,7 @@ SELF_CONTAINED_TYPES = frozenset((str, int, bytes, float, bool, type(None)))
 _MOST_WINDOWS = 10_000
 
 
-def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
+def find_keys_to_pickle(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
     """The keys of a batch that are not self-contained, by their encodings; mostly none, as their types show."""
     if SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
         return {}

@@ -21,7 +21,7 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
         fail_step(not_pairs(batch.values), where)
 
 
-def unexpected_retraction() -> ValueError:
+def make_retraction_error() -> ValueError:
     return refusal(
         ValueError,
         "an earlier step emits elements that retract others, in panes of its own making",

@@ -30,7 +30,7 @@ from penstock_spark.worker.steps import (
     MapStep,
     StampStep,
     check_complete,
-    last_read,
+    find_last_read,
     push_mapped,
 )
 from penstock_spark.worker.views import Contents, View
@@ -219,7 +219,7 @@ class RowLoop:
 
     def _results(self, batch: Batch) -> Iterator[tuple[Any, Any]]:
         metrics = self.step.metrics
-        for row in (batch.exploded() if self.each_window else batch).rows():
+        for row in (batch.explode() if self.each_window else batch).rows():
             set_current(metrics)
             try:
                 result = self.call(row)
@@ -249,7 +249,7 @@ class RowMap:
     def push(self, batch: Batch) -> Records:
         step = self.step
         if self.arguments.needs_window:
-            batch = batch.exploded()
+            batch = batch.explode()
         set_current(step.metrics)
         elements = iter(batch.values)
         try:
@@ -258,5 +258,5 @@ class RowMap:
             values = list(map(self.function, *columns))
             check_complete(len(values), len(batch.values))
         except Exception as error:
-            fail_step(error, step.spec.where, last_read(batch.values, elements))
+            fail_step(error, step.spec.where, find_last_read(batch.values, elements))
         yield from push_mapped(batch, values, step.outputs)

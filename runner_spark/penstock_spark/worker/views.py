@@ -15,7 +15,7 @@ from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.program import ViewSpec
 
 
-def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
+def group_by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
     """The elements of each window; an element of several windows is in the list of each.
 
     Retractions, and the elements that they retract, are left out.
@@ -64,7 +64,7 @@ class BroadcastContents:
         elements = _DECODED.get(self._pages)
         if elements is None:
             pages = self._pages.value
-            elements = _DECODED[self._pages] = by_window(pages)
+            elements = _DECODED[self._pages] = group_by_window(pages)
             # The list is this process's own. What is decoded takes its place, so that both are not kept.
             pages.clear()
         return elements.get(window, [])

@@ -24,11 +24,11 @@ class AssignStep(Node):
         self.out = out
         self.metrics = metrics
         self.where = where
-        self._assign = assigner(windowfn)
+        self._assign = make_assigner(windowfn)
 
     def push(self, batch: Batch) -> Records:
         """An element in several windows counts as one for each of them, as in Beam."""
-        batch = batch.exploded()
+        batch = batch.explode()
         set_current(self.metrics)
         try:
             windows = self._assign(batch)
@@ -41,7 +41,7 @@ class AssignStep(Node):
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
 
 
-def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+def make_assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
     """The function from a batch to its windows.
 
     Only exact types take the fast way: a subclass may assign as it likes.

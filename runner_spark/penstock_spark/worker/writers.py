@@ -15,7 +15,7 @@ from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import first_number, page_records
-from penstock_spark.worker.unwritable import unwritable
+from penstock_spark.worker.unwritable import make_unwritable_error
 
 
 class PageWriter(Node):
@@ -68,7 +68,7 @@ class SinkWriter(Node):
         try:
             return call(*args)
         except OSError as error:
-            fail_step(unwritable(error, self.spec.where), self.spec.where)
+            fail_step(make_unwritable_error(error, self.spec.where), self.spec.where)
         except Exception as error:
             fail_step(error, self.spec.where)
 

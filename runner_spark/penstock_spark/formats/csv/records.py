@@ -49,7 +49,7 @@ from penstock_spark.formats.csv.quotes import (
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.stream_files import Naming, StreamFiles
 
@@ -340,7 +340,7 @@ class _Contents:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.records.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             for content, name in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
                 yield from self.records.of_content(content, unquote(name))
 
@@ -354,7 +354,7 @@ class _ArrivingContents:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.records.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             for at in range(batch.num_rows):
                 content, name, *_ = (column[at].as_py() for column in batch.columns)
                 path = self.naming.name(name)

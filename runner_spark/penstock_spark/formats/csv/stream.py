@@ -24,17 +24,17 @@ from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, text_or_bytes
-from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.headers import Headers, make_head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
-from penstock_spark.sources.placing import runs_of
-from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.placing import find_runs
+from penstock_spark.sources.refusals import translate_spark_errors
 from penstock_spark.sources.scan import Rejected, StreamScan, prune_schema
 from penstock_spark.sources.stream_files import (
     FILE,
     PLACE,
     Naming,
     StreamFiles,
-    no_schema,
+    make_schema_error,
     place_columns,
     stream_files,
 )
@@ -58,7 +58,7 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     options = dict(source.options)
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
-    with refusals(source.describe(), where):
+    with translate_spark_errors(source.describe(), where):
         kinds = _kinds(spark, source, options, files)
         scan.check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
         by_lines = source.splittable and scan.shows_quotes(options)
@@ -134,7 +134,7 @@ def _kinds(
             raise scan.not_decoded(options.get("encoding") or "utf-8", present.paths[0], files.where)
         if not names:
             hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
-            raise no_schema("columns", files, hint)
+            raise make_schema_error("columns", files, hint)
         scan.check_names(names, options, source, files.where)
         asked = scan.asked_kinds(names, options, files.where)
         found = scan.found_kinds(spark, present, source, options, names)
@@ -156,7 +156,7 @@ def _lines(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
         F.when(scan.leaves_quote_open(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
         F.col("value").alias(_RAW),
-        head_column().alias(_HEAD),
+        make_head_column().alias(_HEAD),
         *place,
     )
     strings = [F.col("parsed").getField(name).alias(name) for name in names]
@@ -314,7 +314,7 @@ class _RowsOfFiles(TaskRows):
         schema = arrow_schema_of(self.schema)
         named = batch.rename_columns([*self.names, *batch.schema.names[len(self.names) :]])
         first = batch.schema.names.index(FILE)
-        for (name, *_), start, end in runs_of(named.columns[first:]):
+        for (name, *_), start, end in find_runs(named.columns[first:]):
             file = self.naming.name(name)
             if file is not None:
                 yield self._columns(named.slice(start, end - start), file, schema)

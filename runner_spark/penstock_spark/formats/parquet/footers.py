@@ -20,12 +20,12 @@ from penstock_spark.columns.types import (
     UNKNOWN,
     ArrowOnly,
     UnknownType,
+    change_single_types,
     has_like_names,
     in_spark,
     is_unsupported_by_spark,
     spark_type_of,
     struct_of,
-    with_singles,
 )
 from penstock_spark.columns.values import has_nanoseconds
 from penstock_spark.files.file_system import LocalFiles
@@ -63,7 +63,7 @@ def read_footers(paths: Iterable[str]) -> dict[str, pq.FileMetaData] | None:
     paths = list(paths)
     try:
         footers = dict(zip(paths, looked_at(paths, pq.read_metadata), strict=True))
-        merged_schema(footers.values())  # The note of Spark may also be damaged.
+        merge_schemas(footers.values())  # The note of Spark may also be damaged.
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return None
     return footers
@@ -79,7 +79,7 @@ def certain_schema(footers: Sequence[pq.FileMetaData]) -> Footers | None:
     return Footers(first, _bounds(footers, first))
 
 
-def merged_schema(footers: Iterable[pq.FileMetaData]) -> T.StructType:
+def merge_schemas(footers: Iterable[pq.FileMetaData]) -> T.StructType:
     """The columns of all files; a column whose types have none in common is `UNKNOWN`."""
     return reduce(merge_types, map(schema_of_footer, footers), T.StructType())
 
@@ -96,7 +96,7 @@ def values_schema(footer: pq.FileMetaData) -> pa.Schema:
         return pa.timestamp("us", "UTC") if next(physical) == "INT96" else kind
 
     return pa.schema(
-        [field.with_type(with_singles(field.type, in_python, plain_lists=True)) for field in own]
+        [field.with_type(change_single_types(field.type, in_python, plain_lists=True)) for field in own]
     )
 
 

@@ -27,7 +27,7 @@ _BEFORE_FIRST = "before the first position"
 """The start of a stream whose source is asked only once for its first position."""
 
 
-def asked(question: Callable[[], _Answer], where: str) -> _Answer:
+def ask_source(question: Callable[[], _Answer], where: str) -> _Answer:
     """The source's answer; whatever it raises is an error of the step."""
     try:
         return question()
@@ -37,7 +37,7 @@ def asked(question: Callable[[], _Answer], where: str) -> _Answer:
 
 def position_of(question: Callable[[], Any], where: str) -> Any:
     """A position that the source answers, which JSON must be able to hold, because Spark's checkpoint is JSON."""
-    position = asked(question, where)
+    position = ask_source(question, where)
     try:
         is_plain = json.loads(json.dumps(position)) == position
     except (TypeError, ValueError):
@@ -53,10 +53,10 @@ def ranges_between(
     source: RangeSource[Any], start: Any, end: Any, parallelism: int, where: str
 ) -> Sequence[SourceRange]:
     """The ranges between two positions, each with a name for its partition."""
-    return checked(asked(lambda: list(source.ranges(start, end, parallelism)), where), where)
+    return check_ranges(ask_source(lambda: list(source.ranges(start, end, parallelism)), where), where)
 
 
-def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
+def check_ranges(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
     for piece in ranges:
         if not isinstance(piece, SourceRange):
             what = f"ranges() has returned {noun_for(piece)}"
@@ -65,7 +65,7 @@ def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
     return ranges
 
 
-class Patience:
+class RetryLimit:
     """Limits the wait for a source that cannot be reached, counted from the first error after the last success."""
 
     def __init__(self, source: RangeSource[Any], where: str) -> None:
@@ -73,7 +73,7 @@ class Patience:
         self._where = where
         self._away_since: float | None = None
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         if self._away_since is not None:
             _LOGGER.warning("%s can be reached again %s", self._source.describe(), self._where)
         self._away_since = None
@@ -87,7 +87,7 @@ class Patience:
         if now - self._away_since >= self._source.patience_seconds:
             raise error
 
-    def waited_for(self, question: Callable[[], _Answer]) -> _Answer:
+    def wait_for(self, question: Callable[[], _Answer]) -> _Answer:
         """The answer to a question that is asked until the source can be reached."""
         wait_seconds = _FIRST_WAIT_SECONDS
         while True:
@@ -98,7 +98,7 @@ class Patience:
                 clock.sleep(wait_seconds)
                 wait_seconds = min(2 * wait_seconds, _LONGEST_WAIT_SECONDS)
             else:
-                self.succeeded()
+                self.note_success()
                 return answer
 
 
@@ -113,7 +113,7 @@ class Positions:
         self._limit = limit
         self._parallelism = parallelism
         self._where = where
-        self._patience = Patience(source, where)
+        self._patience = RetryLimit(source, where)
         self.is_away = False  # Whether the source could not be reached when it was last asked.
         # Until when there is no use in asking what lies beyond a position.
         self._rests_at: Any = None
@@ -157,7 +157,7 @@ class Positions:
                 self._patience.failed(error)
                 self.is_away = True
                 return start
-            self._patience.succeeded()
+            self._patience.note_success()
             self.is_away = False
             return end
 
@@ -170,7 +170,7 @@ class Positions:
         def cut() -> Sequence[SourceRange]:
             return list(self._source.ranges(start, end, self._parallelism))
 
-        return checked(asked(lambda: self._patience.waited_for(cut), self._where), self._where)
+        return check_ranges(ask_source(lambda: self._patience.wait_for(cut), self._where), self._where)
 
     def commit(self, position: Any) -> None:
         """Tells the source; if it cannot be reached, the next micro-batch tells it more."""
@@ -181,7 +181,7 @@ class Positions:
             except self._source.connection_errors as error:
                 _LOGGER.warning("%s cannot be told %s: %s", self._source.describe(), self._where, error)
 
-        asked(commit, self._where)
+        ask_source(commit, self._where)
 
     def close(self) -> None:
-        asked(self._source.close, self._where)
+        ask_source(self._source.close, self._where)

@@ -22,7 +22,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.ranges import RangesOfSource, RangeSource
 from penstock.io.streams import MAX_RECORDS, StreamSource
 from penstock_spark.formats.ranges.positions import AWAY, Positions
-from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, shared_out
+from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, distribute_ranges
 from penstock_spark.process.written_formats import POSITION
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
@@ -186,4 +186,4 @@ class Planner:
     def rows(self, start: Any, end: Any) -> list[bytes]:
         """Returns the pickled ranges of each task."""
         ranges = self.positions.ranges(start, end)
-        return [pickle.dumps(task) for task in shared_out(ranges, self._planned.parallelism)]
+        return [pickle.dumps(task) for task in distribute_ranges(ranges, self._planned.parallelism)]

@@ -28,7 +28,7 @@ from penstock_spark.sources.reader_options import (
     file_options,
     strict_options,
 )
-from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.refusals import translate_spark_errors
 from penstock_spark.sources.scan import Part, Scan, StreamScan
 from penstock_spark.sources.stream_files import PLACE, Naming, place_columns
 
@@ -69,7 +69,7 @@ def open_table_stream(
         raise refusal(
             ValueError, what, where=where, hint="give a pattern such as /logs/*, or flatten streams"
         )
-    with refusals(source.describe(), where):
+    with translate_spark_errors(source.describe(), where):
         schema = _found_schema(source, spark, where) if is_files else _given_schema(source)
         reader = spark.readStream.format(source.format)
         own = strict_options(source.format, options, schema)

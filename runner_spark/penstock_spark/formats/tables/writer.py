@@ -32,7 +32,7 @@ from penstock_spark.files.temporary import (
     remove_abandoned,
     remove_of_earlier_claims,
 )
-from penstock_spark.reports.spark_errors import Surroundings, raise_translated
+from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
 from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import as_columns
@@ -99,7 +99,7 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         try:
             plan.commit(empty_frame(spark, as_columns.parse_spark_schema(plan.schema)), MicroBatch())
         except PySparkException as error:
-            raise_translated(error, Surroundings(places=(where,)))
+            raise_translated(error, ErrorContext(places=(where,)))
 
 
 def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -143,13 +143,13 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
     names = f"part-{batch.name}-{_digest(batch.stream)}"
     temporary = f"{path}/{name_of_claim(f'{PREFIX}{names}', batch.claim)}"
     unnamed = f"{temporary}/files"
-    if batch.may_be_again:
+    if batch.may_be_retry:
         remove_of_earlier_claims(files, path, f"{PREFIX}{names}", batch.claim)
     try:
         begin(files, temporary)
         _write_beside(rows, sink, unnamed)
         batch.check()
-        if batch.may_be_again:
+        if batch.may_be_retry:
             pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
             for old in files.matching(pattern):
                 files.remove(old)
