@@ -1,4 +1,4 @@
-"""Where the code of a step is in the user's program: Beam does not note which line applied a transform."""
+"""Finds the code of a step in the user's program: Beam does not note which line applied a transform."""
 
 from __future__ import annotations
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
+from penstock_spark.session.worker_socket import acknowledge_each
 
 
 @dataclass(frozen=True)
 class TaskRows(ABC):
     """The function for Spark's ``mapInArrow`` over the findings of a source, such as the names of files."""
 
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+    reporting: Reporting = field(default_factory=current_reporting, kw_only=True)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             yield from self.rows_of(batch)
 
     @abstractmethod

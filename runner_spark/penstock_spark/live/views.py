@@ -19,8 +19,8 @@ from penstock_spark.live.kept import KEEP_SECONDS, NAME
 from penstock_spark.live.progress import SILENT_SECONDS, Bar, Lines
 from penstock_spark.live.server import LOOPBACK, LiveServer
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.live.summary import LINE_SECONDS, stream_line
-from penstock_spark.process.progress import is_quiet, tell
+from penstock_spark.live.summary import LINE_SECONDS, render_stream_line
+from penstock_spark.process.progress import is_quiet, print_progress
 
 LOOK_SECONDS = 0.5
 _LAST_LOOK_SECONDS = 5.0
@@ -62,7 +62,7 @@ class Page:
 
 
 @dataclass
-class Kept:
+class SnapshotFile:
     """The file of the snapshot beside a checkpoint; `write` replaces it."""
 
     write: Callable[[str, bytes], None]
@@ -131,7 +131,7 @@ def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) 
         page = _page(settings.live_host or LOOPBACK, settings.live_port)
         shown.append(page)
         url = page.server.url
-        tell(f"the live view is at {url}")
+        print_progress(f"the live view is at {url}")
     is_watched = bool(settings.live) or settings.live_port is not None
     return Views(tuple(shown), url, is_watched, 0.0 if is_watched else SILENT_SECONDS)
 
@@ -154,7 +154,7 @@ def _page(host: str, port: int) -> Page:
 def _tree(err: TextIO) -> View:
     """Returns the tree on a terminal; elsewhere, and beside another tree, lines."""
     if not _is_terminal(err):
-        return Lines(err, stream_line, LINE_SECONDS)
+        return Lines(err, render_stream_line, LINE_SECONDS)
     if find_spec("rich") is None:
         what = "the live view in the terminal needs the package rich"
         raise refusal(ValueError, what, hint="pip install 'penstock[live]', or use --live_port=0 for a page")
@@ -162,7 +162,7 @@ def _tree(err: TextIO) -> View:
 
     with _pages.lock:
         if _pages.tree is not None and not _pages.tree.is_over:
-            return Lines(err, stream_line, LINE_SECONDS)
+            return Lines(err, render_stream_line, LINE_SECONDS)
         _pages.tree = LiveTree(err)
     tree: View = _pages.tree
     return tree

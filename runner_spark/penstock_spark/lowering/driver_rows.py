@@ -16,7 +16,9 @@ from penstock_spark.worker.program import StageProgram, WriterSpec
 _ONLY_SLICE = pa.record_batch({"id": [0]})
 
 
-def rows_by_driver(program: StageProgram[WriterSpec], outputs: int, context: Context) -> DataFrame | None:
+def make_rows_on_driver(
+    program: StageProgram[WriterSpec], outputs: int, context: Context
+) -> DataFrame | None:
     """The frame of a stage's rows; None if the stage fails, or an output has no row.
 
     Tasks then run the stage: users know the errors of tasks, and a frame without rows would give its reader

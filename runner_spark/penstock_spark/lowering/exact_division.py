@@ -7,7 +7,7 @@ _FLOATS = 1 << 53
 """Floats represent every whole number up to this one exactly."""
 
 
-def quotient(total: str, count: str) -> str:
+def write_quotient(total: str, count: str) -> str:
     """Returns the SQL of a quotient, a double; the count is at most 2^53, and the quotient must fit into 64 bits.
 
     If floats represent both numbers exactly, float division rounds correctly. If the total is too large for

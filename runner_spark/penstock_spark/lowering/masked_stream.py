@@ -15,29 +15,29 @@ from pyspark.sql import functions as F
 from penstock.graph import Step
 from penstock.scalars.expressions import Expression
 from penstock_spark.lowering.column_expressions import ColumnMaker
-from penstock_spark.lowering.columns import read_fields
-from penstock_spark.lowering.stream_times import StreamTimes, stamp_of
-from penstock_spark.plan.column_plan import Filter, Select, Table, after, event_time_field
+from penstock_spark.lowering.columns import find_read_fields
+from penstock_spark.lowering.stream_times import StreamTimes, make_event_time_column
+from penstock_spark.plan.column_plan import Filter, Select, Table, apply_to_table, event_time_field
 from penstock_spark.plan.masked_stream import MaskedStream
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.stream.masked_rows import MaskedRows
 
 
-def masked_rows(stream: MaskedStream, scan: StreamScan, read: Step) -> tuple[DataFrame, Callable[[], Any]]:
+def mask_rows(stream: MaskedStream, scan: StreamScan, read: Step) -> tuple[DataFrame, Callable[[], Any]]:
     """The rows of a source after its first filters and selections, and what makes their decoder."""
     assert scan.make_placed is not None
     columns, stamp = stream.columns, event_time_field(stream)
     table = columns.table
     assert table is not None
     assert stamp is not None
-    wanted = read_fields(columns, StreamTimes(read.where, stamp, None))
+    wanted = find_read_fields(columns, StreamTimes(read.where, stamp, None))
     source = scan.make_placed(wanted)
     fields = [_column(name) if name in wanted else F.lit(None).cast(own) for name, own in table.fields]
     beside = [F.lit(True).alias("m")]
     beside += [_column(name).alias(f"p{place}") for place, name in enumerate(scan.placing.columns)]
-    frame = source.select(*_numbered(fields), *beside)
+    frame = source.select(*_number(fields), *beside)
     others = [*frame.columns[len(fields) :], "t"]
-    frame = frame.withColumn("t", stamp_of(_maker(table, read.where), stamp, table, read.where))
+    frame = frame.withColumn("t", make_event_time_column(_maker(table, read.where), stamp, table, read.where))
     for operation in columns.operations:
         make = _maker(table, operation.step.where)
         match operation:
@@ -46,15 +46,15 @@ def masked_rows(stream: MaskedStream, scan: StreamScan, read: Step) -> tuple[Dat
                 passes = F.when(F.col("m"), F.coalesce(make.column(condition), F.lit(False))).otherwise(False)
                 frame = frame.withColumn("m", passes)
             case Select(_, chosen):
-                made = [_masked(make, each) for _, each in chosen]
-                frame = frame.select(*_numbered(made), *others)
-        table = after(operation, table)
+                made = [_mask(make, each) for _, each in chosen]
+                frame = frame.select(*_number(made), *others)
+        table = apply_to_table(operation, table)
     names = tuple(name for name, _ in table.fields)
     return frame, partial(MaskedRows, names, table.records, scan.placing)
 
 
-def _masked(make: ColumnMaker, each: Expression) -> Column:
-    column = make.passed_on(each)
+def _mask(make: ColumnMaker, each: Expression) -> Column:
+    column = make.pass_on(each)
     return column if each.field_name is not None else F.when(F.col("m"), column)
 
 
@@ -63,7 +63,7 @@ def _maker(table: Table, where: str) -> ColumnMaker:
     return ColumnMaker(table, lambda name: places[name], where)
 
 
-def _numbered(columns: Sequence[Column]) -> list[Column]:
+def _number(columns: Sequence[Column]) -> list[Column]:
     return [column.alias(f"c{place}") for place, column in enumerate(columns)]
 
 

@@ -19,7 +19,7 @@ from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.masked_stream import masked_rows
+from penstock_spark.lowering.masked_stream import mask_rows
 from penstock_spark.lowering.native_stream import columns_of, sums_of
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.masked_stream import MaskedStream
@@ -35,11 +35,11 @@ _Clocked = PeriodicSource | SequenceSource
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenReading:
     frame: DataFrame  # What Spark reads.
     spec: ReadingSpec  # How its tasks read it.
     is_finite: bool  # Whether it ends on its own.
-    # Whether it ends as soon as there is nothing new, which its tasks do not see.
+    # True if it ends as soon as there is nothing new, which its tasks do not see.
     ends_when_read: bool = False
     is_staged: bool = False  # Whether it was read before the query, and its last file says that it ends.
     is_limited: bool = False  # Whether a micro-batch may read only a part of the available data.
@@ -55,7 +55,7 @@ class Opened:
 
 
 def ends_soon(part: Level) -> bool:
-    """Whether the only source of a part ends when it has read the data that exists."""
+    """True if the only source of a part ends when it has read the data that exists."""
     _, source = _root_of(part)
     return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
@@ -67,10 +67,10 @@ def open_reading(
     checkpoint: Checkpoint,
     sinks: Sequence[StreamSink],
     beats: Sequence[DataFrame],
-) -> Opened:
+) -> OpenReading:
     """Opens the only source of a part; a bounded source is staged in the checkpoint.
 
-    If no task of Python reads it, its frame has the heartbeats, too.
+    If no task of Python reads it, its frame also has the heartbeats.
     """
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
@@ -82,12 +82,12 @@ def open_reading(
             frame, reader = sums_of(plan, scan, context, checkpoint)
         else:
             if isinstance(source, MaskedStream):
-                frame, make_decoder = masked_rows(source, scan, step)
+                frame, make_decoder = mask_rows(source, scan, step)
             else:
                 frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
             reader = partial(StreamReader, source, make_decoder, step.where)
         options = _reader_options(source)
-        return Opened(
+        return OpenReading(
             frame,
             reading_spec(part, step, reader),
             ends_on_its_own(source),
@@ -104,13 +104,13 @@ def open_reading(
     if isinstance(source, _Clocked):
         eras = checkpoint.seconds_of(step.label).eras
         spec = reading_spec(part, step, partial(scheduled_reader, source, eras))
-        return Opened(open_heartbeats(context.spark), spec, ends_on_its_own(source))
+        return OpenReading(open_heartbeats(context.spark), spec, ends_on_its_own(source))
     staged = f"{checkpoint.inputs_location}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
     spec = reading_spec(part, step, partial(staged_reader, isinstance(source, InlineValues)))
-    return Opened(frame, spec, True, is_staged=True)
+    return OpenReading(frame, spec, True, is_staged=True)
 
 
 def _reader_options(source: StreamSource) -> dict[str, Any]:

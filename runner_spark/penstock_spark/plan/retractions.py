@@ -9,7 +9,7 @@ from penstock_spark.plan.windowing import windowing_of
 
 
 def may_fire_early(graph: Graph, grouping: Step) -> bool:
-    """Whether windows of a grouping may fire before the end of the input, and so more than once.
+    """True if windows of a grouping may fire before the end of the input, and so more than once.
 
     Until then the watermark and the clock stand still, so only elements can make a trigger fire. At the end,
     every window that has not fired fires and closes.
@@ -19,7 +19,7 @@ def may_fire_early(graph: Graph, grouping: Step) -> bool:
 
 
 def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]:
-    """The edges whose elements may take back earlier ones; in a stream, any window may fire more than once."""
+    """The edges whose elements may retract earlier ones; in a stream, any window may fire more than once."""
     found: set[int] = set()
     for step in graph.steps:
         takes_some = not found.isdisjoint(step.inputs)

@@ -44,7 +44,7 @@ _NO_RUN = Reporting()
 _reporting: ContextVar[Reporting] = ContextVar("reporting", default=_NO_RUN)
 
 
-def reporting_now() -> Reporting:
+def current_reporting() -> Reporting:
     """Returns the Reporting of this context; programs carry it to the tasks."""
     return _reporting.get()
 

@@ -313,7 +313,7 @@ MESSAGES = (
     _line(
         r"\[(?:DIVIDE|REMAINDER)_BY_ZERO\]",
         "Spark divides by zero",
-        "leave such rows out, or divide by NULLIF(divisor, 0), which gives NULL",
+        "leave such rows out, or divide by NULLIF(divisor, 0), which returns NULL",
         "value",
     ),
     _line(

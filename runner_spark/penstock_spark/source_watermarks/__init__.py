@@ -5,6 +5,6 @@ Other packages need only `estimator.Estimator`; `rules` has a rule for each poli
 
 from __future__ import annotations
 
-from penstock_spark.source_watermarks.estimator import Estimator, Reached, State, Summary
+from penstock_spark.source_watermarks.estimator import Estimator, ReachedWatermark, State, Summary
 
-__all__ = ["Estimator", "Reached", "State", "Summary"]
+__all__ = ["Estimator", "ReachedWatermark", "State", "Summary"]

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from penstock_spark.columns.values import to_rows
-from penstock_spark.reports.failure import StepFailed, step_failed
+from penstock_spark.reports.failure import StepFailure, fail_step
 from penstock_spark.sources.placing import Placing
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, PLACE, Naming
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
-"""From rows of one file, and its name, to elements."""
+"""A function from rows of one file, and its name, to elements."""
 
 
 class ByFile:
@@ -68,12 +68,12 @@ def by_offset(batch: pa.RecordBatch) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Careful:
+class RejectingDecoder:
     """Decodes rows, with a `Rejected` for each row that it cannot decode; a `PartDecoder`."""
 
     decode: PartDecoder  # Decodes many rows or one.
     raw: str  # The column with the original text or bytes.
-    # Whether rows may be rejected; otherwise, an exception of `decode` is an error of the step.
+    # True if rows may be rejected; otherwise, an exception of `decode` is an error of the step.
     has_rejects: bool
     where: str
 
@@ -82,14 +82,14 @@ class Careful:
             return self.decode(batch, file)
         except Exception as error:
             # A failure that is the step's already is not the fault of a row.
-            if isinstance(error, StepFailed) or not self.has_rejects:
-                step_failed(error, self.where)
+            if isinstance(error, StepFailure) or not self.has_rejects:
+                fail_step(error, self.where)
         elements: list[Any] = []
         for place in range(batch.num_rows):
             row = batch.slice(place, 1)
             try:
                 elements += self.decode(row, file)
-            except StepFailed:
+            except StepFailure:
                 raise
             except Exception as error:
                 [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()

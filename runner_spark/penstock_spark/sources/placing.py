@@ -30,19 +30,19 @@ class Placing:
             yield (), 0, batch.num_rows
         elif self.naming is None:
             *partition, offsets = columns
-            for known, start, end in runs_of(partition):
+            for known, start, end in find_runs(partition):
                 yield (*known, offsets[start].as_py()), start, end
         else:
-            for (name, offset, *changed), start, end in runs_of(columns):
+            for (name, offset, *changed), start, end in find_runs(columns):
                 file = self.naming.name(name)
                 if file is not None:
                     yield (*changed, file, offset), start, end
 
 
-def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+def find_runs(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
     """Yields the runs of rows with equal values in all of these columns, as (values, first row, last row + 1).
 
-    >>> list(runs_of([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
+    >>> list(find_runs([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
     [(('a', 1), 0, 1), (('a', 2), 1, 3), (('b', 2), 3, 4)]
     """
     ends = {end for column in columns for end in pc.run_end_encode(column).run_ends.to_pylist()}

@@ -53,7 +53,7 @@ def elements_of(parts: Iterable[tuple[Part, Message]]) -> Iterator[tuple[Any, El
 
 
 def _elements(batch: Batch) -> Iterator[Element]:
-    full, panes = batch.expanded(), batch.panes
+    full, panes = batch.expand(), batch.panes
     kinds = [pane.kind for pane in panes] if isinstance(panes, list) else repeat(panes.kind, len(full.values))
     rows: Any = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]
     # To make a named tuple by its own constructor takes three times as long.
@@ -62,7 +62,7 @@ def _elements(batch: Batch) -> Iterator[Element]:
 
 def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]]:
     if len(parts) == 1:
-        # A producer gives each key and window once in a part.
+        # A producer has each key and window once in a part.
         yield from _arrivals_of(parts[0])
         return
     of_keys: dict[bytes, list[Arrival]] = {}
@@ -75,7 +75,7 @@ def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]
 
 
 def _arrivals_of(part: Part) -> Iterator[tuple[bytes, Arrival]]:
-    batch, counts = part.batch.expanded(), part.counts or ()
+    batch, counts = part.batch.expand(), part.counts or ()
     timestamps = part.timestamps or [()] * len(counts)
     columns = zip(part.names, batch.windows, batch.values, counts, timestamps, strict=True)
     for name, (window,), held, count, own_timestamps in columns:

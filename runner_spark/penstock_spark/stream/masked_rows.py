@@ -15,7 +15,7 @@ from penstock_spark.sources.scan import Part
 class MaskedRows:
     """Reads the rows of a source with the mask ``m`` and the event time ``t``; a `StreamDecoder`.
 
-    `names` are those of the fields, whose columns come first, and `records` what an element is, ``"dict"`` or
+    `names` are the names of the fields, whose columns come first, and `records` the type of an element, ``"dict"`` or
     ``"row"``. The columns ``p0``, ``p1`` and up tell the places of rows.
 
     >>> rows = {"c0": ["a", "b"], "m": [True, False], "t": [1, 2]}

@@ -14,7 +14,7 @@ from pyspark.sql import Row as SparkRow
 from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
 from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
 from penstock_spark.stream.program import LevelProgram
@@ -32,7 +32,7 @@ from penstock_spark.worker.messages import Message, TaskCounts
 _SCHEMA = pa.schema([("level", pa.int32()), ("shard", pa.int32()), ("payload", pa.binary())])
 
 HEADER_KEY = ("", 0)
-"""Where the header is among the pages: no grouping has that label."""
+"""The key of the header among the pages: no grouping has that label."""
 
 Views = Mapping[int, Any]
 """Broadcasts of the pages of side inputs, by edge."""
@@ -53,7 +53,7 @@ def played_function(
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         loaded = prepared(program, sys_path)
-        for record in promptly(iter(records)):
+        for record in acknowledge_each(iter(records)):
             for batch in record.column(0).to_pylist():
                 seed_random(loaded.stage, batch)
                 rows, snapshot = play_sources(loaded, batch, views)
@@ -90,7 +90,7 @@ def reading_function(
 def summing_function(
     program: bytes, views: Views, metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The same for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
+    """Makes the function for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         begun = _begun(program, sys_path, records)
@@ -108,7 +108,7 @@ def _begun(
     program: bytes, sys_path: tuple[str, ...], records: Iterator[Any]
 ) -> tuple[LevelProgram, int, int, Iterator[Any]] | None:
     """The program of a task, the task's number, its micro-batch, and its records; None without any record."""
-    records = promptly(iter(records))
+    records = acknowledge_each(iter(records))
     first = next(records, None)
     if first is None:
         return None
@@ -134,7 +134,7 @@ def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snaps
 
 
 def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[Snapshot, list[Row]]:
-    """What a task of a source reports itself, and the row with which a shard gets to report the rest."""
+    """The part that a task of a source reports itself, and the row with which a shard gets to report the rest."""
     elements = {key: count for key, count in snapshot.items() if key[0] == ELEMENTS}
     if not elements or program.number == program.last:
         return snapshot, []
@@ -160,7 +160,7 @@ def _records(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Record
 
 
 def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iterator[SparkRow]:
-    """One new shard of a level, whose rows are its header and pieces of its pages; other rows go on."""
+    """Takes one new shard of a level, whose rows are its header and pieces of its pages; passes other rows on."""
     assembly = Assembly(partial(PageStore, pages), shards)
     header: Header | None = None
     waits: Mapping[str, Waits] = {}
@@ -190,7 +190,7 @@ def run_shard(
 ) -> Iterator[SparkRow]:
     """One shard of a level in one micro-batch, on Spark's state.
 
-    `rows` has the shard's input, and rows that go on to later levels and to sinks.
+    `rows` has the shard's input, and rows for later levels and sinks, which it passes on.
     """
     number, batch = shard_keys.index(shard_key), batch_number()
     messages, commands, heartbeats = [], [], set()
@@ -226,7 +226,7 @@ def run_shard(
 def _sent(
     playing: Generator[list[Row], None, Done], shard_keys: tuple[int, ...]
 ) -> Generator[SparkRow, None, Done]:
-    """The rows of a shard as Spark takes them, as soon as they are there."""
+    """The rows of a shard in Spark's form, as soon as they are there."""
     while True:
         try:
             rows = next(playing)

@@ -10,7 +10,7 @@ class Counting:
     """Counts what an edge carries, on its way to the reader of the edge.
 
     Args:
-        counts: The number of elements so far, by edge; other consumers count here, too.
+        counts: The number of elements so far, by edge; shared with other consumers.
         edge: The edge.
         consumer: Its reader.
     """

@@ -15,9 +15,9 @@ from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.source_watermarks import Estimator, Summary
-from penstock_spark.sources.heartbeats import Beats, Era
+from penstock_spark.sources.heartbeats import ClockPeriod, HeartbeatDecoder
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.column_read import ColumnReader
@@ -26,7 +26,7 @@ from penstock_spark.worker.messages import Place
 from penstock_spark.worker.program import TotalsRoot
 
 FailedElement = tuple[Any, tuple[type, str, list[str]]]
-"""A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""
+"""A rejected element and its error, in the form of ``with_exception_handling``."""
 
 
 class Arrival(NamedTuple):
@@ -47,7 +47,7 @@ Reader = Callable[[pa.RecordBatch, int], Iterator[Arrival]]
 
 
 class StreamReader:
-    """Reads a `StreamSource`; `make_decoder` gives a function from Arrow batches to elements, by their place."""
+    """Reads a `StreamSource`; `make_decoder` makes a function from Arrow batches to elements, by their place."""
 
     def __init__(self, source: StreamSource, make_decoder: Callable[[], Any], where: str) -> None:
         self._where = where
@@ -93,7 +93,7 @@ class StreamReader:
             )
         except Exception as error:
             if not self._has_rejects:
-                step_failed(error, self._where)
+                fail_step(error, self._where)
         kept, own_events, own_arrivals = [], [], []
         for value, time_micros in zip(values, own, strict=True):
             try:
@@ -138,7 +138,7 @@ class StreamReader:
     def _summary(
         self, values: list[Any], events: list[int], arrivals: int | list[int], partition: Hashable
     ) -> tuple[Summary, int]:
-        """What the watermark needs, without event times that are too far ahead, and the number of these."""
+        """The summary for the watermark, without event times that are too far ahead, and the number of these."""
         count = len(events)
         if self._max_ahead_micros is not None and events:
             latest = max(arrivals) if isinstance(arrivals, list) else arrivals
@@ -162,9 +162,9 @@ class StreamReader:
         return summary, ahead
 
 
-def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
+def scheduled_reader(source: ScheduledSource, eras: tuple[ClockPeriod, ...]) -> Reader:
     """Reads a source whose elements come when the clock says."""
-    decode, estimator = Beats(source, eras), Estimator(Recorded())
+    decode, estimator = HeartbeatDecoder(source, eras), Estimator(Recorded())
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for heartbeat in decode(record):
@@ -177,7 +177,7 @@ def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
 
 
 def column_reader(reader: ColumnReader) -> Reader:
-    """Reads the columns behind a grouping of Spark's, which keeps the watermark itself."""
+    """Reads the columns behind a grouping that Spark runs, which keeps the watermark itself."""
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         yield Arrival(None, reader.read(record), None)
