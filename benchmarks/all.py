@@ -53,7 +53,7 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 def _runs(program: str) -> bool:
-    """Whether a program did what it had to."""
+    """True if a program did what it had to."""
     print(f"== {program}", flush=True)
     start = time.monotonic()
     name, *arguments = shlex.split(program)

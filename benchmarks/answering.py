@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 CarryOut = Callable[..., Any]
-"""Does a job, by its name and arguments that JSON takes, and gives what JSON takes."""
+"""A function that does a job, by its name and arguments that JSON takes, and returns a result that JSON takes."""
 
 
 def answer_orders(start: Callable[[], CarryOut]) -> None:
     """Starts a contender, reports that it is ready, and answers each order: the name of a job and its arguments."""
-    # What else a job prints goes to the log.
+    # Other output of a job goes to the log.
     answers, sys.stdout = sys.stdout, sys.stderr
     carry_out = start()
     print("ready", file=answers, flush=True)

@@ -19,7 +19,7 @@ from stream_inputs import DISORDER_SECONDS, LAST_KEY, LATENESS_SECONDS
 from workloads import WINDOW_SECONDS
 
 Totals = dict[str, int]
-"""Numbers by name: that of a group, with the second at which its window starts if it has one."""
+"""Numbers by name: the name of a group, with the second at which its window starts if it has one."""
 
 USERS, TEAMS = 10_000, 20
 KEPT_FROM = 20
@@ -47,7 +47,7 @@ _SEED = 7
 
 
 class Event(NamedTuple):
-    """What a function of Python sees of an event; a row of a pipeline has the time, too."""
+    """The fields of an event that a Python function sees; a row of a pipeline also has the time."""
 
     user: str
     team: str
@@ -55,7 +55,7 @@ class Event(NamedTuple):
 
 
 class Valued(NamedTuple):
-    """What filter and projection leave of an event."""
+    """The fields that filter and projection leave of an event."""
 
     user: str
     team: str
@@ -247,7 +247,7 @@ _WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
 
 @cache
 def expected(events: Events, grouping: str) -> Totals:
-    """What has to come out of events, without Spark."""
+    """The expected totals of events, without Spark."""
     if grouping == "join":
         return _owed(*orders_and_payments(events.count))
     table = events.table()
@@ -280,7 +280,7 @@ def starts(at: pa.ChunkedArray, seconds: int) -> pa.ChunkedArray:
 
 
 def totals(table: pa.Table, key: str, start: str | None, value: str) -> Totals:
-    """The sums of values by key, and by the window's start if there is one; without those of the last event."""
+    """The sums of values by key, and by the window's start if there is one; without the last event."""
     by = [key] if start is None else [key, start]
     sums = table.group_by(by).aggregate([(value, "sum")])
     sums = sums.filter(pc.not_equal(sums[key], LAST_KEY))
@@ -291,7 +291,7 @@ def totals(table: pa.Table, key: str, start: str | None, value: str) -> Totals:
 
 
 def check(events: Events, grouping: str, written: Path) -> int:
-    """Compares the totals that somebody has written with the expected ones; returns the number of rows, without those
+    """Compares the written totals with the expected ones; returns the number of rows, without the rows
     of the event that ends the stream, whose window only some contenders end.
     """
     parts = sorted(path for path in written.rglob("*.parquet") if not path.name.startswith((".", "_")))

@@ -1,4 +1,4 @@
-"""How the cells of the table of streams are measured: both sides do the same work in one session."""
+"""Measures the cells of the table of streams: both sides do the same work in one session."""
 
 from __future__ import annotations
 

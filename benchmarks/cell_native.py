@@ -36,7 +36,7 @@ def replay(
 def measure_growth(
     spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int
 ) -> Any:
-    """Counts by user that go on for ever, each user's whenever it changes."""
+    """Counts by user that never end, each user's whenever it changes."""
     with started(_written(_counts(spark, source), folder, "update")) as query:
         return measured_growth(query, source, filling, batches)
 

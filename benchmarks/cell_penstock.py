@@ -33,7 +33,7 @@ from workloads import WINDOW_SECONDS
 
 
 class Total(NamedTuple):
-    """What is written of a key in a window."""
+    """The written fields of a key in a window."""
 
     key: str
     start: datetime.datetime
@@ -41,7 +41,7 @@ class Total(NamedTuple):
 
 
 class UserTotal(NamedTuple):
-    """What is written of a user."""
+    """The written fields of a user."""
 
     key: str
     total: int
@@ -79,7 +79,7 @@ def replay(
 def measure_growth(
     spark: SparkSession, cell: Cell, folder: str, source: str, filling: int, batches: int
 ) -> Any:
-    """Counts by user that go on for ever, each user's whenever it changes."""
+    """Counts by user that never end, each user's whenever it changes."""
     pipeline = _counting(spark, cell, folder)
     _ = _counts(pipeline, cell, source, False) | beam.io.WriteToSpark("noop", mode="append")
     with running(pipeline) as query:

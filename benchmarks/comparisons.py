@@ -71,7 +71,7 @@ _TYPED = Comparison(
         Entrant("native_sql", "Spark SQL, no Python", workloads.TYPED_SUMS, "columns", "by_hand"),
         Entrant("penstock", "penstock", workloads.TYPED_SUMS, "columns", "penstock"),
     ),
-    # All of it is Java, which goes on compiling for a dozen turns.
+    # All of it is Java, which continues to compile for a dozen turns.
     warming_turns=12,
 )
 _STATEFUL = Comparison(

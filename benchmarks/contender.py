@@ -118,7 +118,7 @@ CONTENDERS = {
 
 
 def spark_session(cores: int) -> SparkSession:
-    """The same session for every contender that uses Spark."""
+    """The session of every contender that uses Spark."""
     from pyspark.sql import SparkSession
 
     from penstock_spark.session.java import ensure_java

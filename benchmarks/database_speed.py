@@ -49,7 +49,7 @@ def rows(size: int, turn: int) -> list[Score]:
 
 
 def by_hand(url: str, scores: list[Score]) -> None:
-    """What somebody writes who knows that no key comes twice."""
+    """Writes scores as a programmer does who knows that no key comes twice."""
     with psycopg.connect(url) as connection:
         connection.execute("create temp table staged (like by_hand) on commit drop")
         with connection.cursor().copy("copy staged (team, day, points, share) from stdin") as copying:
@@ -62,7 +62,7 @@ def by_hand(url: str, scores: list[Score]) -> None:
 
 
 def by_sink(url: str, scores: list[Score], number: int) -> None:
-    """What a task of the sink does, and then its driver."""
+    """Does the work of a task of the sink, and then of its driver."""
     sink = DatabaseSink(url, "by_sink", "upsert", ("team",), element_type=Score)
     address, layout = Address.of(sink, "in the benchmark"), Layout.of(sink, "in the benchmark")
     writer = PostgresWriter(address, layout, False, _DRIVER)

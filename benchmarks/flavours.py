@@ -1,4 +1,4 @@
-"""The two flavours of Spark's stateful processors: one gets and gives rows, the other one frames of pandas."""
+"""The two flavours of Spark's stateful processors: one takes and returns rows, the other one pandas frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = tuple[Any, ...]
 
 
 class Processor(StatefulProcessor):
-    """What both flavours of a processor do: events come as tuples, and results go as tuples."""
+    """The common part of both flavours of a processor: events come as tuples, and results go as tuples."""
 
     fields: tuple[str, ...]  # The columns of an event.
     columns: tuple[str, ...]  # The columns of a result.
@@ -29,7 +29,7 @@ class Processor(StatefulProcessor):
 
 
 class InRows(Processor):
-    """The flavour that gets and gives rows."""
+    """The flavour that takes and returns rows."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
         return self._rows(self.on_events(key, map(attrgetter(*self.fields), rows), timerValues))
@@ -45,7 +45,7 @@ class InRows(Processor):
 
 
 class InFrames(Processor):
-    """The flavour that gets and gives frames of pandas."""
+    """The flavour that takes and returns pandas frames."""
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues

@@ -1,4 +1,4 @@
-"""What was asked for before anything was measured, and whether it is reached."""
+"""The goals that were set before anything was measured, and whether they are reached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Goal:
     against: str  # The contender that it is compared with.
     bound: float
     ratio: Callable[[Recorded], Ratio | None]  # Finds the measured ratio.
-    # Whether it is a ratio of speeds, and more is better; else of times, and less is better.
+    # True if it is a ratio of speeds, and more is better; else of times, and less is better.
     is_speed: bool = True
 
     @property
@@ -183,6 +183,6 @@ def summary_table(recorded: Recorded) -> str:
 
 
 def goals_table(recorded: Recorded) -> str:
-    """What was asked for, what was measured, and whether that is enough."""
+    """The goals, the measurements, and whether the goals are reached."""
     rows = [(f"{goal.work}, against {goal.against}", goal.asked, *goal.verdict(recorded)) for goal in GOALS]
     return markdown(("work", "asked", "by wall", "by CPU", "reached"), rows)

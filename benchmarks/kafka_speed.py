@@ -64,7 +64,7 @@ def fill(broker: Tansu, records: int) -> str:
 
 
 def by_penstock(spark: Any, broker: Tansu, source: str, target: str, mode: str, most: int) -> None:
-    """The pipeline; a stream takes at most so many records in a micro-batch."""
+    """Runs the pipeline; a stream takes at most `most` records in a micro-batch."""
     read = ReadFromKafka(broker.config, [source], timestamp_policy="CreateTime")
     is_stream = mode == "streaming"
     with beam.Pipeline(spark=spark, mode=mode) as pipeline:

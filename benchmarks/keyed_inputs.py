@@ -10,7 +10,7 @@ from pathlib import Path
 from stream_inputs import cut, last_line, parsed, write_stream, write_totals
 
 EXPIRY_SECONDS = 600
-"""How long after its last event a user is forgotten."""
+"""The time after its last event at which a user is forgotten."""
 
 JOIN_SECONDS = 600
 """The size of the windows in which orders and payments match."""
@@ -52,7 +52,7 @@ def each_user_once(folder: Path, users: int) -> Path:
 
 
 def each_order_paid(folder: Path, orders: int) -> Path:
-    """Writes so many orders and a payment of each to a file of their own, unless they are there; no window ends."""
+    """Writes orders and a payment of each to a file of their own, unless they are there; no window ends."""
     target = folder / f"join-fill-{orders}"
     for name in SIDES:
         if not (target / name).exists():

@@ -20,7 +20,7 @@ from stream_penstock import query_of, running, second_of
 from stream_progress import await_micro_batches
 
 Build = Callable[[Any, str, int, bool], Any]
-"""From a pipeline, the folder of the input, files per micro-batch, and whether the input ends, to lines."""
+"""A function from a pipeline, the folder of the input, files per micro-batch, and whether the input ends, to lines."""
 
 
 class Expire(beam.DoFn):
@@ -36,7 +36,7 @@ class Expire(beam.DoFn):
         total: Any = beam.DoFn.StateParam(TOTAL),
         idle: Any = beam.DoFn.TimerParam(IDLE),
     ) -> None:
-        """Adds to the total, and starts waiting anew."""
+        """Adds to the total, and starts waiting again."""
         total.write((total.read() or 0) + element[1])
         idle.set(timestamp + EXPIRY_SECONDS)
 
@@ -56,7 +56,7 @@ def expiring(pipeline: Any, source: str, files_per_batch: int, ends: bool) -> An
 
 
 def joining(pipeline: Any, source: str, files_per_batch: int, ends: bool) -> Any:
-    """What is still owed, for each payment of an order in a window."""
+    """The amount that is still owed, for each payment of an order in a window."""
     sides = tuple(
         _events(pipeline, f"{source}/{name}", files_per_batch, ends, name)
         | f"Window {name}" >> beam.WindowInto(beam.window.FixedWindows(JOIN_SECONDS))

@@ -69,7 +69,7 @@ class Join(Processor):
         self._state = handle.getValueState("sides", "pickled binary")
 
     def on_events(self, key: Key, events: Iterable[tuple[int, int]], times: TimerValues) -> Iterable[Key]:
-        """What is owed, for each pair that an event makes with an earlier one."""
+        """The amount that is owed, for each pair that an event makes with an earlier one."""
         name, start = key
         found = self._state.get()
         sides: list[list[int]] = pickle.loads(found[0]) if found else [[], []]

@@ -28,7 +28,7 @@ Run = Callable[[], None]
 
 
 def entrants(spark: Any) -> dict[str, tuple[str, Run]]:
-    """What takes turns, with titles; the first one is what the others are compared with."""
+    """The entrants that take turns, with titles; the others are compared with the first one."""
     return {
         "frames": ("data frames and `mapInArrow`", lambda: tiny.frames_on(spark)),
         "penstock": ("penstock", lambda: tiny.pipeline_on(TestPipeline())),

@@ -50,7 +50,7 @@ def scores() -> Iterator[str]:
 
 
 def visits() -> Iterator[str]:
-    """The same, with 500 in each second: most of what a user does comes within a minute of the last."""
+    """Lines of visits, 500 in each second: most visits of a user come within a minute of the last."""
     return _scores(500)
 
 
@@ -76,7 +76,7 @@ def even_keys() -> Iterator[str]:
 
 
 def hot_key() -> Iterator[str]:
-    """The same, but nine in ten lines have one key."""
+    """Lines of which nine in ten have one key."""
     draw = random.Random(_SEED).random
     while True:
         number = 0 if draw() < _HOT_PART else int(draw() * _KEYS)
@@ -84,7 +84,7 @@ def hot_key() -> Iterator[str]:
 
 
 def skewed_keys() -> Iterator[str]:
-    """The same, but the keys' frequencies fall with their rank (Zipf's law)."""
+    """Lines whose keys' frequencies fall with their rank (Zipf's law)."""
     chance = random.Random(_SEED)
     weights = _zipf(_KEYS)
     while True:

@@ -1,4 +1,4 @@
-"""Measures what it costs a run that somebody looks at it: a stream with a page, and a tiny batch with its progress.
+"""Measures the cost of looking at a run: a stream with a page, and a tiny batch with its progress.
 
 Run it with ``python benchmarks/live_view.py``; ``--only page`` and ``--only progress`` measure a part.
 

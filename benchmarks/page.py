@@ -155,7 +155,7 @@ def _nexmark_sql(numbers: Numbers) -> str:
 
 
 def _is_whole(found: Numbers) -> bool:
-    """Whether Spark alone computes a query over Parquet, if it is measured there."""
+    """True if Spark alone computes a query over Parquet, if it is measured there."""
     over_parquet = found["contenders"].get("penstock_sql_parquet")
     return over_parquet is None or over_parquet["computed_by"] == "Spark alone"
 

@@ -26,7 +26,7 @@ def paired(
 ) -> dict[str, Any]:
     """The seconds of two runs, in turns, and the median of the ratios of neighbours.
 
-    What prepares each of them is not timed, and gives its arguments.
+    The preparation of each of them is not timed, and returns its arguments.
     """
     found: dict[str, list[tuple[float, float]]] = {"native": [], "penstock": []}
     sides = [("native", native, prepare[0]), ("penstock", ours, prepare[1])]

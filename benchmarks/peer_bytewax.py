@@ -51,8 +51,8 @@ def sums(source: str, target: str) -> Dataflow:
         lambda total, event: total + event[1] * 2 + 1,
         lambda one, other: one + other,
     )
-    texts = op.map("text", summed.down, lambda found: (found[0], shown(*found)))
-    op.output("write", texts, FileSink(Path(target)))
+    lines = op.map("text", summed.down, lambda found: (found[0], shown(*found)))
+    op.output("write", lines, FileSink(Path(target)))
     return flow
 
 

@@ -54,7 +54,7 @@ def user_sessions(beam: Any, lines: Any) -> Any:
 
 
 def user_hours(beam: Any, lines: Any) -> Any:
-    """Keeps a total and a timer for each user and hour; when the hour is over, the timer gives the total."""
+    """Keeps a total and a timer for each user and hour; when the hour is over, the timer emits the total."""
     state = importlib.import_module(f"{beam.__name__}.transforms.userstate")
     ended = state.TimerSpec("ended", beam.TimeDomain.WATERMARK)
     total = state.ReadModifyWriteStateSpec("total", beam.coders.VarIntCoder())

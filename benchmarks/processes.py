@@ -20,7 +20,7 @@ _LOG_LINES = 30
 _END_SECONDS_MAX = 30
 
 _PARENT, _TIMES, _BORN = 1, slice(11, 15), 19
-"""Where in a line of ``/proc/*/stat``, after the name, the parent is, the ticks of the process and of its ended
+"""The fields in a line of ``/proc/*/stat``, after the name: the parent, the ticks of the process and of its ended
 children, and the tick of its start."""
 
 _IGNORED = re.compile(r"^SigIgn:\s+([0-9a-f]+)", re.MULTILINE)
@@ -42,19 +42,19 @@ class _Process:
     """A process at one moment."""
 
     parent: int
-    ticks: int  # Its own, and those of the children that it has waited for.
+    ticks: int  # Its own, and the ticks of the children that it has waited for.
     born: int
 
 
 _unwaited: dict[tuple[int, int, int], int] = {}
-"""The last known ticks of processes for which nobody waits, by the root of their tree, their number and their birth."""
+"""The last known ticks of processes without a parent that waits, by the root of their tree, number and birth."""
 
 
 def tree_cpu_seconds(root: int) -> float:
     """The processor time that a process and all that descend from it have used so far; needs Linux.
 
     The daemon of Spark's Python workers ignores the ends of its children, and so Linux forgets their time when Spark
-    ends those that had nothing to do for a minute. It is remembered here from the last call.
+    ends children that had nothing to do for a minute. It is remembered here from the last call.
     """
     tree = _tree(root)
     for number, process in tree.items():
@@ -135,7 +135,7 @@ class Worker:
         return Answer(json.loads(line), wall, cpu, tree_peak_megabytes(self.process.pid))
 
     def await_line(self) -> str:
-        """What the process says next."""
+        """The next line of the process."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:

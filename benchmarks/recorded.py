@@ -12,7 +12,7 @@ Numbers = dict[str, Any]
 
 
 class Ratio(NamedTuple):
-    """How two times compare, by the clock on the wall and by the processors' time; None where that was not measured."""
+    """The ratio of two times, by the clock on the wall and by the processors; None where that was not measured."""
 
     wall: float | None
     cpu: float | None
@@ -30,16 +30,16 @@ class Recorded:
         return json.loads(path.read_text()) if path.exists() else None
 
     def speed(self, name: str, against: str, entrant: str = "penstock") -> Ratio | None:
-        """How fast an entrant of a comparison is, where 1 is as fast as another one."""
+        """The speed of an entrant of a comparison, where 1 is as fast as another one."""
         return _speed((self.numbers(name) or {}).get("entrants", {}), entrant, against)
 
     def stream_speed(self, name: str, workload: str, against: str) -> Ratio | None:
-        """How fast penstock is in a workload of streams, where 1 is as fast as another contender."""
+        """The speed of penstock in a workload of streams, where 1 is as fast as another contender."""
         workloads = (self.numbers(name) or {}).get("workloads", {})
         return _speed(workloads.get(workload, {}).get("contenders", {}), "penstock", against)
 
     def row_speed(self, row: str) -> Ratio | None:
-        """How fast a row of the table of streams is, where 1 is as fast as its twin."""
+        """The speed of a row of the table of streams, where 1 is as fast as its twin."""
         return _paired_speed((self.numbers("stream_table") or {}).get("rows", {}).get(row))
 
     def nexmark_speed(self, mode: str) -> Ratio | None:
@@ -54,15 +54,15 @@ class Recorded:
         )
 
     def sql_speed(self, part: str, work: str) -> Ratio | None:
-        """How fast work in SQL is, where 1 is as fast as the other side."""
+        """The speed of work in SQL, where 1 is as fast as the other side."""
         return _paired_speed((self.numbers("sql_speed") or {}).get(part, {}).get(work))
 
     def paired_speed(self, name: str, work: str) -> Ratio | None:
-        """How fast work is that was timed in turns, where 1 is as fast as the other side."""
+        """The speed of work that was timed in turns, where 1 is as fast as the other side."""
         return _paired_speed((self.numbers(name) or {}).get(work))
 
     def planning(self, seconds: float) -> Ratio | None:
-        """How many times as long as some seconds the planning of 1,000 queries takes."""
+        """The ratio of the time that planning 1,000 queries takes to `seconds`."""
         found = (self.numbers("sql_speed") or {}).get("planning")
         if found is None:
             return None
@@ -70,7 +70,7 @@ class Recorded:
         return Ratio(*(found[f"{kind}_seconds"] * scale for kind in ("wall", "cpu")))
 
     def latency(self, against: str) -> Ratio | None:
-        """How many times as long as another contender's penstock's median is from a socket to the sink."""
+        """The ratio of penstock's median latency, from a socket to the sink, to another contender's."""
         contenders = (self.numbers("stream_latency") or {}).get("contenders", {})
         medians = {
             name: found["median_millis"]
@@ -85,7 +85,7 @@ class Recorded:
         )
 
     def times_as_long(self, name: str, against: str, kinds: tuple[str, str]) -> Ratio | None:
-        """How many times what another contender takes penstock takes, by the names of two medians or means."""
+        """The ratio of penstock's time to another contender's, by the names of two medians or means."""
         contenders = (self.numbers(name) or {}).get("contenders", {})
         if not {"penstock", against} <= set(contenders):
             return None

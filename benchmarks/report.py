@@ -1,4 +1,4 @@
-"""What the measurements say: medians, ratios, a table for people and numbers for machines."""
+"""Reports measurements: medians, ratios, a table for people and numbers for machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from comparisons import Comparison, Entrant
 from stream_report import markdown
 
 Numbers = dict[str, Any]
-"""What JSON takes."""
+"""A value that JSON takes."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Measured:
     times: tuple[Times, ...]
 
     def is_extended(self, size: int) -> bool:
-        """Whether no run was over the whole input."""
+        """True if no run was over the whole input."""
         return all(times.size < size for times in self.times)
 
     def seconds(self, kind: str, size: int) -> float:
         """The median at a size; beyond the measured sizes, along the straight line through the two largest.
 
-        The line leaves out what a run costs however small its input is, and so it flatters nobody.
+        The line leaves out the cost of a run that does not depend on its input, so it flatters no contender.
 
         >>> walls = [(1, 3.0), (1, 4.0), (1, 3.5), (2, 5.5)]
         >>> times = tuple(Times(size, wall, cpu_seconds=1.0, peak_megabytes=9.0) for size, wall in walls)
@@ -54,7 +54,7 @@ class Measured:
             return medians[largest]
         smaller = max((other for other in medians if other < largest), default=0)
         slope = (medians[largest] - medians.get(smaller, 0.0)) / (largest - smaller)
-        # Where noise is larger than the difference, all of the time is taken for the input's.
+        # Where noise is larger than the difference, all of the time counts as the input's.
         slope = slope if slope > 0 else medians[largest] / largest
         return medians[largest] + slope * (size - largest)
 
@@ -84,7 +84,7 @@ def _entrant_summary(entrant: Entrant, scale: float, measured: dict[str, Measure
 
 
 def _rounded(seconds: float) -> float:
-    """What is too short to be measured is taken for a millisecond."""
+    """Takes a time that is too short to be measured for a millisecond."""
     return max(0.001, round(seconds, 3))
 
 
@@ -111,7 +111,7 @@ def table(numbers: Numbers) -> str:
 
 
 def sizes(numbers: Numbers) -> str:
-    """How much work a comparison is; of twins, each has as much.
+    """Says the amount of work of a comparison; of twins, each has as much.
 
     >>> sizes({"entrants": {"one": {"size": 40, "unit": "lines"}, "other": {"size": 40_000, "unit": "lines"}}})
     '40 or 40,000 lines'

@@ -25,7 +25,7 @@ from workload import check
 
 
 def measure(comparison: Comparison, settings: argparse.Namespace) -> Numbers:
-    """Runs a comparison in turns, in processes of its own, and gives its numbers."""
+    """Runs a comparison in turns, in processes of its own, and returns its numbers."""
     names = list(dict.fromkeys(entrant.worker for entrant in comparison.entrants))
     times: dict[str, list[Times]] = {entrant.name: [] for entrant in comparison.entrants}
     inputs = {
@@ -72,7 +72,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
     settings.scale = settings.scale or (0.1 if settings.quick else 1.0)
     settings.folder = settings.folder.resolve()
-    # What is kept in the repository are full runs only.
+    # The repository keeps only full runs.
     settings.results = settings.results or (FOLDER if settings.scale == 1 else settings.folder)
     return settings
 

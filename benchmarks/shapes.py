@@ -13,7 +13,7 @@ from totals import STEPS, all_steps, step
 _HOT_PARTS = 8
 
 Body = Callable[[Any], Any]
-"""From lines to lines."""
+"""A function from lines to lines."""
 
 
 def run(pipeline: Any, job: str, source: str, target: str) -> None:

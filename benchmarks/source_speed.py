@@ -59,7 +59,7 @@ def of_row(row: Any) -> tuple[int, int]:
 
 
 def parquet_files(folder: Path, count: int) -> Path:
-    """The same numbers in files, one for each partition."""
+    """Numbers in files, one for each partition."""
     target = folder / f"numbers-{count}"
     if not target.exists():
         unfinished = target.with_suffix(".unfinished")

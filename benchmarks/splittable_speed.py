@@ -42,7 +42,7 @@ class Numbers(NumberedSource[int]):
 
 
 class NumbersClaimed(BoundedSource):
-    """The same numbers, each of which is claimed."""
+    """Numbers, each of which is claimed."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -66,7 +66,7 @@ class NumbersClaimed(BoundedSource):
 
 
 class Parts(RestrictionProvider):
-    """The same numbers, in restrictions of the same size."""
+    """Numbers in restrictions of the same size."""
 
     def initial_restriction(self, element: int) -> OffsetRange:
         return OffsetRange(0, element)

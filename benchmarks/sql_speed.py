@@ -201,7 +201,7 @@ def _stream_files(spark: SparkSession, folder: Path, events: int, files: int) ->
 
 
 def planning(queries: int) -> dict[str, Any]:
-    """The seconds in which generated queries are parsed and planned; and how long the texts are."""
+    """The seconds in which generated queries are parsed and planned; and the length of the queries."""
     sys.path.insert(0, str(ROOT / "tests" / "sql"))
     from random_queries import TABLES, random_query
 
@@ -211,14 +211,14 @@ def planning(queries: int) -> dict[str, Any]:
         for name, found in TABLES.items()
     }
     tables = Tables(columns, {}, {})
-    texts = [random_query(seed).text.own for seed in range(queries)]
-    bind(texts[0], tables)
+    queries_as_text = [random_query(seed).text.own for seed in range(queries)]
+    bind(queries_as_text[0], tables)
     cpu, wall = time.process_time(), time.perf_counter()
-    for text in texts:
+    for text in queries_as_text:
         bind(text, tables)
     return {
         "queries": queries,
-        "median_characters": statistics.median(map(len, texts)),
+        "median_characters": statistics.median(map(len, queries_as_text)),
         "wall_seconds": round(time.perf_counter() - wall, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
     }
@@ -244,7 +244,7 @@ def pairs_table(numbers: Mapping[str, Any]) -> str:
 
 
 def planning_table(numbers: Mapping[str, Any]) -> str:
-    """How long planning takes."""
+    """The table of planning times."""
     found = numbers["planning"]
     row = (
         f"{found['queries']:,} generated queries",

@@ -50,10 +50,10 @@ def add_turns(parser: argparse.ArgumentParser, runs: int) -> None:
 
 
 def compared(work: Work, settings: argparse.Namespace, workers: dict[str, Worker]) -> dict[str, Any]:
-    """Has work done in turns, prints a table, and gives the numbers.
+    """Has work done in turns, prints a table, and returns the numbers.
 
     At first each contender works for a minute that does not count: so long Java compiles what micro-batches run, and a
-    stream goes on for days. One that the others have kept waiting has a run more that does not count: Spark ends
+    stream runs for days. A contender that the others have kept waiting has a run more that does not count: Spark ends
     Python workers that have nothing to do for a minute, and a stream is not paused for a minute.
     """
     names = [name for name in work.contenders if name in workers]

@@ -14,7 +14,7 @@ from answering import CarryOut, answer_orders
 from stream_session import start_session
 
 Job = Callable[..., dict[str, Any]]
-"""Runs something in a session, with arguments that JSON takes, and gives what JSON takes."""
+"""A function that runs something in a session, with arguments that JSON takes, and returns a result that JSON takes."""
 
 
 def _penstock() -> Mapping[str, Job]:

@@ -1,4 +1,4 @@
-"""How long events took to the sink, collected while a query runs."""
+"""Collects the times of events to the sink while a query runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Delays:
                 raise RuntimeError(f"only {len(self._millis)} events have come") from query.exception()
 
     def numbers(self) -> dict[str, Any]:
-        """How many events and micro-batches counted, and the percentiles of the delays from the first to the
+        """The numbers of events and micro-batches, and the percentiles of the delays from the first to the
         99th.
         """
         if len(self._millis) < 2:

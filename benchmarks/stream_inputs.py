@@ -13,10 +13,10 @@ from pathlib import Path
 from workloads import WINDOW_SECONDS, WORKLOADS, Totals
 
 DISORDER_SECONDS = 120
-"""How far behind the latest event a punctual one is at most."""
+"""The largest distance of a punctual event behind the latest event."""
 
 LATENESS_SECONDS = 600
-"""How long after its end a window takes late events."""
+"""The time after its end in which a window takes late events."""
 
 LAST_KEY = "last"
 """The user, and the team, of the event that ends a stream."""
@@ -76,7 +76,7 @@ def window_start(second: int) -> int:
 
 
 def totals_path(files: Path) -> Path:
-    """Where the totals of a stream are."""
+    """The path of the totals of a stream."""
     return files.with_name(f"{files.name}.json")
 
 

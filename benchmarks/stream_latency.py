@@ -4,7 +4,7 @@ Run it with ``python benchmarks/stream_latency.py``.
 
 Each event is parsed in Python, added to its key's sum in a window of event time, and the new sum goes to a function on
 the driver, which looks at the clock. Of a key's events in a micro-batch the newest counts, since Spark's own sums come
-once for each key. Two sources: ``socket`` gives an event as soon as it is born; ``rate`` is Spark's own, which keeps
+once for each key. Two sources: ``socket`` yields an event as soon as it is born; ``rate`` is Spark's own, which keeps
 events back until their second is over and so adds half a second on average.
 """
 

@@ -38,7 +38,7 @@ def parsed_in_sql(lines: DataFrame, key: int) -> DataFrame:
 
 
 def parsed_in_python(lines: DataFrame, key: int) -> DataFrame:
-    """The same by the function of everybody."""
+    """Parses lines with a function in Python."""
 
     def parse(records: Records) -> Records:
         for record in records:
@@ -66,9 +66,9 @@ def key_of(workload: str) -> int:
     return next(replay.key for replay in REPLAYS if replay.name == workload)
 
 
-def run_to_the_end(texts: DataFrame, target: str) -> dict[str, Any]:
+def run_to_the_end(lines: DataFrame, target: str) -> dict[str, Any]:
     """Writes all that is there as text, micro-batch by micro-batch, and says how many there were."""
-    writer = texts.writeStream.format("text").option("checkpointLocation", f"{target}-checkpoint")
+    writer = lines.writeStream.format("text").option("checkpointLocation", f"{target}-checkpoint")
     query = writer.trigger(availableNow=True).start(target)
     query.awaitTermination()
     return {"micro_batches": query.lastProgress["batchId"] + 1}
@@ -88,7 +88,7 @@ def _replay(
 def _state(
     parse: Parse, spark: SparkSession, folder: str, source: str, filling: int, batches: int, rows: int
 ) -> dict[str, Any]:
-    """Sums by key that go on for ever."""
+    """Sums by key that never end."""
     sums = parse(lines_of(spark, source, 1), 0).groupBy("key").agg(F.sum("score").alias("sum"))
     writer = sums.writeStream.outputMode("update").format("noop").option("checkpointLocation", folder)
     with started(writer) as query:
@@ -156,7 +156,7 @@ def _ticks_in_sql(lines: DataFrame, keys: int) -> DataFrame:
 
 
 def _ticks_in_python(lines: DataFrame, keys: int) -> DataFrame:
-    """The same by the function of everybody."""
+    """Parses ticks with a function in Python."""
 
     def parse(records: Records) -> Records:
         for record in records:

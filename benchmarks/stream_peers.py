@@ -4,7 +4,7 @@ Run it with ``python benchmarks/stream_peers.py --install``. The option installs
 `PEERS` has, each into an environment of its own below the folder of data, unless they are there; without it, only those
 that are there are measured. Flink needs a Java of 11, 17 or 21: ``--java`` names its folder, by default JAVA_HOME.
 
-Each peer is a process of its own, as it is started for one job, and its start is measured apart, with a file of one
+Each peer is a process of its own, since it is started for one job, and its start is measured apart, with a file of one
 line. Penstock's and Spark's numbers for the same files are the row ``text/functions/teams/parquet`` of the table. A
 peer that parses with Python in another process gets a part of the events. All totals are compared with those that come
 out without an engine.
@@ -108,7 +108,7 @@ def _run(
 
 
 def written(target: Path) -> Totals:
-    """The totals that a peer has written, as text or as CSV; without those of the last event."""
+    """The totals that a peer has written, as text or as CSV; without the last event's totals."""
     files = [target] if target.is_file() else [path for path in target.rglob("*") if path.is_file()]
     totals: Totals = {}
     for path in files:
@@ -120,7 +120,7 @@ def written(target: Path) -> Totals:
 
 
 def table(peers: dict[str, dict[str, Any]]) -> str:
-    """A row for each peer; a rate is that of the events alone, without the start."""
+    """A row for each peer; a rate counts the time of the events alone, without the start."""
     head = (
         "sums per team, lines of text",
         "events",

@@ -112,7 +112,7 @@ def empty_batches(spark: SparkSession, folder: str, levels: int, batches: int) -
 def state(
     spark: SparkSession, folder: str, source: str, filling: int, batches: int, rows: int
 ) -> dict[str, Any]:
-    """Sums by key that go on for ever."""
+    """Sums by key that never end."""
 
     def parse(line: str) -> tuple[str, int]:
         key, score, _ = parsed(line, 0)
@@ -191,7 +191,7 @@ def _line_of_rate(row: Any) -> str:
 
 @contextmanager
 def running(pipeline: Any) -> Iterator[Any]:
-    """Runs a pipeline for a block, and gives Spark's query."""
+    """Runs a pipeline for a block, and yields Spark's query."""
     result = pipeline.run()
     try:
         with looked_at(result):

@@ -111,7 +111,7 @@ class FramePanes(Panes, InFrames):
 
 
 class RowCountedPanes(RowPanes):
-    """The same with an early pane after every second event; a window's second number is minus its count of events."""
+    """Panes with an early one after every second event; a window's second number is minus its count of events."""
 
     def _add(self, name: str, start: int, window: list[int], score: int, clock_millis: int) -> Iterable[Pane]:
         pending, count = window[0] + score, 1 - window[1]

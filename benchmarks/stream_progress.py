@@ -1,4 +1,4 @@
-"""What a running query tells of its micro-batches."""
+"""Reads the micro-batches of a running query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SETTLING_SECONDS = 5.0
 
 
 def await_micro_batches(query: Any, count: int, rows: int = 0) -> None:
-    """Waits until so many micro-batches had at least so many rows each; fails after an hour, or if the query
+    """Waits until `count` micro-batches had at least `rows` rows each; fails after an hour, or if the query
     ends.
     """
     deadline = time.monotonic() + _WAIT_SECONDS_MAX
@@ -29,7 +29,7 @@ def await_micro_batches(query: Any, count: int, rows: int = 0) -> None:
 
 
 def micro_batch_seconds(query: Any, rows: int = 0) -> list[float]:
-    """The seconds that each micro-batch took that had so many rows; of the last thousand."""
+    """The seconds of each micro-batch with at least `rows` rows; of the last thousand."""
     return [
         progress["durationMs"]["triggerExecution"] / 1_000
         for progress in query.recentProgress
@@ -62,7 +62,7 @@ def own_cpu_seconds() -> Iterator[list[float]]:
 
 
 def measured_batches(query: Any, batches: int) -> dict[str, Any]:
-    """Runs a query for so many micro-batches, of which the second half counts."""
+    """Runs a query for `batches` micro-batches, of which the second half counts."""
     warming = batches // 2
     await_micro_batches(query, warming)
     with own_cpu_seconds() as cpu_seconds:
@@ -93,7 +93,7 @@ def measured_state(query: Any, filling: int, batches: int, rows: int) -> dict[st
 
 
 def measured_growth(query: Any, folder: str, filling: int, batches: int) -> dict[str, Any]:
-    """Runs a query for so many micro-batches with files of a folder, and then for those that count.
+    """Runs a query for `filling` micro-batches with files of a folder, and then for `batches` that count.
 
     A query may run other micro-batches in between, which cost what they cost.
     """
@@ -140,7 +140,7 @@ def measured_idleness(query: Any, seconds: float) -> dict[str, Any]:
 
 
 def worker_megabytes() -> tuple[float, float]:
-    """The resident memory of the largest of Spark's Python processes below this one: now, and at most so far."""
+    """The resident memory of the largest Python process of Spark below this one: now, and at most so far."""
     statuses = dict(_statuses())
     below = [os.getpid()]
     for process in below:

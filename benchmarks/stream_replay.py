@@ -25,7 +25,7 @@ CONTENDERS = {
 """Who runs what; the first one is what the others are compared with."""
 
 PARTS = {"sums": 1.0, "team_panes": 1.0, "user_panes": 0.4}
-"""How much of the events a workload has."""
+"""The part of the events that a workload has."""
 
 
 def work(replay: Replay, settings: argparse.Namespace) -> Work:

@@ -33,7 +33,7 @@ TITLES = {
 
 
 class Grid(NamedTuple):
-    """What is measured: micro-batches by their number of rows, which may be 0, and by shards and levels."""
+    """The measured grid: micro-batches by their number of rows, which may be 0, and by shards and levels."""
 
     shards: tuple[int, ...]
     levels: tuple[int, ...]

@@ -1,9 +1,9 @@
-"""Measures what micro-batches cost as the state grows, and the memory of Spark's Python workers.
+"""Measures the cost of micro-batches as the state grows, and the memory of Spark's Python workers.
 
 Run it with ``python benchmarks/stream_state.py``.
 
 Each key gets one event first, in micro-batches of 100,000; then come micro-batches of 10,000 events of random keys, and
-those count. Sums go on for ever; penstock's trigger fires after 1,000 events of a key, and so hardly ever.
+those count. Sums never end; penstock's trigger fires after 1,000 events of a key, and so hardly ever.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def make_files(folder: Path, keys: int, batches: int, events: int) -> tuple[Path
 
 
 def measure(worker: Worker, keys: int, settings: argparse.Namespace) -> dict[str, Any]:
-    """A contender's numbers with so many keys."""
+    """A contender's numbers with `keys` keys."""
     source, filling = make_files(settings.folder, keys, settings.batches, settings.events)
     own = empty_target(settings.folder, f"state-{worker.name}")
     answer = worker.run(

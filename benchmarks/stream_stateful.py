@@ -3,7 +3,7 @@
 Run it with ``python benchmarks/stream_stateful.py``; it takes some minutes, and most of them the processor by hand. The
 one over data frames is slower still, and only runs if it is among ``--contenders``.
 
-A user's total grows with each event, which sets the timer anew; when nothing has come for ten minutes of event time,
+A user's total grows with each event, which sets the timer again; when nothing has come for ten minutes of event time,
 the total is given, and the user forgotten. Contenders take turns as in ``stream_replay.py``. What a user has been given
 all together is compared with what plain Python finds; how many times it was given depends on when the watermark moves.
 """

@@ -33,7 +33,7 @@ _KINDS = ("wall", "cpu")
 
 
 class Size(NamedTuple):
-    """How much is measured: in full, and by ``--quick``."""
+    """The size of the measurements: in full, and by ``--quick``."""
 
     full: int
     quick: int
@@ -53,7 +53,7 @@ SIZES = {
 
 
 def find_losses(found: dict[str, Numbers], recorded: dict[str, Numbers]) -> dict[str, str]:
-    """What has lost more than is allowed of its recorded speed, by row, in words.
+    """The rows that have lost more than is allowed of their recorded speed, in words.
 
     >>> now = {"a": {"speed_by_wall": 0.8, "speed_by_cpu": 0.9}}
     >>> find_losses(now, {"a": {"speed_by_wall": 1.0, "speed_by_cpu": 1.0}})

@@ -29,9 +29,9 @@ def parsed_tick(line: str, keys: int) -> tuple[int, int, int]:
 
 @contextmanager
 def tick_source(source: str, rate: int) -> Iterator[dict[str, Any]]:
-    """The options of one of Spark's sources, which gives `rate` events a second within the block.
+    """The options of a Spark source, which yields `rate` events a second within the block.
 
-    The source ``socket`` gives lines, and ``rate`` gives numbers and their timestamps.
+    The source ``socket`` yields lines, and ``rate`` yields numbers and their timestamps.
     """
     if source == "rate":
         yield {"rowsPerSecond": rate}
@@ -42,7 +42,7 @@ def tick_source(source: str, rate: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def ticking(per_second: int) -> Iterator[int]:
-    """Starts such a server for a block, and gives its port."""
+    """Starts such a server for a block, and yields its port."""
     command = [sys.executable, __file__, str(per_second)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

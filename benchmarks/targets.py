@@ -1,4 +1,4 @@
-"""Where a run writes: in a folder that no run had before."""
+"""The folders that runs write to: each run has a new one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def empty_target(folder: Path, name: str) -> Path:
-    """Where a run of that name writes; its checkpoint is beside it, and what earlier runs of that name wrote goes.
+    """Makes the folder of a run; its checkpoint is beside it, and output of earlier runs of that name is deleted.
 
     No folder comes twice, since one that was removed can be there again: once a minute Spark writes down state that
     it holds, and may be at it when the query has ended.

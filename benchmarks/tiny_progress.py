@@ -19,7 +19,7 @@ _WARMING_PAIRS = 10
 
 
 class _Terminal(io.StringIO):
-    """What takes progress for a terminal."""
+    """An output that passes for a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""What has to come out of the lines of each workload, in plain Python: the law for all contenders, and their floor."""
+"""The expected totals of the lines of each workload, in plain Python: the law for all contenders, and their floor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS = 20
 
 
 def word_count(lines: Iterable[str]) -> Totals:
-    """How often there is each word."""
+    """The count of each word."""
     totals: Counter[str] = Counter()
     for line in lines:
         totals.update(line.split())
@@ -74,7 +74,7 @@ def user_hours(lines: Iterable[str]) -> Totals:
 
 
 def typed_sums(lines: Iterable[str]) -> Totals:
-    """As `team_sums`, but without a word of which window it is: what is written are a team and a total."""
+    """As `team_sums`, but without the window: a team and a total are written."""
     return numbered((name.partition(" ")[0], total) for name, total in team_sums(lines).items())
 
 
@@ -102,7 +102,7 @@ def key_sums(lines: Iterable[str]) -> Totals:
 
 
 def moment_counts(lines: Iterable[str]) -> Totals:
-    """How often there is each pair of a key and a second."""
+    """The count of each pair of a key and a second."""
     return Counter(line.rstrip("\n").replace(",", " ") for line in lines)
 
 
@@ -112,12 +112,12 @@ def stepped_sum(lines: Iterable[str]) -> Totals:
 
 
 def step(number: int) -> int:
-    """What each step of a chain does."""
+    """The function of each step of a chain."""
     return (number * 5 + 1) % 1_000_003
 
 
 def all_steps(number: int) -> int:
-    """What a chain of steps does, in one function."""
+    """The functions of all steps of a chain, in one."""
     for _ in range(STEPS):
         number = step(number)
     return number

@@ -1,4 +1,4 @@
-"""What has to come out of a query, and whether it did: row by row, against the plain reading."""
+"""Checks the answer of a query, row by row, against the plain reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nexmark.readings import READINGS
 
 
 def lines_in(folder: Path) -> Iterator[str]:
-    """The lines of all parts in a folder, whoever has written them; rows of Parquet are lines, too."""
+    """The lines of all parts in a folder, whichever contender has written them; rows of Parquet also become lines."""
     for part in sorted(path for path in folder.rglob("part-*") if path.is_file()):
         if part.suffix == ".parquet":
             for record in pq.ParquetFile(part).iter_batches():
@@ -30,7 +30,7 @@ def _events(source: Path) -> list[Event]:
 
 
 def expected(source: Path, query: str) -> list[str]:
-    """What the plain reading of a query gives; it is kept beside the events."""
+    """The lines of the plain reading of a query; they are kept beside the events."""
     path = source / f"answer-{query}.txt"
     if not path.exists():
         rows = QUERIES[query].answer(map(as_line, READINGS[query](_events(source))))

@@ -16,7 +16,7 @@ from nexmark.model import END, Auction, Bid, Event, Person
 FIRST_MILLIS = 1_600_000_000_000
 EVENTS_PER_SECOND = 1_000
 DISORDER_MILLIS = 2_000
-"""How far behind the latest event any event is at most."""
+"""The largest distance of an event behind the latest event."""
 
 FIRST_ID = 1_000
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
@@ -27,7 +27,7 @@ _ROUND, _AUCTIONS = 50, 3
 _DELAYED_PART = 0.1
 _OPEN_AUCTIONS, _ACTIVE_PERSONS = 100, 1_000
 _AUCTION_LEAD, _PERSON_LEAD = 10, 10
-"""How many auctions and persons are spoken of before they are known."""
+"""The numbers of auctions and persons that events mention before they are known."""
 _POPULAR_BIDS, _POPULAR_OTHERS, _POPULAR_STEP = 0.5, 0.75, 100
 _CITIES = ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Seattle", "Cheyenne")
 _FIRST_NAMES = (
@@ -67,7 +67,7 @@ def events(count: int, per_second: int = EVENTS_PER_SECOND) -> Iterator[Event]:
 
 
 def last_events(millis: int) -> tuple[Person, Auction, Bid]:
-    """One of each kind, all at one time; they are nobody's, and are not part of what queries ask for."""
+    """One of each kind, all at one time; they belong to no person, and are not part of what queries ask for."""
     return (
         Person(millis, END, "", "", "", "", "OR", ""),
         Auction(millis, END, "", "", 1, 1, millis, END, END, ""),
@@ -87,7 +87,7 @@ def _auction(
     chance: random.Random, filler: str, time: int, newest: int, persons: int, per_second: int
 ) -> Auction:
     initial = _price(chance)
-    # About as long as it takes until so many others have been opened.
+    # About the time until the other open auctions have been opened.
     length = 1 + int(chance.random() * 2_000 * _OPEN_AUCTIONS * _ROUND / _AUCTIONS / per_second)
     return Auction(
         time=time,
@@ -127,7 +127,7 @@ def _person_id(chance: random.Random, newest: int) -> int:
 
 
 def _price(chance: random.Random) -> int:
-    """From a dollar to a million, each power of ten as likely as another."""
+    """A price from a dollar to a million, each power of ten as likely as another."""
     return round(10 ** (2 + 6 * chance.random()))
 
 

@@ -15,7 +15,7 @@ from nexmark.model import KINDS, Event, to_line
 from stream_inputs import cut, write_stream
 
 END_SECONDS = 600
-"""How much later than everything else the last events are: whatever waits is over then."""
+"""The time from all other events to the last events: whatever waits is over then."""
 
 _ARROW_TYPES = {int: pa.int64(), str: pa.string()}
 
@@ -49,7 +49,7 @@ def stream_files(folder: Path, count: int, parts: int) -> Path:
 
 
 def stream_lines(made: Sequence[Event], parts: int) -> list[Sequence[str]]:
-    """The lines of so many files, and those of one more that ends the stream."""
+    """The lines of `parts` files, and the lines of one more that ends the stream."""
     last = max(event.time for event in made) + DISORDER_MILLIS + END_SECONDS * 1_000
     return [
         *cut([to_line(event) for event in made], parts),

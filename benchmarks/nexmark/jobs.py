@@ -1,4 +1,4 @@
-"""What the contenders do: answer a query from files to files, in a batch or on a stream."""
+"""The jobs of the contenders: answer a query from files to files, in a batch or on a stream."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nexmark.queries import QUERIES, as_line
 from targets import checkpoint_of
 
 UPDATED = "q12"
-"""What Spark answers on a stream with rows that replace earlier ones: by the clock, its last window is never over."""
+"""A query that Spark answers on a stream with rows that replace earlier ones: by the clock, no window is the last."""
 
 UNANSWERED = ("q6",)
-"""Queries that nobody can write by hand on a stream: Spark cannot aggregate over a number of rows there, and in append
+"""Queries without a version by hand on a stream: Spark cannot aggregate over a number of rows there, and in append
 mode every aggregate must end with a window."""
 
 

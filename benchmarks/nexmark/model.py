@@ -1,4 +1,4 @@
-"""What happens in the auction house: persons, auctions and bids, and the lines of JSON that they are written as.
+"""The events of the auction house: persons, auctions and bids, and the lines of JSON that they are written as.
 
 Times are in milliseconds since 1970, and prices in cents.
 """
@@ -38,7 +38,7 @@ class Auction(NamedTuple):
 
 
 class Bid(NamedTuple):
-    """A price that somebody offers in an auction."""
+    """A price that a person offers in an auction."""
 
     time: int
     auction: int

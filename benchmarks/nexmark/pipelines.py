@@ -188,7 +188,7 @@ def q6(events: Events) -> Rows:
 
 
 class MeanOfLast(beam.CombineFn):
-    """How many (time, number, price) there are, and the mean price of the last ones."""
+    """Counts (time, number, price), and computes the mean price of the last ones."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -1,13 +1,13 @@
 """The queries by name: what each asks for, and how its rows are compared.
 
 They are those of Apache Beam's Nexmark suite and of the SQL versions that other engines use, with these choices, so
-that an answer depends on the events alone, in batch and on streams, and whoever gives it:
+that an answer depends on the events alone, in batch and on streams, and for every contender:
 
 - Prices are whole cents, and means are rounded down.
-- Of two highest bids the earlier one is the higher, and then that of the bidder with the smaller number.
+- Of two highest bids the earlier one is the higher, and then the bid of the bidder with the smaller number.
 - Windows are of ten seconds. q4 has sliding windows of the time at which auctions expire, as Beam's has, and q19 the
-  ten best bids of a window; the SQL versions have both for all time, and correct their answers for ever.
-- q6 answers anew with every auction that is over. On a stream several are over at one moment, in any order, and so the
+  ten best bids of a window; the SQL versions have both for all time, and correct their answers forever.
+- q6 answers again with every auction that is over. On a stream several are over at one moment, in any order, and so the
   last answer for each seller counts.
 - q12 counts by the clock, and so what it counts of a bidder all together is compared. A batch is one moment.
 """
@@ -23,7 +23,7 @@ from nexmark.model import END
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked."""
+    """A question about the events."""
 
     name: str  # As in the benchmark.
     title: str  # For people.
@@ -31,7 +31,7 @@ class Query:
     kept: str = "all"  # Which rows of one key count: ``all`` of them, the ``last`` one, or their ``sum``.
 
     def answer(self, lines: Iterable[str]) -> list[str]:
-        r"""What lines say together, in order; those that are about the end of the stream say nothing.
+        r"""The answer that lines say together, in order; lines about the end of the stream say nothing.
 
         A line that ends with ``undo`` takes an equal one back.
 
@@ -60,7 +60,7 @@ class Query:
 QUERIES = {
     query.name: query
     for query in (
-        Query("q0", "all bids as they are", has_times=False),
+        Query("q0", "all bids unchanged", has_times=False),
         Query("q1", "bids with their prices in euro", has_times=False),
         Query("q2", "bids for some auctions", has_times=False),
         Query("q3", "who sells things of a category in three states", has_times=False),
@@ -78,11 +78,11 @@ QUERIES = {
 
 
 UNDO = "\tundo"
-"""How a line ends that takes an equal one back."""
+"""The end of a line that retracts an equal line."""
 
 
 def left_of(lines: Iterable[str]) -> list[str]:
-    """The lines that no other line takes back."""
+    """The lines that no other line retracts."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts[line.removesuffix(UNDO)] += -1 if line.endswith(UNDO) else 1

@@ -1,6 +1,6 @@
-"""What the queries ask for, read in the plainest Python: all events in a list, no windows but by arithmetic.
+"""The queries in the plainest Python: all events in a list, no windows but by arithmetic.
 
-Each gives the rows of a query's answer as tuples, in any order. ``queries`` says in words what a query asks for.
+Each returns the rows of a query's answer as tuples, in any order. ``queries`` says in words what a query asks for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the measurements of Nexmark say: medians, ratios, their geometric means, and a table of them."""
+"""Reports the measurements of Nexmark: medians, ratios, their geometric means, and a table of them."""
 
 from __future__ import annotations
 

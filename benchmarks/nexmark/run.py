@@ -54,7 +54,7 @@ RUNS = {"batch": 3, "streaming": 2}
 def compared(
     mode: str, query: str, source: Path, settings: argparse.Namespace, workers: dict[str, Worker]
 ) -> dict[str, Any]:
-    """Has a query answered in turns, of which the first does not count, and gives the numbers of each contender."""
+    """Has a query answered in turns, of which the first does not count, and returns the numbers of each contender."""
     runs = settings.runs or RUNS[mode]
     times: dict[str, list[Times]] = {name: [] for name in _contenders(mode, query, workers)}
     told: dict[str, dict[str, Any]] = {}
@@ -108,7 +108,7 @@ def measure(mode: str, settings: argparse.Namespace, workers: dict[str, Worker])
 
 
 def is_full(settings: argparse.Namespace) -> bool:
-    """Whether everything is measured that there is, and so may be kept in the repository."""
+    """True if everything is measured that there is, and so may be kept in the repository."""
     full = arguments(["--sql"] if settings.suite == "nexmark_sql" else [])
     return all(
         getattr(settings, name) == getattr(full, name)

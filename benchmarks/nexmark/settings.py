@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EURO_PER_MILLE = 908
-"""What a thousand dollars are in euros."""
+"""The euros for a thousand dollars."""
 
 AUCTION_STEP = 123
 STATES = ("OR", "ID", "CA")
@@ -16,7 +16,7 @@ TOP_BIDS = 10
 SESSION_GAP = 10
 
 WATERMARK_DELAY = 3
-"""How far watermarks stay behind the latest event: more than any event does."""
+"""The distance of watermarks behind the latest event: more than any event has."""
 
 AUCTION_LENGTH_MAX = 4
-"""How long an auction is open at most."""
+"""The longest time for which an auction is open."""

@@ -21,7 +21,7 @@ from nexmark.settings import (
 
 @dataclass(frozen=True)
 class Words:
-    """How an engine writes what is not the same in all SQL."""
+    """The spellings of an engine where SQL differs between engines."""
 
     has_table_functions: bool  # Whether windows are functions in FROM.
     streams: bool = (

@@ -31,7 +31,7 @@ def stream_lines(events: Events, query: str) -> Any:
 
 
 def over_parquet(pipeline: beam.Pipeline, query: str, source: str, target: str) -> SqlTransform:
-    """From Parquet to Parquet; the transform knows who computes it."""
+    """Runs a query from Parquet to Parquet; the transform says which engine computes it."""
     tables = {
         name: pipeline
         | f"Read {name}"

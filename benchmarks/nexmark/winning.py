@@ -26,7 +26,7 @@ class WinningBid(NamedTuple):
 
 
 def rank(bid: Bid) -> tuple[int, int, int]:
-    """The higher the better: the price, then who was first; and somebody has to win if two say the same at once."""
+    """The rank of a bid, higher is better: the price, then the earlier one; a last number decides if both are equal."""
     return bid.price, -bid.time, -bid.bidder
 
 
@@ -46,7 +46,7 @@ class WinningBids(beam.PTransform):
 class CloseAuction(beam.DoFn):
     """Keeps the best bid of an auction until it expires.
 
-    A bid may come before its auction, because it was quicker. It waits, but not for ever: once the watermark has
+    A bid may come before its auction, because it was quicker. It waits, but not forever: once the watermark has
     passed its time, every auction that was open by then is known, and so it was for none.
     """
 

@@ -18,7 +18,7 @@ from penstock.diagrams.steps import folded, steps_of
 from penstock.error import refusal
 from penstock.graph import show
 from penstock_conformance.program_graphs import pipeline_of_program
-from penstock_spark.live.kept import Followed
+from penstock_spark.live.kept import FollowedRun
 from penstock_spark.live.server import LOOPBACK, LiveServer
 
 FORMS = ("text", "svg", "mermaid")
@@ -96,7 +96,7 @@ def _graph(options: argparse.Namespace) -> int:
 
 
 def _live(options: argparse.Namespace) -> int:
-    followed = Followed(options.place)
+    followed = FollowedRun(options.place)
     if options.json:
         print(followed.look().to_json())
         return 0

@@ -35,7 +35,7 @@ class Target:
     mode: str = "batch"  # ``batch``, ``micro_batch`` or ``streaming``.
     # The optimisations that are switched off; see `penstock.options.optimisations.OPTIMISATIONS`.
     without: frozenset[str] = frozenset()
-    # How many elements and panes of each grouping a batch records; None turns recording off.
+    # The most elements and panes of each grouping that a batch records; None turns recording off.
     record_events: int | None = None
     table_of: TableOf = table_before_opening  # Returns the columns of a source.
 
@@ -50,7 +50,7 @@ class Pass:
     function: Callable[..., Graph]
     serves: Callable[[Target], bool] = lambda target: True  # Whether the pass applies to a target.
     switch: str | None = None  # The name of the option that switches the pass off, if one does.
-    # What the function gets of a target, after the graph.
+    # The further arguments of the function, made of a target.
     arguments: Callable[[Target], tuple[object, ...]] = lambda target: ()
 
     def rewrite(self, graph: Graph, target: Target) -> Graph:
@@ -113,8 +113,8 @@ class Compiled:
     @property
     def changes(self) -> tuple[str, ...]:
         """A line for each pass that changed something; only people ask, so the passes run again for that."""
-        optimised, lines = rewritten(self.graph, PASSES, self.target)
-        more = () if self.target.is_batch else rewritten(optimised, STREAM_PASSES, self.target)[1]
+        optimised, lines = rewrite_graph(self.graph, PASSES, self.target)
+        more = () if self.target.is_batch else rewrite_graph(optimised, STREAM_PASSES, self.target)[1]
         return (*lines, *more)
 
     def show(self) -> str:
@@ -123,7 +123,7 @@ class Compiled:
         return show_plan(self.plan)
 
 
-def compiled(graph: Graph, target: Target) -> Compiled:
+def compile_graph(graph: Graph, target: Target) -> Compiled:
     """The plan of a graph that `penstock_spark.supported.check` has accepted."""
     optimised = optimise(graph, target)
     if target.is_batch:
@@ -138,7 +138,7 @@ def compiled(graph: Graph, target: Target) -> Compiled:
     return Compiled(replace(plan, views=views, whole=whole), graph, target)
 
 
-def rewritten(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:
+def rewrite_graph(graph: Graph, passes: Iterable[Pass], target: Target) -> tuple[Graph, tuple[str, ...]]:
     """The graph after the passes that apply to a target, and a line for each pass that changed something."""
     lines = []
     for each in _serving(passes, target):
@@ -167,7 +167,9 @@ def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
 
 
 def _changes(before: Graph, after: Graph) -> list[str]:
-    was, now = ({step.label: _shown(graph, step) for step in graph.steps} for graph in (before, after))
+    was, now = (
+        {step.label: _describe_step(graph, step) for step in graph.steps} for graph in (before, after)
+    )
     kinds = {
         "drops": [label for label in was if label not in now],
         "adds": [label for label in now if label not in was],
@@ -176,7 +178,7 @@ def _changes(before: Graph, after: Graph) -> list[str]:
     return [f"{kind} {', '.join(labels)}" for kind, labels in kinds.items() if labels]
 
 
-def _shown(graph: Graph, step: Step) -> tuple[object, ...]:
+def _describe_step(graph: Graph, step: Step) -> tuple[object, ...]:
     grouped = isinstance(step.primitive, GroupByKey | CombinePerKey)
     windowings = [graph.edge(edge).windowing for edge in step.inputs] if grouped else []
     return describe(step.primitive), step.inputs, step.side_inputs, step.outputs, windowings

@@ -13,7 +13,7 @@ from penstock.options.pipeline_options import PipelineOptions, SparkOptions, Typ
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.runners.runner import PipelineResult, PipelineRunner
 from penstock.where import caller, here
-from penstock_spark.compiler import Compiled, Target, compiled
+from penstock_spark.compiler import Compiled, Target, compile_graph
 from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
@@ -36,20 +36,20 @@ class SparkRunner(PipelineRunner):
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
         """Runs a pipeline: when this returns, a batch has ended, or a query has started."""
         from penstock_spark.live.views import views_of
-        from penstock_spark.process.interrupts import stoppable
-        from penstock_spark.reports.spark_errors import Surroundings, translating
+        from penstock_spark.process.interrupts import report_after_signal
+        from penstock_spark.reports.spark_errors import ErrorContext, translate_errors
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
-        from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.opened import OpenSession
         from penstock_spark.session.job_tags import leave_connection
 
         settings = self._settings(options)
         graph = pipeline.to_graph()
         is_batch = (settings.mode or default_mode(graph)) == "batch"
-        opened = Opened(settings, self.local_only, is_stream=not is_batch)
+        opened = OpenSession(settings, self.local_only, is_stream=not is_batch)
         views = views_of(settings, is_batch)
-        is_stoppable = stoppable(lambda: "the run was cancelled before it began", leave_connection)
-        with is_stoppable, translating(Surroundings(graph=graph)):
+        is_stoppable = report_after_signal(lambda: "the run was cancelled before it began", leave_connection)
+        with is_stoppable, translate_errors(ErrorContext(graph=graph)):
             try:
                 check_packages(graph)
                 plan = self.compiled(graph, settings, opened.table_of).plan
@@ -69,7 +69,7 @@ class SparkRunner(PipelineRunner):
         if mode == "batch":
             warn_of_no_effect_in_batch(settings)
         warn_of_hints(graph.steps)
-        return compiled(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
+        return compile_graph(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
 
     def explain(self, pipeline: Any, options: PipelineOptions) -> str:
         """The graph, what each pass changed, the optimised graph and the plan, as text; starts nothing."""
@@ -93,9 +93,9 @@ class SparkRunner(PipelineRunner):
 
     def start_engine(self, options: PipelineOptions) -> None:
         """Starts the session that a run with these options takes."""
-        from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.opened import OpenSession
 
-        _ = Opened(self._settings(options), self.local_only).spark
+        _ = OpenSession(self._settings(options), self.local_only).spark
 
     def state_of(self, location: str) -> Any:
         """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""
@@ -107,8 +107,8 @@ class SparkRunner(PipelineRunner):
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only
-        from penstock_spark.runs.opened import Opened
-        from penstock_spark.session.session import moved
+        from penstock_spark.runs.opened import OpenSession
+        from penstock_spark.session.session import move_to_session
 
         pipeline = pcoll.pipeline
         graph, edge = graph_with_edge(pcoll)
@@ -116,7 +116,7 @@ class SparkRunner(PipelineRunner):
         sink = Write(FrameSink(into, pcoll.element_type, schema))
         step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
         settings = self._without_views(pipeline.options, "to_dataframe()")
-        opened = Opened(settings, self.local_only)
+        opened = OpenSession(settings, self.local_only)
         if isinstance(schema, str):
             # Only Spark itself can parse it.
             _ = opened.session
@@ -125,7 +125,7 @@ class SparkRunner(PipelineRunner):
             what = "a PCollection of a streaming pipeline cannot become a DataFrame"
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
         spark = lower_only(plan, settings, opened)
-        return moved(into[0], spark)
+        return move_to_session(into[0], spark)
 
     def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
         """The settings for something that is not a run, and so has no view."""
@@ -139,13 +139,13 @@ class SparkRunner(PipelineRunner):
         """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
         from penstock_spark.live.views import views_of
         from penstock_spark.runs.execute import execute
-        from penstock_spark.runs.opened import Opened
+        from penstock_spark.runs.opened import OpenSession
 
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
         step = Step("show", Write(DriverList(into, first)), inputs=(edge,), location=caller())
         settings = self._settings(pcoll.pipeline.options)
-        opened = Opened(settings, self.local_only)
+        opened = OpenSession(settings, self.local_only)
         plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
         if isinstance(plan, StreamPlan):
             what = "the elements of a stream cannot be collected: it does not end"

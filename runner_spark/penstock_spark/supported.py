@@ -38,7 +38,7 @@ def warn_of_hints(steps: Iterable[Step]) -> None:
     hinted = [step.label for step in steps if step.resource_hints]
     if hinted:
         _LOGGER.warning(
-            "Spark gives all steps the same machines, so the resource hints of these steps have no effect: %s; set "
+            "Spark runs all steps on the same machines, so the resource hints of these steps have no effect: %s; set "
             "Spark's properties, such as --spark_conf=spark.executor.memory=8g, spark.executor.cores and "
             "spark.executor.resource.gpu.amount",
             ", ".join(hinted),
@@ -55,7 +55,7 @@ def default_mode(graph: Graph) -> str:
 
 
 def _may_never_end(step: Step) -> bool:
-    """Whether a step is a splittable DoFn whose work on an element may never end."""
+    """True if a step is a splittable DoFn whose work on an element may never end."""
     return is_splittable(step.primitive) and splits_of(step.primitive.dofn).is_unbounded  # type: ignore[union-attr]
 
 
@@ -63,7 +63,7 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     """Refuses a pipeline that this runner cannot run; the error names the step, what it asks for, and what to
     do.
 
-    `allow_unsafe_triggers` is the option of that name: the pipeline may wait for ever.
+    `allow_unsafe_triggers` is the option of that name: the pipeline may wait without an end.
     """
     for step in graph.steps:
         for what, hint in _refusals(graph, step, mode):
@@ -73,7 +73,7 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     if mode != "batch":
         for step, what, hint in _clocks(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
-        for step, what, hint in _written_twice(graph):
+        for step, what, hint in _find_double_writes(graph):
             raise UnsupportedByRunner(what, where=step.where, hint=hint)
     if mode == "streaming":
         for step, what, is_for_ever in _waits(graph):
@@ -143,7 +143,7 @@ def _waits(graph: Graph) -> Iterator[tuple[Step, str, bool]]:
                 yield step, what, False
 
 
-def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
+def _find_double_writes(graph: Graph) -> Iterator[tuple[Step, str, str]]:
     """Yields the writes that both the query and the batch of its bounded side inputs would run."""
     aside = side_views(graph)
     computed = {step.label for step in aside.steps} if aside else set()
@@ -158,7 +158,7 @@ def _written_twice(graph: Graph) -> Iterator[tuple[Step, str, str]]:
 
 
 def _takes_retractions(step: Step) -> bool:
-    """Whether retractions may come to a step; where they come in every mode, its construction has asked already."""
+    """True if retractions may come to a step whose construction has not checked for them, in each mode."""
     match step.primitive:
         case StatefulParDo(dofn):
             return bool(dofn.takes_retractions)
@@ -179,7 +179,7 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
             if signature.is_splittable:
                 yield from _splittable(graph, step, mode)
             elif "WatermarkEstimatorParam" in signature.kinds:
-                hint = "ask for DoFn.RestrictionParam, too, or leave out the parameter"
+                hint = "also ask for DoFn.RestrictionParam, or leave out the parameter"
                 yield "only a splittable DoFn has a watermark estimator", hint
             if isinstance(step.primitive, StatefulParDo):
                 windowfn = windowing_of(graph, step.inputs[0]).windowfn

@@ -137,7 +137,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                TypeError: a time of the field at has no zone, so that nobody knows which instant it is
+                TypeError: a time of the field at has no zone, so that its instant is unknown
                   at step 'Write' (game.py:4)
                   hint: add tzinfo=datetime.timezone.utc if it is in UTC, or write to a column of times without a zone
                 """,

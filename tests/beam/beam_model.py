@@ -257,7 +257,7 @@ class _Model:
     # Panes.
 
     def _closes(self, window: Window) -> bool:
-        """Whether its lateness has just ended, and that means anything."""
+        """True if its lateness has just ended, and the end has an effect."""
         means_nothing = self.has(Quirk.NEVER_CLOSES) and self.has(Quirk.NEVER_LETS_GO)
         return not window.is_over and not means_nothing and self._is_over(window.span)
 

@@ -54,7 +54,7 @@ class Trigger:
         """An element has come."""
 
     def should_fire(self, at: Moment) -> bool:
-        """Whether it fires now."""
+        """True if it fires now."""
         raise NotImplementedError
 
     def fire(self, at: Moment) -> bool:

@@ -145,7 +145,7 @@ SOME = [each for seed in range(30) for each in programs(seed, 8)]
 
 
 def is_explained(some: Program) -> bool:
-    """Whether the model gives for a program what the machine gives."""
+    """True if the model gives for a program what the machine gives."""
     return model(some, beam_model.PENSTOCK) == in_order(on_penstock.run(some))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 
 def is_marked(test: Any, mark: str) -> bool:
-    """Whether a test of Beam's has a mark of pytest's."""
+    """True if a test of Beam's has a mark of pytest's."""
     return any(found.name == mark for found in getattr(test, "pytestmark", ()))
 
 

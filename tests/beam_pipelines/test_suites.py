@@ -61,7 +61,7 @@ MISSES = {
 
 
 def is_for_runners(test: Any) -> bool:
-    """Whether a test is about pipelines, and not one of those that validate every runner, which run every day."""
+    """True if a test is about pipelines, and not one of those that validate every runner, which run every day."""
     return not is_marked(test, "it_validatesrunner")
 
 

@@ -42,23 +42,23 @@ from penstock.windows.time_domain import TimeDomain
 from penstock.windows.triggers import AfterCount, AfterSynchronizedProcessingTime, AfterWatermark, Repeatedly
 from penstock.windows.window_fn import FixedWindows, Sessions, SlidingWindows
 from penstock_spark.beam import BeamRunner, version
-from penstock_spark.beam.coders import register_beams_coders
+from penstock_spark.beam.coders import register_beam_coders
 from penstock_spark.beam.combining import combine_fn_of
-from penstock_spark.beam.dofns import HostedDoFn, dofn_of
+from penstock_spark.beam.dofns import DoFnAdapter, dofn_of
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import options_of, use_options, workers_options
 from penstock_spark.beam.quick_times import make_whole_seconds_quickly
-from penstock_spark.beam.state import HostedSet, state_of
+from penstock_spark.beam.state import SetStateAdapter, state_of
 from penstock_spark.beam.values import (
     OUTPUT_KINDS,
-    HostedWindow,
+    WindowAdapter,
     argument_of,
-    beams_window_of,
+    beam_window_of,
     output_of,
     pane_of,
     window_of,
 )
-from penstock_spark.beam.windowing import HostedWindowFn, trigger_of, windowfn_of, windowing_of
+from penstock_spark.beam.windowing import WindowFnAdapter, trigger_of, windowfn_of, windowing_of
 from penstock_spark.worker.outputs import Timed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -81,12 +81,12 @@ class Season(beams_window.BoundedWindow):
     [
         (beams_window.GlobalWindow(), GlobalWindow()),
         (beams_window.IntervalWindow(1.5, 3), IntervalWindow(1.5, 3)),
-        (Season("spring", 90), HostedWindow(Season("spring", 90))),
+        (Season("spring", 90), WindowAdapter(Season("spring", 90))),
     ],
 )
 def test_windows_go_over_and_back(theirs: Any, ours: Any) -> None:
     assert window_of(theirs) == ours
-    assert beams_window_of(ours) == theirs
+    assert beam_window_of(ours) == theirs
     assert pickle.loads(pickle.dumps(ours)) == ours
     assert window_of(theirs).end.micros == theirs.end.micros
 
@@ -188,8 +188,8 @@ def test_window_functions_of_beam_are_translated_and_others_are_hosted() -> None
         pass
 
     hosted = windowfn_of(Own(60))
-    assert isinstance(hosted, HostedWindowFn)
-    assert hosted.assign(HostedWindowFn.AssignContext(65)) == [IntervalWindow(60, 120)]
+    assert isinstance(hosted, WindowFnAdapter)
+    assert hosted.assign(WindowFnAdapter.AssignContext(65)) == [IntervalWindow(60, 120)]
 
 
 def test_a_hosted_window_function_merges() -> None:
@@ -198,7 +198,7 @@ def test_a_hosted_window_function_merges() -> None:
 
     merged: list[Any] = []
 
-    class Context(HostedWindowFn.MergeContext):
+    class Context(WindowFnAdapter.MergeContext):
         def merge(self, to_be_merged: Any, merge_result: Any) -> None:
             merged.append((sorted(to_be_merged), merge_result))
 
@@ -261,7 +261,7 @@ def test_short_forms_call_the_users_function_itself(transform: Any, kind: type) 
 
 def test_a_function_that_asks_for_a_window_is_hosted() -> None:
     made = dofn_of(beam.Map(lambda x, window=beam.DoFn.WindowParam: window).dofn)
-    assert isinstance(made, HostedDoFn)
+    assert isinstance(made, DoFnAdapter)
     assert signature_of(made).kinds == {"WindowParam"}
 
 
@@ -317,7 +317,7 @@ def test_values_that_are_created_with_a_time_have_it() -> None:
 
 
 def test_a_key_that_beam_spreads_over_shards_is_a_key() -> None:
-    register_beams_coders()
+    register_beam_coders()
     keys = [ShardedKey("k", b"1"), ShardedKey("k", b"2"), ShardedKey(("k", 1), b"1")]
     encoded = encode_keys(keys)
     assert len({*encoded}) == 3
@@ -521,7 +521,7 @@ def test_the_coder_of_a_state_of_beams_encodes_what_is_in_the_cell(
 def test_equal_values_of_a_set_are_one_even_if_a_coder_tells_them_apart() -> None:
     theirs = beam.transforms.userstate.SetStateSpec("cell", beam.coders.PickleCoder())
     text = "".join(["a", "b"])
-    cell = HostedSet(cell_of(state_of(theirs), {}))  # type: ignore[arg-type]
+    cell = SetStateAdapter(cell_of(state_of(theirs), {}))  # type: ignore[arg-type]
     cell.add((text, text))
     cell.add((text, "".join(["a", "b"])))
     assert cell.read() == {("ab", "ab")}

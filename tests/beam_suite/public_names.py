@@ -32,7 +32,7 @@ def _left_out() -> set[str]:
 
 
 def is_wanted(path: str) -> bool:
-    """Whether a dotted name is a public one of Beam's that penstock is to have.
+    """True if a dotted name is a public one of Beam's that penstock is to have.
 
     >>> is_wanted("penstock.transforms.core.Map"), is_wanted("penstock.io.textio._TextSource")
     (True, False)
@@ -85,7 +85,7 @@ def inner_part(error: BaseException, package: str) -> str | None:
 
 
 def _is_raised_in(trace: TracebackType | None, package: str) -> bool:
-    """Whether the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing.
+    """True if the innermost frame is the test's, but for a module's ``__getattr__``, mocks and Python's importing.
 
     A decorator ``mock.patch`` asks for its name before the test begins; its frame counts as that of the test.
     """

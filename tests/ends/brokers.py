@@ -26,7 +26,7 @@ Record = tuple[int, bytes | None, bytes | None]
 
 
 class Brokers:
-    """What both have."""
+    """The common part of both."""
 
     servers: str
 
@@ -72,9 +72,9 @@ class Brokers:
 
 
 class Mock(Brokers):
-    """A cluster in this process; topics with 4 partitions come into being when somebody names them.
+    """A cluster in this process; topics with 4 partitions come into being when a client names them.
 
-    It stays until the process ends: the system chooses its ports, and nobody else must get them while clients may
+    It stays until the process ends: the system chooses its ports, and no other process must get them while clients may
     still try to connect.
     """
 

@@ -24,7 +24,7 @@ class Name(NamedTuple):
 
 
 def main(source: str, target: str, folder: str) -> None:
-    """Runs until somebody kills it."""
+    """Runs until it is killed."""
     password, url = sys.stdin.read().split("\n")
     session = SparkSession.builder.master("local[2]").config("spark.eventLog.enabled", "true")
     session = session.config("spark.eventLog.dir", f"{folder}/events").config("spark.ui.enabled", "false")

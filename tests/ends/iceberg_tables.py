@@ -30,5 +30,5 @@ def table_of(folder: Path | str, name: str = TABLE) -> Any:
 
 
 def rows_of(folder: Path | str, name: str = TABLE) -> list[dict[str, Any]]:
-    """What pyiceberg reads, sorted."""
+    """The rows that pyiceberg reads, sorted."""
     return sorted(table_of(folder, name).scan().to_arrow().to_pylist(), key=repr)

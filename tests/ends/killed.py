@@ -50,5 +50,5 @@ def wait_until(
 
 
 def micro_batches(checkpoint: Path) -> int:
-    """How many micro-batches a stream has begun."""
+    """The number of micro-batches that a stream has begun."""
     return 1 + max((int(file.name) for file in (checkpoint / "spark" / "offsets").glob("[0-9]*")), default=-1)

@@ -71,7 +71,7 @@ def add(folder: Path, name: str, *lines: str) -> None:
 
 
 def has_been_away(folder: Path, times: int = 3) -> bool:
-    """Whether a source has been asked that often while its folder is away."""
+    """True if a source has been asked that often while its folder is away."""
     asked = folder / "asked"
     return asked.exists() and asked.stat().st_size >= times
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 import socket
 
-# The system gives lower numbers to nobody who leaves the choice to it.
+# The system assigns no lower number to a program that leaves the choice to it.
 _PORTS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port that nobody uses, and that nobody is given by the system later.
+    """A free port that the system does not assign to another program later.
 
-    When a server has stopped, its clients go on trying to connect. If the system gave the server's port to Spark, which
+    When a server has stopped, its clients still try to connect. If the system gave the server's port to Spark, which
     opens a port for each result, a client could take the result's only connection.
     """
     while True:

@@ -21,7 +21,7 @@ from ports import free_port
 
 PASSWORD = "s3cret-Pa55"
 HELD = "select count(*) from pg_stat_activity where state = 'idle in transaction'"
-"""How many sessions hold a transaction, and so a snapshot."""
+"""The number of sessions that hold a transaction, and so a snapshot."""
 WAIT_SECONDS_MAX = 10
 START_SECONDS_MAX = 60
 FAST = ("fsync=off", "shared_buffers=64MB", "max_connections=60", "unix_socket_directories=")
@@ -61,7 +61,7 @@ class Server:
             return list(found.fetchall()) if found.description else []
 
     def wait_for(self, query: str, expected: list[tuple[Any, ...]]) -> None:
-        """Waits until a query gives what it should: a session ends shortly after its connection."""
+        """Waits until a query has the expected result: a session ends shortly after its connection."""
         until = time.monotonic() + WAIT_SECONDS_MAX
         while (found := self.ask(query)) != expected:
             assert time.monotonic() < until, found

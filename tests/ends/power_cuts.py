@@ -1,4 +1,4 @@
-"""How the programs that tests kill die: by a signal that no process of them outlives, as by a power cut."""
+"""Kills programs of tests by a signal that no process of them outlives, like a power cut."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A program that tests kill and start again: files of scores, as upserts and as rows, into tables of a database.
 
-Arguments: the URL of the database, the folder of the input, and that of the checkpoint.
+Arguments: the URL of the database, the folder of the input, and the folder of the checkpoint.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def s3_server() -> Iterator[str]:
 
 
 def options_of(address: str) -> dict[str, str]:
-    """What deltalake needs."""
+    """The options for deltalake."""
     return {
         "aws_endpoint_url": address,
         "aws_access_key_id": "somebody",

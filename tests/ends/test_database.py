@@ -42,7 +42,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.typehints.column_types import decimal_of
 from penstock_connectors.database import postgres, through_driver
-from penstock_connectors.database.errors import rows_lost
+from penstock_connectors.database.errors import make_rows_lost_error
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
 from penstock_spark.sinks import stream_commits
@@ -95,7 +95,7 @@ def pg(server):
 
 
 def empty(server: postgres_server.Server) -> Database:
-    # What a failed test has left open would hold its tables.
+    # Sessions that a failed test has left open would hold its tables.
     server.ask("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'penstock'")
     server.ask("drop schema public cascade; create schema public")
     return Database(server.url, server)
@@ -638,7 +638,7 @@ def seconds(time: Any) -> float:
 
 
 class Stream:
-    """Micro-batches that a test gives to the plan of a sink, as a stream would."""
+    """Micro-batches that a test passes to the plan of a sink, as a stream would."""
 
     def __init__(self, spark: Any, sink: DatabaseSink, name: str = "app") -> None:
         self.spark, self.sink, self.name = spark, sink, name
@@ -743,7 +743,7 @@ def test_changes_count_by_what_is_left_of_them_in_any_order(spark, database):
     stream.write(0, [(kind.INSERT, Total("a", 1)), (kind.INSERT, Total("b", 1))])
     after, before = (kind.UPDATE_AFTER, Total("a", 2)), (kind.UPDATE_BEFORE, Total("a", 1))
     stream.write(1, [after], [before], [(kind.DELETE, Total("b", 1))])
-    # What is taken back is not the row that is there.
+    # The retracted row is not the row that is there.
     stream.write(2, [(kind.DELETE, Total("a", 1))])
     stream.write(3, [(kind.INSERT, Total("c", 1)), (kind.DELETE, Total("c", 1))])
     assert database.ask("select * from totals") == [("a", 2)]
@@ -890,7 +890,7 @@ def test_a_full_disk_under_sqlite(spark, full):
 @pytest.mark.parametrize("is_heard", [True, False])
 @pytest.mark.parametrize("is_stream", [True, False])
 def test_a_connection_that_is_lost_at_the_commit_writes_once(spark, pg, monkeypatch, is_heard, is_stream):
-    """Whether the server has heard the COMMIT or not, nobody hears its answer."""
+    """The server may have received the COMMIT, but its answer is lost."""
     import psycopg
 
     pg.ask("create table scores (team text, number bigint)")
@@ -946,13 +946,13 @@ def test_a_server_that_crashes_under_a_task_is_told(spark):
 
 
 def test_rows_that_a_crash_has_lost_are_made_again(spark, pg, source, tmp_path, monkeypatch):
-    """Also where a state has taken them already; after the third loss the run gives up, and a restart goes on."""
+    """Also where a state has taken them already; after the third loss the run gives up, and a restart continues."""
     merge, merges = postgres.PostgresWriter._merge, []
 
     def lossy_merge(writer: Any, connection: Any, pages: Any) -> None:
         merges.append(pages)
         if len(merges) in (1, 2, 4, 5, 6):
-            raise rows_lost(writer.address)
+            raise make_rows_lost_error(writer.address)
         merge(writer, connection, pages)
 
     def run_stream() -> Any:

@@ -29,7 +29,7 @@ from penstock.io.delta import ReadChangesFromDelta, ReadFromDelta, TablePlace, W
 from penstock.relations.upserts import Upsert, Upserts
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import IntervalWindow
-from penstock_connectors.delta.table import told
+from penstock_connectors.delta.table import translate_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def _active_session(spark: SparkSession) -> None:
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """What deltalake reads, sorted."""
+    """The rows that deltalake reads, sorted."""
     return sorted(deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pylist(), key=repr)
 
 
@@ -205,7 +205,9 @@ def test_secrets_of_the_store_are_never_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arrow", ["↳", "\x1b[31m↳\x1b[0m"])
 def test_the_last_cause_of_an_error_of_the_package_says_what_has_happened(tmp_path: Path, arrow: str) -> None:
     def tell(cause: str) -> None:
-        with told(TablePlace(str(tmp_path)), "does not take the commit", "at step 'Write' (game.py:9)"):
+        with translate_errors(
+            TablePlace(str(tmp_path)), "does not take the commit", "at step 'Write' (game.py:9)"
+        ):
             first = f"Generic LocalFileSystem error\n    {arrow} Unable to copy data to file\n"
             raise OSError(f"{first}     {arrow} {cause}\n")
 
@@ -529,7 +531,7 @@ def test_a_table_that_goes_away_or_changes_stops_the_stream(tmp_path: Path) -> N
     put(source, 0)
     stream(source, table, tmp_path / "checkpoint")
     with pytest.MonkeyPatch.context() as patch:
-        # The same name of the stream, but a new checkpoint.
+        # The stream has its old name, but a new checkpoint.
         patch.setattr(writer, "app_of", lambda stream: "fixed")
         stream(source, table, tmp_path / "one")
         with pytest.raises(ValueError, match="whose checkpoint is gone"):
@@ -575,7 +577,7 @@ def test_a_table_that_was_there_knows_a_stream_from_its_start(
 
 
 def logged_rows(table: Path) -> list[dict[str, Any]]:
-    """What the protocol of Delta says that a table has, found without any package for Delta."""
+    """The rows of a table by the protocol of Delta, found without any package for Delta."""
     files: dict[str, dict[str, str]] = {}
     for log in sorted((table / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -598,7 +600,7 @@ def test_a_killed_stream_leaves_each_element_once(
     """
     source, table, checkpoint, log = (tmp_path / name for name in ("in", "table", "checkpoint", "log"))
     source.mkdir()
-    # A kill costs three micro-batches at most, and the last run needs some, too.
+    # A kill costs three micro-batches at most, and the last run also needs some.
     files = 3 * kills + 3
     for number in range(files):
         put(source, number)

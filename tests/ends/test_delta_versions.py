@@ -51,7 +51,7 @@ def between(source: RangeSource[Any], start: Any, end: Any) -> list[Any]:
 
 
 def everything(source: RangeSource[Any], limit: int | None = None) -> list[list[Any]]:
-    """What each micro-batch reads until there is nothing more."""
+    """The rows that each micro-batch reads until there is nothing more."""
     start = source.first_position()
     batches = []
     while (end := source.last_position(start, limit)) != start:
@@ -246,7 +246,7 @@ def test_the_log_on_s3_is_read_as_it_grows() -> None:
 
 
 def of_deltalake(path: Path, first: int, last: int | None = None) -> list[tuple[Any, dict[str, Any]]]:
-    """What deltalake's own reader of changes says, without versions and times."""
+    """The changes by deltalake's own reader, without versions and times."""
     from penstock_connectors.delta.stream import _KINDS
 
     found = pa.table(deltalake.DeltaTable(str(path)).load_cdf(first, last)).to_pylist()

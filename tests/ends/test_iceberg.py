@@ -326,7 +326,7 @@ def test_rows_that_delete_files_name_are_left_out(lake: Path) -> None:
     pq.write_table(positions, path.removeprefix("file://"))
     from penstock_connectors.iceberg import scan
 
-    plan = scan.planned_files
+    plan = scan.plan_files
 
     def with_deletes(*arguments: Any) -> list[Any]:
         files = plan(*arguments)
@@ -339,7 +339,7 @@ def test_rows_that_delete_files_name_are_left_out(lake: Path) -> None:
         return files
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "planned_files", with_deletes)
+        patch.setattr(scan, "plan_files", with_deletes)
         with beam.Pipeline() as pipeline:
             count = pipeline | ReadFromIceberg(TABLE, properties(lake)) | beam.combiners.Count.Globally()
             assert_that(count, equal_to([gone - 1]))
@@ -559,7 +559,7 @@ def test_a_table_that_goes_away_stops_the_stream(lake: Path, tmp_path: Path) -> 
     put(source, 0)
     stream(source, lake, tmp_path / "checkpoint")
     with pytest.MonkeyPatch.context() as patch:
-        # The same name of the stream, but a new checkpoint.
+        # The stream has its old name, but a new checkpoint.
         patch.setattr(writer, "property_of", lambda stream: "fixed")
         stream(source, lake, tmp_path / "one")
         with pytest.raises(ValueError, match="whose checkpoint is gone"):

@@ -28,6 +28,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Transaction
 
 from penstock_connectors.iceberg import scan, table, writer
+from penstock_spark.sinks import stream_commits
 
 WHERE = "at step 'Write' (game.py:41)"
 SCORES = pa.schema([("team", pa.string()), ("points", pa.int64())])
@@ -42,13 +43,13 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The errors of steps as they are, without the envelope in which Spark passes them on."""
+    """Raises the errors of steps without the envelope in which Spark passes them on."""
 
     def raised(error: BaseException, where: str) -> None:
         raise error
 
-    monkeypatch.setattr(writer, "step_failed", raised)
-    monkeypatch.setattr(scan, "step_failed", raised)
+    monkeypatch.setattr(stream_commits, "fail_step", raised)
+    monkeypatch.setattr(scan, "fail_step", raised)
 
 
 class Stream:
@@ -115,7 +116,7 @@ def test_a_stream_stops_at_a_table_that_was_made_again(how: str, lake: Path) -> 
             running.write(1, [element("a", 2)])
         assert WHERE in str(caught.value)
         assert "hint: use a new checkpoint to write everything again" in str(caught.value)
-        assert not running.plan.holds(MicroBatch(0, "scores"))  # type: ignore[misc]
+        assert not running.plan.is_committed(MicroBatch(0, "scores"))  # type: ignore[misc]
     assert rows_of(lake) == []
     # With another label, or a new checkpoint, it has another name.
     Stream(lake, "another", **arguments).begin().write(1, [element("a", 2)])
@@ -135,7 +136,7 @@ def test_a_table_that_was_there_knows_a_stream_from_its_start(
         return commit_transaction(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "answered", lambda call: late(call.__self__))
+        patch.setattr(writer, "call_catalog", lambda call: late(call.__self__))
         stream = Stream(lake).begin()
     assert table_of(lake).properties[writer.property_of("scores")] == "-1"
     assert len(table_of(lake).snapshots()) == 1

@@ -33,7 +33,7 @@ from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_connectors.kafka import sink as kafka_sink
-from penstock_connectors.kafka.producers import Clients, Failed, Producer
+from penstock_connectors.kafka.producers import Clients, Producer, ProducerFailure
 from penstock_connectors.kafka.sink import (
     Parts,
     Records,
@@ -47,7 +47,7 @@ from penstock_connectors.kafka.sink import (
 from penstock_connectors.kafka.source import Topics
 from penstock_spark.formats.ranges.positions import Positions
 from penstock_spark.lowering.batch_writer import BatchWriter
-from penstock_spark.process.threads import in_thread
+from penstock_spark.process.threads import start_in_thread
 from penstock_spark.sinks import task_writes
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch
 from penstock_spark.worker.batch import dumps
@@ -410,7 +410,7 @@ def test_a_record_that_is_too_large(mock: Mock, topic: str) -> None:
 def test_each_micro_batch_is_written_once(
     tansu: Tansu, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same micro-batch written again finds the mark of its transaction, whoever has written it."""
+    """A micro-batch that is written again finds the mark of its transaction, whichever run has written it."""
     target = tansu.make("once", 3)
     sink = WriteToKafka(tansu.config, target, exactly_once=True, transactions=2).sink
     clients, seen = Clients(), []
@@ -452,7 +452,7 @@ def test_lines_of_files_go_into_a_topic(tansu: Tansu, tmp_path: Path) -> None:
     for count in (2, 3):
         result = run()
         wait_for(lambda: len(tansu.consume(target, 1)) >= count, result)
-        # What is written and not committed would be written again.
+        # Records that are written and not committed would be written again.
         wait_for(lambda: len([*commits.glob("[0-9]*")]) >= micro_batches(tmp_path / "checkpoint"), result)
         assert result.cancel() == "CANCELLED"
         (tmp_path / "b.txt").write_text("3\n")
@@ -540,7 +540,7 @@ def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
 
     assert _write_part(writing(0), earlier, 0, pages) == 1
     assert _write_part(writing(0), later, 0, pages) == 0, "the mark says that it is written"
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ProducerFailure) as failed:
         _in_transaction(writing(1), earlier, earlier._producers["penstock-fenced-0"], pages)
     assert failed.value.ends_producer
     assert len(tansu.consume("fenced", 1)) == 1
@@ -548,7 +548,7 @@ def test_another_writer_of_the_same_stream_is_shut_out(tansu: Tansu) -> None:
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_producer_that_is_shut_out_as_soon_as_it_begins_is_replaced_once(tansu: Tansu, times: int) -> None:
-    """A run that has ended may have left a request at a broker; a run that goes on shuts out each new producer."""
+    """A run that has ended may have left a request at a broker; a run that continues shuts out each new producer."""
     topic = tansu.make(f"shut-out-{times}", 1)
     sink = WriteToKafka(tansu.config, topic, exactly_once=True).sink
     others: list[Producer] = []
@@ -578,7 +578,7 @@ def test_a_stopped_run_begins_no_transaction_once_the_brokers_are_back(tansu: Ta
     stopped = Clients()
     os.kill(tansu._process.pid, signal.SIGSTOP)
     try:
-        outcomes = in_thread(lambda: _write_part(writing, stopped, 0, pages), "writes")
+        outcomes = start_in_thread(lambda: _write_part(writing, stopped, 0, pages), "writes")
         with pytest.raises(Empty):
             outcomes.get(timeout=0.5)
         stopped.close()
@@ -621,7 +621,7 @@ def test_a_producer_with_a_fatal_error_is_replaced(tansu: Tansu) -> None:
     )
     producer.client = Broken()
     producer._note(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "two are missing", fatal=True))
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ProducerFailure) as failed:
         producer.send([(topic, b"v", b"k", -1, 0, [])])
     assert "two are missing" in str(producer.explained(failed.value.error))
     with pytest.raises(RuntimeError, match="'fatal' cannot be written"):
@@ -650,7 +650,7 @@ def test_a_transaction_that_fails_says_why_its_records_are_not_delivered(tansu: 
             )
 
     producer.client = Undelivered()
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ProducerFailure) as failed:
         _in_transaction(writing, clients, producer, [page])
     assert failed.value.ends_producer, "a new producer may succeed"
     assert "there is no such topic or partition" in str(producer.explained(failed.value.error))

@@ -14,7 +14,7 @@ from brokers import Mock, Tansu
 from penstock.io.custom.ranges import SourceRange
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
 from penstock_connectors.kafka import client, sink, source
-from penstock_connectors.kafka.client import StandsStill, in_time, leave
+from penstock_connectors.kafka.client import ClientStalled, abandon, call_in_time
 from penstock_connectors.kafka.producers import Clients
 from penstock_spark.worker.batch import dumps
 
@@ -22,18 +22,18 @@ pytestmark = pytest.mark.spark
 
 
 def stand_still(*arguments: Any) -> NoReturn:
-    raise StandsStill
+    raise ClientStalled
 
 
 def test_a_call_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_LATE_SECONDS", 0.1)
     goes_on = Event()
-    with pytest.raises(StandsStill, match=r"was to wait for 0\.1 seconds(.|\n)*clock has been set back"):
-        in_time(goes_on.wait, 0.1)
+    with pytest.raises(ClientStalled, match=r"was to wait for 0\.1 seconds(.|\n)*clock has been set back"):
+        call_in_time(goes_on.wait, 0.1)
     goes_on.set()
-    assert in_time(goes_on.wait, 0.1)
+    assert call_in_time(goes_on.wait, 0.1)
     with pytest.raises(LookupError):
-        in_time(lambda: {}["missing"], 0.1)
+        call_in_time(lambda: {}["missing"], 0.1)
 
 
 def test_nobody_waits_for_a_client_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_nobody_waits_for_a_client_that_is_given_up(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(client, "_FAREWELL_SECONDS", 0.05)
     clients = {"one": Slow()}
-    leave(clients.pop("one"))
+    abandon(clients.pop("one"))
     assert not Slow.gone.is_set()
     assert Slow.gone.wait(10)
 
@@ -100,4 +100,4 @@ def test_another_consumer_reads_on(mock: Mock, caplog: pytest.LogCaptureFixture)
     )
     with caplog.at_level(logging.WARNING):
         assert [element for elements in topics.read(piece) for element in elements] == expected
-    assert "another client goes on" in caplog.text
+    assert "another client continues" in caplog.text

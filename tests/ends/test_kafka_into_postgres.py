@@ -85,7 +85,7 @@ def test_each_window_and_each_copy_is_written_once(
         event = f"after insert or update or delete on {table} for each statement"
         server.ask(f"create trigger slow {event} execute function slow_{table}()")
     random, log, checkpoint = Random(kills), tmp_path / "log", tmp_path / "checkpoint"
-    # The first kill costs one micro-batch, each other one two at most, and the last run needs one, too.
+    # The first kill costs one micro-batch, each other one two at most, and the last run also needs one.
     visits = visits_of(random, RECORDS_PER_BATCH * 2 * kills)
     topic, copied = mock.make(f"visits-{kills}"), tansu.make(f"copied-visits-{kills}", PARTITIONS)
     for user, moment, seconds in visits:

@@ -121,7 +121,7 @@ def test_a_stream_goes_on_until_a_record_is_as_late_as_the_time_to_end(
     mock.produce(topic, [(0, None, b"older"), (0, None, b"late"), (0, None, b"later")])
     mock.produce(topic, [(2, None, b"older"), (2, None, b"late")])
     first_late |= {0: 2, 2: 1}
-    # A partition that is found later has an end, too.
+    # A partition that is found later also has an end.
     monkeypatch.setattr(Topics, "_look_up", look_up)
     end = source.last_position(end, None)
     assert source.last_position(end, None) == {"until/0": 2, "until/1": 0, "until/2": 1, "until/3": 0}
@@ -132,7 +132,7 @@ def test_a_batch_waits_for_the_maximum_time_or_number(mock: Mock) -> None:
     topic = mock.make("waiting")
 
     class Produces(clock.Clock):
-        """Time goes on only while somebody waits, and each wait brings a record."""
+        """Time passes only while a caller waits, and each wait brings a record."""
 
         now_seconds = 0.0
 
@@ -247,17 +247,17 @@ def test_a_topic_that_is_made_again(tansu: Tansu, tmp_path: Path, is_running: bo
     read = ReadFromKafka(tansu.config, [topic], dynamic_read_poll_interval_seconds=0.1).as_stream()
     stream = stream_of(read, into, checkpoint)
     wait_for(lambda: len(into) == 3, stream)
-    texts = "it was deleted and made again"
+    errors = "it was deleted and made again"
     if is_running:
         make_again(tansu, topic, 2)
-        texts += "|ends before record 0, but .* up to record 3|there is no topic"
+        errors += "|ends before record 0, but .* up to record 3|there is no topic"
     else:
         stream.cancel()
         make_again(tansu, topic, 2)
         # Its offsets alone do not show that it is another topic.
         produce_one_by_one(tansu, topic, [b"3", b"4", b"5", b"6"])
         stream = stream_of(read, into, checkpoint)
-    with pytest.raises((ValueError, LookupError), match=f"(?s){texts}") as caught:
+    with pytest.raises((ValueError, LookupError), match=f"(?s){errors}") as caught:
         stream.wait_until_finish(duration=60_000)
     assert "test_kafka_troubles.py:" in str(caught.value)
     assert len(into) == 3

@@ -30,7 +30,7 @@ MOMENTS = ("before", "half", "after")
 
 
 def rows_of(how: str, target: Path) -> list[dict[str, Any]]:
-    """What other readers find in the files, and the names of the folders tell."""
+    """The rows that other readers find in the files and in the names of the folders."""
     found = []
     for path in target.glob("team=*/*"):
         team = path.parent.name.partition("=")[2]

@@ -24,11 +24,11 @@ from scores import FILES, expected_of, put
 PROGRAM = Path(__file__).with_name("lakes_program.py")
 FIRST = {"parquet": (0, "half"), "orc": (1, "half"), "delta": (1, "before"), "iceberg": (0, "after")}
 SECOND = {"parquet": (4, "after"), "orc": (3, "before"), "delta": (1, "after"), "iceberg": (3, "before")}
-"""What each stream has begun when the program dies: files get their names, or a commit comes next or is just done."""
+"""The step of each stream when the program dies: files get names, or a commit comes next or is just done."""
 
 
 def rows_of_files(folder: Path, read: Any) -> list[dict[str, Any]]:
-    """What other readers find in files, and the names of their folders tell."""
+    """The rows that other readers find in files and in the names of their folders."""
     assert {path.name for path in folder.iterdir()} == {"team=a", "team=b", "team=c"}
     rows = [
         {"team": path.parent.name.partition("=")[2], "number": int(row["number"])}

@@ -39,7 +39,7 @@ def pipeline_on(checkpoint: Path, *flags: str) -> beam.Pipeline:
 def test_a_backlog_is_read_by_the_limit_as_fast_as_a_slow_sink_takes_it_and_its_lag_is_seen(
     tmp_path: Path,
 ) -> None:
-    """What a source has beyond the limit stays in the source: nothing piles up before the sink."""
+    """The records of a source beyond the limit stay in the source: nothing piles up before the sink."""
     read, sizes, seen = tmp_path / "read", [], []
     result: Any = None
 
@@ -50,7 +50,7 @@ def test_a_backlog_is_read_by_the_limit_as_fast_as_a_slow_sink_takes_it_and_its_
 
     def write(elements: list[Any], batch: int) -> None:
         time.sleep(0.2)
-        # What was read and is not written: one micro-batch at most, since no other begins before this one ends.
+        # Elements that were read and not written: one micro-batch at most, since no other begins before this one ends.
         sizes.append(len(elements))
         assert read.stat().st_size - sum(sizes) == 0
         if result is not None and (found := result.watermarks()):
@@ -82,7 +82,7 @@ def test_a_backlog_is_read_by_the_limit_as_fast_as_a_slow_sink_takes_it_and_its_
 
 
 def grown_while(values: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """How many values there are, and how much more memory the worker has after reading them than before."""
+    """The number of values, and how much more memory the worker has after reading them than before."""
     before, most, count = resident_bytes(), 0, 0
     for count, _ in enumerate(values, 1):
         if count % 50_000 == 0:
@@ -121,7 +121,7 @@ def inverse(record: tuple[int, str]) -> float:
 def test_a_poison_element_goes_to_the_dead_letters_or_stops_the_stream_by_name_until_it_does(
     tmp_path: Path,
 ) -> None:
-    """The stream that has failed goes on with the same element, and nothing around it is lost or comes twice."""
+    """The stream that has failed continues with the same element, and nothing around it is lost or comes twice."""
 
     def start(handles: bool) -> Any:
         pipeline = pipeline_on(tmp_path / "checkpoint")

@@ -30,7 +30,7 @@ from penstock_connectors.database.address import Address
 from penstock_connectors.database.changed_rows import ChangedRows
 from penstock_connectors.database.pgoutput import lsn_of, message_of
 from penstock_connectors.database.postgres import connect
-from penstock_connectors.database.postgres_values import Unholdable, interval_text
+from penstock_connectors.database.postgres_values import UnrepresentableValue, format_interval
 from penstock_spark.formats.ranges.positions import Positions
 
 if postgres_server.binaries() is None:
@@ -79,7 +79,7 @@ def follow(url: Any, table: str = "scores", **options: Any) -> ChangedRows:
     """Opens a table as a stream does."""
     options = {"slot": "penstock", "publication": "everything", "initial_rows": False, **options}
     source: PostgresChangesSource = ReadChangesFromPostgres(url, table, **options).source
-    opened = changes._changed_rows(source, WHERE)
+    opened = changes._make_changed_rows(source, WHERE)
     OPENED.append(opened)
     assert opened.describe() == source.describe()
     return opened
@@ -151,7 +151,7 @@ def test_changes_come_in_the_order_of_the_commits_and_what_is_rolled_back_never(
         (AFTER, Row(team="null", points=5)),
         (DELETE, Row(team="null", points=5)),
     ]
-    assert read(rows, start, end) == found, "a range gives the same each time"
+    assert read(rows, start, end) == found, "a range has the same rows each time"
     assert rows.last_position(end, None) == end
 
 
@@ -171,7 +171,7 @@ def test_a_limit_cuts_between_transactions(server: Server) -> None:
         sizes.append(len(found))
         seen += [row.n for _, row in found]
         at = end
-        # The slot is not told anything, so the server gives old transactions again and again.
+        # The slot is not told anything, so the server sends old transactions again and again.
     assert seen == list(range(207))
     assert sizes == [2, 2, 2, 200, 1]
     assert len(take(rows, start)[0]) == 207
@@ -217,7 +217,7 @@ def test_the_slot_moves_only_when_a_micro_batch_is_committed(server: Server) -> 
     rows.commit(end)
     assert place() == lsn_of(end["lsn"])
     rows.commit(last)
-    # A crash may have set the slot back; then the server gives transactions once more that were read.
+    # A crash may have set the slot back; then the server sends transactions again that were read.
     assert take(rows, last) == ([], last)
 
 
@@ -524,12 +524,12 @@ def test_an_interval_comes_back_as_an_equal_one_or_is_refused(server: Server) ->
             [[seen]] = connection.execute("select %s::interval::text", [text]).fetchall()
             try:
                 [[value]] = connection.execute("select %s::interval", [text]).fetchall()
-            except Unholdable:
+            except UnrepresentableValue:
                 assert has_months, seen
                 continue
             assert not has_months, seen
             assert isinstance(value, datetime.timedelta)
-            again = interval_text(round(value / datetime.timedelta(microseconds=1)))
+            again = format_interval(round(value / datetime.timedelta(microseconds=1)))
             [[is_equal, shown]] = connection.execute(
                 "select %s::interval = %s::interval, %s::interval::text", [text, again, again]
             ).fetchall()
@@ -541,7 +541,7 @@ def test_an_interval_comes_back_as_an_equal_one_or_is_refused(server: Server) ->
         ).fetchall()
         [[value]] = connection.execute(f"select interval '{made}'").fetchall()
         assert (
-            interval_text(round(value / datetime.timedelta(microseconds=1)))
+            format_interval(round(value / datetime.timedelta(microseconds=1)))
             == "1 days 7200000000 microseconds"
         )
 
@@ -568,14 +568,14 @@ def test_a_slot_that_is_gone_or_moved_is_refused(server: Server) -> None:
         lambda: list(rows.read(piece)),
     )
     server.ask("select pg_replication_slot_advance('penstock', pg_current_wal_flush_lsn())")
-    all_refused(LookupError, questions, "somebody else has moved it", f"only up to {start['lsn']}")
+    all_refused(LookupError, questions, "another client has moved it", f"only up to {start['lsn']}")
     server.ask("select pg_drop_replication_slot('penstock')")
     all_refused(LookupError, questions, "the replication slot penstock is gone")
     rows.commit(end)  # The next question is refused.
     server.ask("select pg_create_logical_replication_slot('penstock', 'pgoutput')")
     with pytest.raises(LookupError) as error:
         rows.last_position(start, None)
-    refused(error, "somebody else has moved it")
+    refused(error, "another client has moved it")
 
 
 def test_a_slot_that_has_lost_changes_is_refused(server: Server) -> None:
@@ -604,7 +604,7 @@ def test_a_slot_that_has_lost_changes_is_refused(server: Server) -> None:
 def test_a_slot_that_somebody_else_reads_is_waited_for(server: Server) -> None:
     rows, start, end, piece = one_change(server)
     with closing(psycopg.connect(server.url, autocommit=True, replication="database")) as other:
-        # A stream that nobody reads holds the slot.
+        # A stream without a reader holds the slot.
         other.pgconn.send_query(
             b"START_REPLICATION SLOT penstock LOGICAL 0/0 (proto_version '1', publication_names 'everything')"
         )
@@ -614,7 +614,7 @@ def test_a_slot_that_somebody_else_reads_is_waited_for(server: Server) -> None:
             lambda: list(rows.read(piece)),
             lambda: rows.commit(end),
         )
-        all_refused(ConnectionError, questions, "somebody else reads the replication slot now")
+        all_refused(ConnectionError, questions, "another client reads the replication slot now")
     for _ in range(100):
         if server.ask("select active from pg_replication_slots") == [(False,)]:
             break
@@ -631,7 +631,7 @@ def test_two_streams_on_one_slot_are_found_out(server: Server) -> None:
     first.commit(end)
     with pytest.raises(LookupError) as error:
         take(second, other)
-    refused(error, "somebody else has moved it", "a slot of its own")
+    refused(error, "another client has moved it", "a slot of its own")
     second.close()
 
 

@@ -117,13 +117,13 @@ def changing(server: Server, random: Random, pause_seconds: float) -> Iterator[N
 
 
 def committed(checkpoint: Path) -> int:
-    """How many micro-batches a stream has committed."""
+    """The number of micro-batches that a stream has committed."""
     files = (checkpoint / "spark" / "commits").glob("[0-9]*")
     return 1 + max((int(file.name) for file in files), default=-1)
 
 
 def difference(server: Server) -> list[Any]:
-    """How many rows differ, as the server compares them, and how many there are."""
+    """The number of rows that differ, as the server compares them, and the number of rows."""
     missing = "select count(*) from (select * from scores except all select * from replica) m"
     surplus = "select count(*) from (select * from replica except all select * from scores) s"
     return server.ask(f"select ({missing}), ({surplus}), (select count(*) > 0 from scores)")

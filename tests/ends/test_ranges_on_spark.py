@@ -191,7 +191,9 @@ def test_an_error_of_planning_names_the_step(mode: str, method: str) -> None:
 
 def test_a_position_that_json_cannot_hold() -> None:
     source = ReadFromSource(Failing("", position=(1, 2)))
-    with pytest.raises(TypeError, match=r"the position \(1, 2\) does not come back from JSON") as caught:
+    with pytest.raises(
+        TypeError, match=r"the position \(1, 2\) changes when it is written as JSON"
+    ) as caught:
         read_all(source.as_stream(ends=True), "streaming")
     assert "test_ranges_on_spark.py" in str(caught.value)
 
@@ -353,7 +355,7 @@ class Letters(PartitionedSource[str]):
     def __init__(self, **ends: str) -> None:
         self.ends = ends
 
-    def beginnings(self) -> dict[str, str]:
+    def first_positions(self) -> dict[str, str]:
         return {name: name for name in self.ends}
 
     def next_position(self, partition: str, start: str, max_records: int | None) -> str:

@@ -28,7 +28,7 @@ from penstock.io.iceberg import WriteToIceberg
 from penstock_spark.formats.registry import plan_sink, prepare_sink
 from penstock_spark.sinks import stream_commits
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
-from penstock_spark.sinks.stream_commits import TryAgain, persist
+from penstock_spark.sinks.stream_commits import RetryCommit, retry_commits
 
 WHERE = "at step 'Write' (game.py:41)"
 SCORES = pa.schema([("team", pa.string()), ("points", pa.int64())])
@@ -55,7 +55,7 @@ def _own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def raised(error: BaseException, where: str) -> None:
         raise error
 
-    monkeypatch.setattr(stream_commits, "step_failed", raised)
+    monkeypatch.setattr(stream_commits, "fail_step", raised)
 
 
 @dataclass
@@ -145,7 +145,7 @@ def close(plan: SinkPlan) -> None:
 
 
 def play(target: Target) -> list[str]:
-    """What a table has of a stream whose second micro-batch comes again, in the same run and in a later one."""
+    """The contents of a table for a stream whose second micro-batch comes again, in the same run and in a later one."""
     target.begin()
     target.begin()
     for claim, numbers in ((1, (0, 1, 1)), (2, (1, 2))):
@@ -157,16 +157,16 @@ def play(target: Target) -> list[str]:
 
 
 def held(target: Target) -> list[bool]:
-    """Whether a table says that it has the micro-batches before, at and after the last one of a stream."""
+    """True if a table says that it has the micro-batches before, at and after the last one of a stream."""
     target.begin()
     plan = target.plan()
-    holds = plan.holds
-    assert holds is not None
-    found = [holds(MicroBatch(0, STREAM))]
+    is_committed = plan.is_committed
+    assert is_committed is not None
+    found = [is_committed(MicroBatch(0, STREAM))]
     write(plan, 0, "a")
     write(plan, 1, "b")
-    found += [holds(MicroBatch(number, STREAM)) for number in range(3)]
-    found.append(holds(MicroBatch(0, "another stream")))
+    found += [is_committed(MicroBatch(number, STREAM)) for number in range(3)]
+    found.append(is_committed(MicroBatch(0, "another stream")))
     close(plan)
     return found
 
@@ -209,8 +209,8 @@ def replaced(function: Any, other: Any) -> Iterator[None]:
 
 
 def broken(name: str) -> Any:
-    """Breaks the rule by the code of its function, which other modules have imported, too."""
-    return replaced(stream_commits.holds, BREAKS[name])
+    """Breaks the rule by the code of its function, since other modules have imported it."""
+    return replaced(stream_commits.is_committed, BREAKS[name])
 
 
 def test_a_stream_that_has_written_and_lost_its_checkpoint_is_refused(target: Target) -> None:
@@ -233,7 +233,7 @@ def test_a_table_that_does_not_know_the_stream_gets_nothing_of_it(target: Target
     plan = target.plan()
     write(plan, 0, "a")
     refusal = pytest.raises((LookupError, RunnerError), match=r"does not know this stream|has been deleted")
-    with replaced(stream_commits.digest, lambda stream: "unknown"), refusal:
+    with replaced(stream_commits.digest_stream, lambda stream: "unknown"), refusal:
         write(plan, 1, "b")
     assert target.teams() == ["a"]
 
@@ -245,10 +245,10 @@ def test_what_others_refuse_is_tried_again(failures: int, monkeypatch: pytest.Mo
 
     def work(attempt: int) -> str:
         if attempt < failures:
-            raise TryAgain(ValueError(json.dumps(attempt)))
+            raise RetryCommit(ValueError(json.dumps(attempt)))
         return "done"
 
-    assert persist(work) == "done"
+    assert retry_commits(work) == "done"
     assert len(pauses) == failures
     assert all(pauses)
 
@@ -259,13 +259,13 @@ def test_the_last_refusal_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def work(attempt: int) -> None:
         tries.append(attempt)
-        raise TryAgain(ValueError(f"refused {attempt}"))
+        raise RetryCommit(ValueError(f"refused {attempt}"))
 
     with pytest.raises(ValueError, match=f"refused {stream_commits.ATTEMPTS - 1}"):
-        persist(work)
+        retry_commits(work)
     assert tries == list(range(stream_commits.ATTEMPTS))
     with pytest.raises(KeyError):
-        persist(lambda attempt: {}[attempt])
+        retry_commits(lambda attempt: {}[attempt])
 
 
 @pytest.mark.parametrize(("is_named", "deleted"), [(True, []), (False, [["a", "b"]])])
@@ -289,7 +289,7 @@ def test_errors_of_a_stream_are_the_steps_own_and_those_of_a_system_are_the_runn
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     failed: list[tuple[BaseException, str]] = []
-    monkeypatch.setattr(stream_commits, "step_failed", lambda error, where: failed.append((error, where)))
+    monkeypatch.setattr(stream_commits, "fail_step", lambda error, where: failed.append((error, where)))
 
     def commit(files: Any) -> bool:
         raise error

@@ -223,7 +223,7 @@ def test_a_coder_that_gives_no_bytes_is_refused(tmp_path: Path) -> None:
         sink = WriteToTFRecord(str(tmp_path / "out"), coder=Lengths())
         return pipeline | beam.Create([b"a secret"]) | "WriteIt" >> sink
 
-    assert refused(build, TypeError, "WriteIt")[0] == "the coder of the TFRecord files gives int, not bytes"
+    assert refused(build, TypeError, "WriteIt")[0] == "the coder of the TFRecord files returns int, not bytes"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -170,7 +170,7 @@ def test_tables_get_nothing_of_a_micro_batch_that_files_cannot_take(
     before = tables.rows()
     assert 0 < len(before["database"]) < len(TOTALS)
     assert before == dict.fromkeys(before, before["database"])
-    # The program is changed, and gives other rows.
+    # The program is changed, and yields other rows.
     assert run_totals(tmp_path, tables, 30) == "DONE"
     assert tables.rows() == dict.fromkeys(before, TOTALS)
 

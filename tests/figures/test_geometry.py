@@ -22,7 +22,7 @@ LINE = 36
 
 
 def is_of(text: Text, pane: RecordedPane) -> bool:
-    """Whether a text says what a pane holds."""
+    """True if a text says what a pane holds."""
     sign = MINUS if pane.is_retraction else ""
     shown = {sign + shortened(pane.value, length) for length in (22, 10, 5)}
     word = CLASSES[pane.timing].replace("-", " ")
@@ -36,7 +36,7 @@ def span(panel: Panel, pane: RecordedPane) -> tuple[float, float, float]:
 
 
 def is_beside(text: Text, panel: Panel, pane: RecordedPane) -> bool:
-    """Whether a text stands at the upper edge of a pane, and between its sides if it has room there."""
+    """True if a text stands at the upper edge of a pane, and between its sides if it has room there."""
     left, right, top = span(panel, pane)
     if not (top - LINE < text.y < top + LINE and text.area.is_within(panel.area)):
         return False

@@ -24,7 +24,7 @@ class Fault:
         raise NotImplementedError
 
     def is_possible(self, target: Target) -> bool:
-        """Whether the target has what the fault is done to."""
+        """True if the target has what the fault is done to."""
         return True
 
     def do(self, target: Target) -> None:

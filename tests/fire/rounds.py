@@ -93,7 +93,7 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """Whether each number is once in each sink."""
+        """True if each number is once in each sink."""
         return all(verdict.is_good for verdict in self.verdicts)
 
 

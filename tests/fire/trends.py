@@ -1,4 +1,4 @@
-"""Whether a number that was measured again and again is level or grows."""
+"""True if a number that was measured again and again is level or grows."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether each number is there once."""
+        """True if each number is there once."""
         return not (self.lost or self.doubled or self.wrong)
 
 

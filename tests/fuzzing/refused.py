@@ -54,7 +54,7 @@ def refusal_of(call: Callable[[], Any]) -> Exception | None:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an error has the form of ours: what, mostly where, and a hint."""
+    """True if an error has the form of ours: what, mostly where, and a hint."""
     what, *others = str(error).split("\n")
     return bool(what.strip()) and any(line.startswith("  hint: ") for line in others)
 

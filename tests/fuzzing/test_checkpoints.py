@@ -17,7 +17,7 @@ from disk_place import COMMIT, DiskPlace, note_micro_batch
 from refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
 
 from penstock_spark.checkpoints.custody import lease
-from penstock_spark.checkpoints.custody.clock_resets import counted_seconds
+from penstock_spark.checkpoints.custody.clock_resets import read_counted_seconds
 from penstock_spark.checkpoints.custody.folder import ENDED, open_at
 from penstock_spark.checkpoints.custody.holder import Holder, this_holder
 from penstock_spark.checkpoints.custody.lease import Timing, take_lease
@@ -103,7 +103,7 @@ def test_a_damaged_file_of_sparks_is_named_before_spark_reads_it(tmp_path: Path,
         for each, written in {**files, name: content}.items():
             (place.path / "spark" / each).parent.mkdir(parents=True, exist_ok=True)
             (place.path / "spark" / each).write_bytes(written)
-        error = refusal_of(lambda: counted_seconds(open_at(place, signature).spark_place, 0))
+        error = refusal_of(lambda: read_counted_seconds(open_at(place, signature).spark_place, 0))
         if error is None:
             # A number without its last digits is a number, and a list without its last files is a list.
             is_number = name == "sources/0/0" and content[3:].isdigit()

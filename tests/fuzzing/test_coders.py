@@ -18,7 +18,7 @@ from penstock.utils.timestamp import Timestamp
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two keys are the same key, in the simplest words: of one type, and alike to the bit."""
+    """True if two keys are the same key, in the simplest words: of one type, and alike to the bit."""
     if type(one) is not type(other):
         return False
     if isinstance(one, tuple | list):

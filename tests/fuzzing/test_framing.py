@@ -14,8 +14,8 @@ from chance import Chance
 from refused import each_seed, seeds
 
 from penstock_connectors.avro import parts as avro_parts
-from penstock_connectors.avro.parts import NotAvro, open_part
-from penstock_connectors.tfrecord.records import Damaged, records_in, stored
+from penstock_connectors.avro.parts import NotAvroError, open_part
+from penstock_connectors.tfrecord.records import DamagedRecord, encode_records, read_records
 from penstock_spark.files.splits import Split
 
 SCHEMA = {
@@ -29,13 +29,13 @@ SCHEMA = {
 def test_records_of_tfrecord_come_back_and_damage_is_found_in_the_first_damaged_one(count: int) -> None:
     def law(chance: Chance) -> None:
         records = [chance.blob(40) for _ in range(chance.randint(0, 6))]
-        content = stored(records, zlib.crc32)
-        assert list(records_in(io.BytesIO(content), zlib.crc32)) == records
+        content = encode_records(records, zlib.crc32)
+        assert list(read_records(io.BytesIO(content), zlib.crc32)) == records
         damaged = chance.damaged(content)
         read: list[bytes] = []
         # Whole records may be gone, or there twice; none is another one.
-        with contextlib.suppress(Damaged):
-            read.extend(records_in(io.BytesIO(damaged), zlib.crc32))
+        with contextlib.suppress(DamagedRecord):
+            read.extend(read_records(io.BytesIO(damaged), zlib.crc32))
         assert all(record in records for record in read)
 
     each_seed(count, law)
@@ -81,7 +81,7 @@ def test_the_header_of_a_damaged_avro_file_is_read_or_refused(
         try:
             with open_part(Split(str(path), "damaged.avro", start, len(damaged))) as part:
                 found = part.read()
-        except NotAvro:
+        except NotAvroError:
             return
         assert found.startswith(b"Obj\x01")
         assert len(found) <= 2 * len(damaged)

@@ -29,7 +29,7 @@ def rows_of(source: JsonSource, texts: list[bytes]) -> list[dict[str, Any]]:
         return [each for text in texts for each in json_format._objects_in(text, source)]
     except ValueError as error:
         problem = json_format._what_is_wrong(error)
-        raise json_format._malformed_text(problem, "a.json", "at step 'Read' (game.py:1)") from error
+        raise json_format._make_malformed_error(problem, "a.json", "at step 'Read' (game.py:1)") from error
 
 
 @seeds(500, 50_000)

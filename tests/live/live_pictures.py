@@ -1,7 +1,7 @@
 """Takes the pictures of a run for the documentation: ``python tests/live/live_pictures.py docs/screenshots``.
 
 They show the live page, the tree in a terminal, and the example notebook. It needs Chromium and Spark. ``--all FOLDER``
-takes only the page, at two widths, light and dark, for somebody to look at.
+takes only the page, at two widths, light and dark, for a person to look at.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run_browser(url: str, *options: str, size: tuple[int, int] = (1280, 1180), i
 
 
 def as_of_now(now: RunSnapshot) -> RunSnapshot:
-    """The same snapshot, taken this moment."""
+    """The snapshot, taken this moment."""
     moment = clock.micros()
     return replace(now, at_micros=moment, began_micros=moment - (now.at_micros - now.began_micros))
 
@@ -75,10 +75,10 @@ def terminal(now: RunSnapshot) -> str:
     """The tree of a snapshot in a terminal, as SVG, without the fonts of another server."""
     from rich.console import Console
 
-    from penstock_spark.live.tree import drawn
+    from penstock_spark.live.tree import draw_tree
 
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
-    console.print(drawn(now))
+    console.print(draw_tree(now))
     return re.sub(
         r"@font-face \{.*?\}\s*", "", console.export_svg(title="python scores.py --live"), flags=re.DOTALL
     )

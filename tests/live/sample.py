@@ -1,4 +1,4 @@
-"""Snapshots of made-up runs: the windows that fire are those of the true machine, played without an engine."""
+"""Snapshots of made-up runs: the windows that fire come from the true machine, played without an engine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ from penstock.transforms.window import FixedWindows
 from penstock.windows.windowing import Windowing
 from penstock_spark.live.elements import Counts, Flow, StepElements, composites_of, elements_of
 from penstock_spark.live.snapshot import MicroBatch, RunSnapshot, SourceNow, Stages, StepError
-from penstock_spark.live.stream_snapshots import About, Seen, stream_snapshot, with_elements, with_tallies
-from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.live.stream_snapshots import (
+    RunFacts,
+    StreamFacts,
+    stream_snapshot,
+    with_elements,
+    with_tallies,
+)
+from penstock_spark.reports.metrics import GroupingReport, Watermarks
 
 SECOND = 1_000_000
 BEGAN = 1_767_261_600 * SECOND  # Noon of a day in 2026.
@@ -55,10 +61,10 @@ FLOWS = (
     Flow("Write scores", (6,), ((None, 10),)),
     Flow("Write totals", (8,), ((None, 11),)),
 )
-"""The edges of `STEPS`. Nobody counts what `Teams` gives, which the driver has read, nor the results of writes."""
+"""The edges of `STEPS`. Outputs of `Teams`, which the driver has read, and results of writes are not counted."""
 
 PER_SECOND = {"0": 412, "1": 406, "2": 6, "4": 406, "5": 406, "6": 9, "7": 9, "8": 1}
-"""How many elements the other edges carry in a second, by the number of the edge."""
+"""The number of elements that the other edges carry in a second, by the number of the edge."""
 
 
 def windowing() -> Windowing:
@@ -105,8 +111,8 @@ def count(tallier: Tallier, clock_micros: int, emitted: Any) -> None:
 def stream(
     seconds: int = 118, steps: tuple[StepView, ...] = STEPS, failure: Any = None, began: int = BEGAN
 ) -> RunSnapshot:
-    """A stream after so many seconds."""
-    about = About(
+    """A stream after a number of seconds."""
+    about = RunFacts(
         "live_scores",
         "4f1c09a2b7de",
         "streaming",
@@ -120,7 +126,7 @@ def stream(
         composites=composites_of(FLOWS) if steps is STEPS else (),
         counted=frozenset(map(int, PER_SECOND)),
     )
-    player, seen = Player(GroupingMachine(windowing(), CombineFn.from_callable(sum))), Seen()
+    player, seen = Player(GroupingMachine(windowing(), CombineFn.from_callable(sum))), StreamFacts()
     dropped, told, clock = 0, {}, began
     for batch in events(seconds, began):
         clock = max(clock, *(event.clock_micros or 0 for event in batch))
@@ -128,8 +134,8 @@ def stream(
         dropped += tally.counts.get("dropped", 0) if tally else 0
         mark = max(event.watermark_micros for event in batch if isinstance(event, AdvanceWatermark))
         told = {
-            SUM: Told(mark, mark, {}, 6, 4_310, {"Read/Kafka": mark}, 13),
-            TOTAL: Told(mark, mark - 4 * SECOND, {}, 1, 620, {SUM: mark}, 2),
+            SUM: GroupingReport(mark, mark, {}, 6, 4_310, {"Read/Kafka": mark}, 13),
+            TOTAL: GroupingReport(mark, mark - 4 * SECOND, {}, 1, 620, {SUM: mark}, 2),
         }
         tallies = {SUM: tally} if tally else {}
         seen = with_tallies(seen, tallies, Watermarks({(1, 0): told}, clock), about)

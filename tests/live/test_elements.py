@@ -1,4 +1,4 @@
-"""The elements of steps and composites: what is counted of an edge, folded, and in a second of late."""
+"""The elements of steps and composites: the counts of an edge, folded, and per second."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from penstock_spark.live.elements import (
     Counts,
     Flow,
     StepElements,
+    add_counts,
+    choose_counts_for_rate,
     composites_of,
     elements_of,
     flows_of,
-    noted,
-    of_late,
 )
 from penstock_spark.live.notebook import run_html
 from penstock_spark.live.prometheus import metrics_text
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.live.stream_snapshots import About, Seen, stream_snapshot, with_elements
+from penstock_spark.live.stream_snapshots import RunFacts, StreamFacts, stream_snapshot, with_elements
 from penstock_spark.reports.accumulators import SnapshotParam
-from penstock_spark.reports.metrics import Told, Watermarks, take_snapshots
+from penstock_spark.reports.metrics import GroupingReport, Watermarks, take_snapshots
 
-ABOUT = About(
+ABOUT = RunFacts(
     "a", "r", "streaming", 0, flows=FLOWS, composites=composites_of(FLOWS), counted=frozenset(range(9)) - {3}
 )
 
@@ -42,7 +42,7 @@ def by_label(elements: tuple[StepElements, ...]) -> dict[str, StepElements]:
     return {one.label: one for one in elements}
 
 
-def look(seen: Seen, seconds: float, state: str = "RUNNING") -> RunSnapshot:
+def look(seen: StreamFacts, seconds: float, state: str = "RUNNING") -> RunSnapshot:
     return stream_snapshot(ABOUT, seen, state, Watermarks({}, 0), {}, round(seconds * SECOND))
 
 
@@ -120,7 +120,7 @@ def test_folding_keeps_what_flows_between_the_rest_and_a_composite() -> None:
 
 
 def test_a_rate_is_of_the_last_ten_seconds_and_at_the_end_of_the_whole_run() -> None:
-    seen = Seen()
+    seen = StreamFacts()
     for second in range(1, 61):
         seen = with_elements(seen, {"0": 100 if second > 30 else 1}, second * SECOND, ABOUT)
     read = look(seen, 60).elements[0]
@@ -129,7 +129,7 @@ def test_a_rate_is_of_the_last_ten_seconds_and_at_the_end_of_the_whole_run() -> 
 
 
 def test_long_micro_batches_have_a_rate_between_their_ends_and_a_pause_lowers_it() -> None:
-    seen = Seen()
+    seen = StreamFacts()
     for second in (20, 40, 60):
         seen = with_elements(seen, {"0": 2_000}, second * SECOND, ABOUT)
         assert look(seen, second).elements[0].out_per_second == 100.0
@@ -143,16 +143,16 @@ def test_the_moments_that_are_kept_for_rates_are_few_whatever_comes() -> None:
     chance, marks, micros = random.Random(1), (Counts(0, {}),), 0
     for _ in range(5_000):
         micros += round(chance.choice((0.01, 0.5, 3, 40)) * SECOND * chance.random())
-        marks = noted(marks, Counts(micros, {}))
+        marks = add_counts(marks, Counts(micros, {}))
         assert len(marks) <= 13
         assert list(marks) == sorted(marks, key=lambda mark: mark.at_micros)
-        now, since = of_late(marks, micros)
+        now, since = choose_counts_for_rate(marks, micros)
         assert now.at_micros - since.at_micros >= min(marks[-1].at_micros - marks[0].at_micros, 10 * SECOND)
 
 
 def test_a_run_without_a_view_has_no_elements() -> None:
     unwatched = replace(ABOUT, flows=(), composites=())
-    seen = with_elements(Seen(), {}, SECOND, unwatched)
+    seen = with_elements(StreamFacts(), {}, SECOND, unwatched)
     now = stream_snapshot(unwatched, seen, "RUNNING", Watermarks({}, 0), {}, SECOND)
     assert (now.elements, now.composites, seen.elements) == ((), (), ())
     assert "penstock_elements" not in metrics_text(now)
@@ -182,7 +182,7 @@ def test_a_task_of_a_stream_that_is_tried_again_counts_once_and_only_when_its_mi
             accumulator.value, {("r", 0, (batch, producer)): counted(_0=count, _1=count)}
         )
 
-    def fold(seen: Seen, batch: int) -> Seen:
+    def fold(seen: StreamFacts, batch: int) -> StreamFacts:
         taken = taken_out(take_snapshots(accumulator, "r", batch), ELEMENTS)[1]
         return with_elements(seen, taken, (batch + 1) * SECOND, ABOUT)
 
@@ -191,7 +191,7 @@ def test_a_task_of_a_stream_that_is_tried_again_counts_once_and_only_when_its_mi
     tell(0, 1, 5)
     tell(0, 2, 2)
     tell(1, 1, 100)
-    seen = fold(Seen(), 0)
+    seen = fold(StreamFacts(), 0)
     assert look(seen, 1).elements[0].elements_out == 7
     seen = fold(seen, 1)
     assert look(seen, 2).elements[0].elements_out == 107
@@ -199,9 +199,12 @@ def test_a_task_of_a_stream_that_is_tried_again_counts_once_and_only_when_its_mi
 
 def test_open_windows_add_up_over_shards_and_one_that_does_not_know_makes_them_unknown() -> None:
     def windows(*of_shards: int | None) -> int | None:
-        shards = {(1, number): {"Sum": Told(5, 5, windows=count)} for number, count in enumerate(of_shards)}
-        about = About("a", "r", "streaming", 0, levels={"Sum": 1})
-        [grouping] = stream_snapshot(about, Seen(), "RUNNING", Watermarks(shards, 9), {}, 10).groupings
+        shards = {
+            (1, number): {"Sum": GroupingReport(5, 5, windows=count)}
+            for number, count in enumerate(of_shards)
+        }
+        about = RunFacts("a", "r", "streaming", 0, levels={"Sum": 1})
+        [grouping] = stream_snapshot(about, StreamFacts(), "RUNNING", Watermarks(shards, 9), {}, 10).groupings
         return grouping.open_windows
 
     assert windows(3, 4) == 7
@@ -257,9 +260,9 @@ def test_the_tree_has_the_elements_of_composites_of_steps_at_the_top_and_of_grou
 ) -> None:
     from rich.console import Console
 
-    from penstock_spark.live.tree import drawn
+    from penstock_spark.live.tree import draw_tree
 
-    Console(file=console, width=120).print(drawn(stream(60)))
+    Console(file=console, width=120).print(draw_tree(stream(60)))
     lines = console.getvalue().splitlines()
 
     def line(word: str) -> str:
@@ -278,8 +281,8 @@ def test_the_tree_has_the_elements_of_composites_of_steps_at_the_top_and_of_grou
 def test_the_tree_of_a_batch_has_its_steps(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock_spark.live.tree import drawn
+    from penstock_spark.live.tree import draw_tree
 
-    Console(file=console, width=120).print(drawn(batch()))
+    Console(file=console, width=120).print(draw_tree(batch()))
     assert "Words  12.4 M in · 96.1 M out · 165.0 k a second" in console.getvalue()
     assert "Top  0 in · 0 out" in console.getvalue()

@@ -94,7 +94,7 @@ def test_the_script_of_the_command_is_not_a_program_of_the_user() -> None:
 def test_examples_are_drawn_with_an_arrow_for_each_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What a program writes before it runs its pipeline, it writes here too.
+    # The program writes its files here before it runs its pipeline.
     monkeypatch.chdir(tmp_path)
     for name in ("leaderboard.py", "wordcount.py"):
         steps = steps_of(pipeline_of_program(EXAMPLES / name, ["--output", str(tmp_path)]).to_graph())

@@ -1,4 +1,4 @@
-"""What the driver makes of Spark's reports, and of its workers'."""
+"""The driver's snapshots from the reports of Spark, and of its workers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from penstock.machines.tally import Tally
 from penstock.metrics.execution import COUNTERS
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.spark_stages import JobNow, SparkStages
-from penstock_spark.live.stream_snapshots import About, Seen, stream_snapshot, with_progress, with_tallies
-from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.live.stream_snapshots import (
+    RunFacts,
+    StreamFacts,
+    stream_snapshot,
+    with_progress,
+    with_tallies,
+)
+from penstock_spark.reports.metrics import GroupingReport, Watermarks
 
-ABOUT = About("a", "r", "streaming", 0, (), {"Sum": 1, "All": 2}, ("Read",), 2, True, True)
+ABOUT = RunFacts("a", "r", "streaming", 0, (), {"Sum": 1, "All": 2}, ("Read",), 2, True, True)
 
 
 def report(batch: int, rows: int = 10, **source: Any) -> dict[str, Any]:
-    """A report of Spark's, with two sources of the runner's own before the pipeline's."""
+    """A report from Spark, with two sources of the runner's own before the pipeline's."""
     own = {"numInputRows": 3, "startOffset": "1", "endOffset": "2", "description": "RateStream"}
     kafka = {
         "description": "KafkaV2[Subscribe[scores]]",
@@ -38,7 +44,7 @@ def report(batch: int, rows: int = 10, **source: Any) -> dict[str, Any]:
 
 
 def test_rows_add_up_over_micro_batches_and_each_counts_once() -> None:
-    seen = Seen()
+    seen = StreamFacts()
     for number in (0, 1, 1, 2):
         seen = with_progress(seen, report(number), ABOUT)
     assert seen.sources[0].rows == 30
@@ -49,7 +55,7 @@ def test_rows_add_up_over_micro_batches_and_each_counts_once() -> None:
 
 
 def test_backlog_partitions_and_skew_come_from_offsets_of_partitions() -> None:
-    [source] = with_progress(Seen(), report(0), ABOUT).sources
+    [source] = with_progress(StreamFacts(), report(0), ABOUT).sources
     assert (source.backlog, source.partitions, source.skew) == (33, 2, 27)
 
 
@@ -63,23 +69,23 @@ def test_backlog_partitions_and_skew_come_from_offsets_of_partitions() -> None:
     ],
 )
 def test_a_source_without_partitions_tells_no_backlog(offsets: dict[str, Any]) -> None:
-    [source] = with_progress(Seen(), report(0, **offsets), ABOUT).sources
+    [source] = with_progress(StreamFacts(), report(0, **offsets), ABOUT).sources
     assert (source.backlog, source.partitions, source.skew) == (None, None, None)
 
 
 def test_a_source_of_files_tells_how_many_wait() -> None:
     metrics = {"numFilesOutstanding": "4"}
     [source] = with_progress(
-        Seen(), report(0, endOffset="1", latestOffset=None, metrics=metrics), ABOUT
+        StreamFacts(), report(0, endOffset="1", latestOffset=None, metrics=metrics), ABOUT
     ).sources
     assert source.backlog == 4
 
 
-def shards(*told: dict[str, Told]) -> Watermarks:
+def shards(*told: dict[str, GroupingReport]) -> Watermarks:
     return Watermarks({(1, number): each for number, each in enumerate(told)}, 90)
 
 
-def look(watermarks: Watermarks, seen: Seen = Seen(), state: str = "RUNNING") -> RunSnapshot:
+def look(watermarks: Watermarks, seen: StreamFacts = StreamFacts(), state: str = "RUNNING") -> RunSnapshot:
     counted = {
         (COUNTERS, "Sum", "penstock", "elements_dropped_as_late"): 2,
         (COUNTERS, "Read", "penstock", "elements_rejected"): 4,
@@ -88,8 +94,8 @@ def look(watermarks: Watermarks, seen: Seen = Seen(), state: str = "RUNNING") ->
 
 
 def test_a_grouping_is_as_far_as_its_last_shard_and_holds_what_all_hold() -> None:
-    one = Told(50, 40, {}, 3, 30, {"Read": 50})
-    other = Told(60, 45, {}, 4, 10, {"Read": 60})
+    one = GroupingReport(50, 40, {}, 3, 30, {"Read": 50})
+    other = GroupingReport(60, 45, {}, 4, 10, {"Read": 60})
     now = look(shards({"Sum": one}, {"Sum": other}))
     sums = now.groupings[0]
     assert (sums.input_micros, sums.output_micros, sums.event_lag_micros) == (50, 40, 50)
@@ -102,20 +108,20 @@ def test_a_grouping_is_as_far_as_its_last_shard_and_holds_what_all_hold() -> Non
 @pytest.mark.parametrize(
     ("told", "held"),
     [
-        (Told(50, 50, awaited={"Read": 50}), "the source 'Read'"),
-        (Told(50, 50, awaited={"Read": 60, "Sum": 50}), "the grouping 'Sum'"),
+        (GroupingReport(50, 50, awaited={"Read": 50}), "the source 'Read'"),
+        (GroupingReport(50, 50, awaited={"Read": 60, "Sum": 50}), "the grouping 'Sum'"),
         (
-            Told(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}),
+            GroupingReport(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}),
             "the source 'Read', which has no watermark yet",
         ),
         (
-            Told(50, 40, {"Side": 5}, awaited={"Read": 50}),
+            GroupingReport(50, 40, {"Side": 5}, awaited={"Read": 50}),
             "5 elements, which wait for the side input of 'Side'",
         ),
-        (Told(MAX_MICROS, MAX_MICROS, awaited={"Read": MAX_MICROS}), ""),
+        (GroupingReport(MAX_MICROS, MAX_MICROS, awaited={"Read": MAX_MICROS}), ""),
     ],
 )
-def test_a_snapshot_says_what_holds_a_watermark(told: Told, held: str) -> None:
+def test_a_snapshot_says_what_holds_a_watermark(told: GroupingReport, held: str) -> None:
     assert look(shards({"All": told})).groupings[1].held_by == held
 
 
@@ -127,15 +133,17 @@ def test_before_the_first_micro_batch_nothing_is_known_and_nothing_is_made_up() 
 
 
 def test_panes_add_up_and_without_somebody_who_looks_they_are_unknown() -> None:
-    seen = Seen()
+    seen = StreamFacts()
     for clock in (1, 2):
         tally = Tally({"early": 2, "late": 1}, ((clock, 0, 10, "early", 2), (clock, 0, 10, "late", 1)))
-        seen = with_tallies(seen, {"Sum": tally}, shards({"Sum": Told(5, 5)}), ABOUT)
-    sums = look(shards({"Sum": Told(5, 5)}), seen).groupings[0]
+        seen = with_tallies(seen, {"Sum": tally}, shards({"Sum": GroupingReport(5, 5)}), ABOUT)
+    sums = look(shards({"Sum": GroupingReport(5, 5)}), seen).groupings[0]
     assert (sums.early, sums.on_time, sums.late, sums.retracted, sums.panes) == (4, 0, 2, 0, 6)
     assert [firing.clock_micros for firing in seen.history.firings] == [1, 1, 2, 2]
-    unwatched = About("a", "r", "streaming", 0, (), {"Sum": 1})
-    alone = stream_snapshot(unwatched, Seen(), "RUNNING", shards({"Sum": Told(5, 5)}), {}, 100).groupings[0]
+    unwatched = RunFacts("a", "r", "streaming", 0, (), {"Sum": 1})
+    alone = stream_snapshot(
+        unwatched, StreamFacts(), "RUNNING", shards({"Sum": GroupingReport(5, 5)}), {}, 100
+    ).groupings[0]
     assert (alone.early, alone.panes) == (None, None)
 
 
@@ -152,7 +160,7 @@ def test_sparks_stages_are_asked_for_only_while_they_run() -> None:
     found, rows, _ = stages.look((1, 2, "Sum"))
     assert (found.done, found.known, found.tasks_done, found.tasks, found.part, rows) == (1, 3, 2, 8, 1, 100)
     assert asked == [0, 1, 2]
-    # Another stage of the part has not begun, so nobody knows how long it takes.
+    # Another stage of the part has not begun, so its duration is unknown.
     assert found.seconds_left is None
     known.update({1: [8, 8, 0, 0], 2: [2, 1, 0, 7]})
     found, _, written = stages.look((1, 2, "Sum"))

@@ -46,7 +46,7 @@ def test_a_label_in_the_page_is_text_whatever_it_says() -> None:
     dom = shown(hostile())
     title = re.findall(r"<title>(.*?)</title>", dom)[0]
     assert html.unescape(title) == f"{HOSTILE} · running"
-    # What would be an element is escaped everywhere.
+    # Text that would be an element is escaped everywhere.
     assert "<script" not in dom
     assert html.escape(HOSTILE, quote=False) in dom
     assert f"3 of them with the tag {html.escape(HOSTILE, quote=False)}" in dom

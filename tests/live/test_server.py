@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sample import HOSTILE, SUM, batch, hostile, stream
 
-from penstock_spark.live.kept import NAME, Followed, kept_snapshot
+from penstock_spark.live.kept import NAME, FollowedRun, read_snapshot
 from penstock_spark.live.prometheus import metrics_text
 from penstock_spark.live.server import LiveServer, page
 from penstock_spark.live.snapshot import RunSnapshot
@@ -49,7 +49,7 @@ def test_the_page_is_small_whole_and_asks_nobody_else() -> None:
     assert len(page().encode()) <= 60_000
     assert re.findall(r"(?:src|href)=\"(?!/)[^\"]*\"|@import|url\(", page()) == []
     assert set(re.findall(r"https?://[^\s\"'`]+", page())) == {"http://www.w3.org/2000/svg"}
-    # Labels become texts, and never markup.
+    # Labels become text, and never markup.
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", page())
 
 
@@ -135,26 +135,26 @@ def test_the_kept_snapshot_of_a_run_is_found_by_its_folder_or_its_file(tmp_path:
     now = stream(20)
     (tmp_path / NAME).write_text(now.to_json(), encoding="utf-8")
     for place in (tmp_path, tmp_path / NAME, f"file://{tmp_path}"):
-        assert kept_snapshot(place) == now
+        assert read_snapshot(place) == now
 
 
 def test_a_checkpoint_without_a_snapshot_or_of_another_version_is_refused_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no live\.json") as refused:
-        kept_snapshot(tmp_path)
+        read_snapshot(tmp_path)
     assert "--live_port" in str(refused.value)
     other = {**json.loads(stream(3).to_json()), "penstock_snapshot": 7}
     (tmp_path / NAME).write_text(json.dumps(other), encoding="utf-8")
     with pytest.raises(ValueError, match="has the format 7") as refused:
-        kept_snapshot(tmp_path)
+        read_snapshot(tmp_path)
     assert f"in {tmp_path / NAME}" in str(refused.value)
     with pytest.raises(ValueError, match="from a disk of this machine, not from s3"):
-        kept_snapshot("s3://bucket/checkpoint")
+        read_snapshot("s3://bucket/checkpoint")
 
 
 def test_a_file_that_is_being_replaced_or_damaged_leaves_the_last_snapshot(tmp_path: Path) -> None:
     now = stream(5)
     (tmp_path / NAME).write_text(now.to_json(), encoding="utf-8")
-    followed = Followed(tmp_path)
+    followed = FollowedRun(tmp_path)
     (tmp_path / NAME).write_text(now.to_json()[:100], encoding="utf-8")
     assert followed.look() == now
     (tmp_path / NAME).unlink()

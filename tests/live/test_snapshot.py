@@ -10,7 +10,7 @@ from sample import HOSTILE, SECOND, STEPS, SUM, batch, hostile, stream
 
 from penstock.diagrams.steps import StepView
 from penstock.machines.records import MAX_MICROS
-from penstock_spark.live.history import FIRINGS_MAX, POINTS_MAX, Firing, History, extended
+from penstock_spark.live.history import FIRINGS_MAX, POINTS_MAX, Firing, History, extend_history
 from penstock_spark.live.snapshot import RunSnapshot
 
 
@@ -51,7 +51,7 @@ def test_the_history_of_a_long_run_is_bounded_and_its_line_stays_whole() -> None
     for second in range(20_000):
         clock = second * SECOND
         firing = Firing("Sum", clock, clock, clock + SECOND, "on_time", 1)
-        history = extended(history, clock, {"Sum": clock - SECOND}, [firing])
+        history = extend_history(history, clock, {"Sum": clock - SECOND}, [firing])
     points = history.lines[0].points
     assert len(points) <= POINTS_MAX
     assert len(history.firings) == FIRINGS_MAX
@@ -64,7 +64,7 @@ def test_the_history_of_a_long_run_is_bounded_and_its_line_stays_whole() -> None
 def test_a_line_whose_watermark_stands_still_has_two_points_for_it() -> None:
     history = History()
     for second in range(100):
-        history = extended(history, second, {"Sum": 5})
+        history = extend_history(history, second, {"Sum": 5})
     assert history.lines[0].points == ((0, 5), (99, 5))
 
 
@@ -89,11 +89,11 @@ def test_an_error_in_a_snapshot_has_no_text_that_may_quote_an_element() -> None:
 
 
 def test_labels_are_all_that_a_snapshot_has_of_a_users_words() -> None:
-    texts = set()
+    strings = set()
 
     def walk(value: Any) -> None:
         if isinstance(value, str):
-            texts.add(value)
+            strings.add(value)
         elif isinstance(value, dict):
             for each in value.values():
                 walk(each)
@@ -107,5 +107,5 @@ def test_labels_are_all_that_a_snapshot_has_of_a_users_words() -> None:
     own = {"live_scores", "4f1c09a2b7de", "streaming", "RUNNING", "", *kinds, *timings}
     held = {"the source 'Read/Kafka'", "its own windows, which have not fired yet"}
     composites = {"Read", "Scores", "Scores/ByTeam", "Scores/All"}
-    assert texts - own - held - composites == {step.label for step in STEPS} - kinds - composites
-    assert HOSTILE not in texts
+    assert strings - own - held - composites == {step.label for step in STEPS} - kinds - composites
+    assert HOSTILE not in strings

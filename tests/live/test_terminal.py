@@ -1,4 +1,4 @@
-"""What a run shows in a terminal, and where there is none."""
+"""The output of a run in a terminal, and where there is none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from sample import BEGAN, SECOND, batch, hostile, stream
 
-from penstock_spark.live.progress import Bar, Lines, bar
+from penstock_spark.live.progress import Bar, Lines, render_bar
 from penstock_spark.live.snapshot import RunSnapshot, Stages
-from penstock_spark.live.views import LINE_SECONDS, View, stream_line
+from penstock_spark.live.views import LINE_SECONDS, View, render_stream_line
 
 
 def after(seconds: float, state: str = "RUNNING", doing: str = "Sum") -> RunSnapshot:
@@ -42,7 +42,7 @@ def test_a_bar_stays_in_one_line_and_a_last_line_takes_its_place() -> None:
 @pytest.mark.parametrize("columns", [0, 1, 20, 24, 25, 26, 40, 80, 200])
 @pytest.mark.parametrize("doing", ["Sum", "A/very/long/label" * 20, "\x1b[31mred\r\n"])
 def test_a_bar_is_never_wider_than_the_terminal_and_moves_no_cursor(columns: int, doing: str) -> None:
-    drawn = bar(after(5, doing=doing), columns)
+    drawn = render_bar(after(5, doing=doing), columns)
     assert len(drawn) <= columns
     assert drawn.isprintable()
 
@@ -78,7 +78,7 @@ def test_a_run_that_ends_while_it_is_looked_at_tells_its_end_once(
 
 def test_a_stream_tells_the_grouping_that_is_furthest_behind() -> None:
     out = io.StringIO()
-    lines = Lines(out, stream_line, LINE_SECONDS)
+    lines = Lines(out, render_stream_line, LINE_SECONDS)
     lines.show(stream(60))
     assert "Scores/All/Total at 2026-01-01 10:00:43, 16.0 s behind" in out.getvalue()
 
@@ -99,9 +99,9 @@ def console() -> io.StringIO:
 def test_the_tree_shows_composites_watermarks_and_what_holds_them(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock_spark.live.tree import drawn
+    from penstock_spark.live.tree import draw_tree
 
-    Console(file=console, width=110).print(drawn(stream(60)))
+    Console(file=console, width=110).print(draw_tree(stream(60)))
     text = console.getvalue()
     for expected in (
         "Scores",
@@ -116,11 +116,11 @@ def test_the_tree_shows_composites_watermarks_and_what_holds_them(console: io.St
 def test_a_hostile_label_is_text_in_the_tree(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock_spark.live.tree import drawn
+    from penstock_spark.live.tree import draw_tree
 
     now = hostile()
     marked = tuple(replace(each, label="[bold]not bold[/]\x1b[2J") for each in now.groupings)
-    Console(file=console, width=110).print(drawn(replace(now, groupings=marked)))
+    Console(file=console, width=110).print(draw_tree(replace(now, groupings=marked)))
     assert "[bold]not bold[" in console.getvalue().replace("\n", "")
     assert "\x1b[2J" not in console.getvalue()
 
@@ -139,9 +139,9 @@ def test_the_tree_of_a_run_that_is_over_stays_and_frees_the_terminal(console: io
 def test_a_batch_has_a_tree_too(console: io.StringIO) -> None:
     from rich.console import Console
 
-    from penstock_spark.live.tree import drawn
+    from penstock_spark.live.tree import draw_tree
 
-    Console(file=console, width=120).print(drawn(batch()))
+    Console(file=console, width=120).print(draw_tree(batch()))
     assert "━" in console.getvalue()
 
 
@@ -149,5 +149,5 @@ def test_drawing_takes_a_small_part_of_the_time_between_two_looks() -> None:
     now = after(5)
     began = time.process_time()
     for _ in range(200):
-        bar(now, 120)
+        render_bar(now, 120)
     assert (time.process_time() - began) / 200 < 0.005

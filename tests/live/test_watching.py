@@ -21,7 +21,7 @@ from penstock_conformance import command
 from penstock_spark.live import views as live_views
 from penstock_spark.live.kept import NAME
 from penstock_spark.live.progress import Bar, Lines
-from penstock_spark.live.views import Kept, Page, Watch, views_of
+from penstock_spark.live.views import Page, SnapshotFile, Watch, views_of
 from penstock_spark.process import interrupts, progress
 from penstock_spark.runner import SparkRunner
 
@@ -153,7 +153,7 @@ def test_a_tree_on_a_terminal_needs_rich_and_says_so(monkeypatch: pytest.MonkeyP
     with pytest.raises(ValueError, match="needs the package rich") as refused:
         views_of(options(live=True), False, Terminal())
     assert "penstock[live]" in str(refused.value)
-    # Where there is no terminal, it needs nothing.
+    # Without a terminal, it needs nothing.
     assert isinstance(views_of(options(live=True), False, io.StringIO()).shown[0], Lines)
 
 
@@ -170,7 +170,7 @@ def test_the_kept_snapshot_is_replaced_every_two_seconds_at_most_and_at_the_end(
     now = [0.0]
     monkeypatch.setattr(live_views.clock, "monotonic_seconds", lambda: now[0])
     written: list[tuple[str, bytes]] = []
-    kept = Kept(lambda name, content: written.append((name, content)))
+    kept = SnapshotFile(lambda name, content: written.append((name, content)))
     running = stream(5)
     for second in range(21):
         now[0] = second / 4
@@ -253,7 +253,7 @@ def test_a_line_takes_the_place_of_a_bar_on_a_terminal(monkeypatch: pytest.Monke
         (io.StringIO(), "penstock: draining\n"),
     ):
         monkeypatch.setattr("sys.stderr", out)
-        progress.tell("draining")
+        progress.print_progress("draining")
         assert out.getvalue() == expected
-        interrupts.tell("draining")
+        interrupts.print_line("draining")
         assert out.getvalue() == 2 * expected

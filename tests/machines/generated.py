@@ -194,12 +194,12 @@ class Case:
 
 
 def may_finish(windowing: Windowing) -> bool:
-    """Whether its trigger may fire for the last time while elements still come."""
+    """True if its trigger may fire for the last time while elements still come."""
     return DataLossReason.MAY_FINISH in windowing.triggerfn.may_lose_data(windowing)
 
 
 def may_open_again(windowing: Windowing) -> bool:
-    """Whether a second window may have the same bounds: closed ones merge no more, so that others form anew."""
+    """True if a second window may have the same bounds: closed ones merge no more, so that others form anew."""
     return windowing.windowfn.is_merging() and may_finish(windowing)
 
 

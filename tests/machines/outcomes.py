@@ -159,7 +159,7 @@ def _in_sessions(inputs: dict[Place, list[Any]], is_touching: bool) -> defaultdi
 
 
 def contains(outer: BoundedWindow, inner: BoundedWindow) -> bool:
-    """Whether all of a window is in another one."""
+    """True if all of a window is in another one."""
     return outer.start.micros <= inner.start.micros and inner.end_micros <= outer.end_micros
 
 

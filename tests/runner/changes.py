@@ -1,4 +1,4 @@
-"""Groupings of timed pairs, and everything about the panes they give, what they take back included."""
+"""Groupings of timed pairs, and everything about the panes they emit, with their retractions."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ TAG = "tag"
 
 PRODUCERS = (*SOURCES, *(name for name in OPERATIONS if name != "write"), *VIEWS, TAG)
 DIRECTLY = ("iter", "list")
-"""The views that read a side input as it is."""
+"""The views that read a side input unchanged."""
 READERS = (
     *OPERATIONS,
     *VIEWS,

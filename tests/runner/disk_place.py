@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 OFFSETS = b"v1\n{}" + 9 * b"\n-"
-"""What Spark notes of a micro-batch that reads nothing of up to nine sources."""
+"""Spark's note of a micro-batch that reads nothing of up to nine sources."""
 
 COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
-"""What Spark notes of a finished micro-batch."""
+"""Spark's note of a finished micro-batch."""
 
 
 def note_micro_batch(place: DiskPlace, batch: int, *logs: str, folder: str = "spark") -> None:

@@ -1,4 +1,4 @@
-"""Small pipelines by name, each made for what one pass does with it; `test_passes` writes down what it gives."""
+"""Small pipelines by name, each made for the work of one pass; `test_passes` writes down the result."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ SIZE_BYTES = 1 << 20
 
 
 class Content:
-    """What a name stands for; the class counts how many there are at a time."""
+    """An object behind a name; the class counts how many there are at a time."""
 
     alive = 0
     most = 0

@@ -10,7 +10,7 @@ from penstock.machines.records import MAX_MICROS, MIN_MICROS
 
 
 class Group(NamedTuple):
-    """What rows are grouped by."""
+    """The key and the window of a group of rows."""
 
     key: Any
     over_micros: int  # The watermark at which the group takes nothing more.
@@ -21,7 +21,7 @@ Sums = Mapping[Group, tuple[int, ...]]
 
 
 class Aggregated(NamedTuple):
-    """What the aggregate makes of the rows of a micro-batch."""
+    """The result of the aggregate for the rows of a micro-batch."""
 
     emitted: Sums
     state: Sums
@@ -77,7 +77,7 @@ class Row(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a grouping emits for a key and window."""
+    """A result that a grouping emits for a key and window."""
 
     batch: int
     key: str | None

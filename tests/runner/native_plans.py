@@ -16,7 +16,7 @@ from penstock.io.watermarks import BoundedDisorder, IngressTime
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.compiler import Target, compiled
+from penstock_spark.compiler import Target, compile_graph
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.plan.stream_plan import StreamPlan
 
@@ -46,7 +46,7 @@ def plan_after(
     target = Target(
         mode, frozenset(without), record_events, table_of=lambda step, source: table_of_schema(SCORES, "row")
     )
-    plan = compiled(pipeline.to_graph(), target).plan
+    plan = compile_graph(pipeline.to_graph(), target).plan
     assert isinstance(plan, StreamPlan)
     return plan
 

@@ -40,7 +40,7 @@ _TYPES = {"int": types.IntegerType, "bigint": types.LongType, "binary": types.Bi
 
 @dataclass(frozen=True)
 class Settings:
-    """What Spark decides, and what the runner does; small inputs are cut here, so that tests see several bundles."""
+    """The decisions of Spark, and of the runner; small inputs are cut here, so that tests see several bundles."""
 
     partitions: int = 2
     rows: int = 1000
@@ -228,7 +228,7 @@ class _Session:
 
 
 def plan_of(graph: Graph, without: Set[str] = frozenset()) -> Plan:
-    """What the runner makes of a graph, without some optimisations."""
+    """The runner's plan of a graph, without some optimisations."""
     target = Target(without=frozenset(without))
     return batch_plan(optimise(graph, target), target)
 
@@ -243,7 +243,7 @@ def _without_spark() -> Iterator[None]:
             (stage, "frame_of_rows", _frame_of_rows),
             (stage, "select", _select),
             (stage, "exchange", _exchange),
-            (stage, "in_order", _in_order),
+            (stage, "sort_rows", _in_order),
             (stage, "add_up", _add_up),
             (jobs, "DataFrame", Frame),
             (worker, "collect_less_often", lambda: None),
@@ -260,7 +260,7 @@ def _struct(text: str) -> types.StructType:
 def run_plain(
     pipeline: beam.Pipeline | Plan, settings: Settings = Settings(), counted: frozenset[int] = frozenset()
 ) -> dict[Any, Any]:
-    """Runs a pipeline and gives its metrics; what user code raises leaves as a `StepFailed`."""
+    """Runs a pipeline and returns its metrics; an exception of user code leaves as a `StepFailure`."""
     without = frozenset(settings.without)
     if isinstance(pipeline, Plan):
         plan = pipeline
@@ -301,7 +301,7 @@ def collect(pcoll: beam.PCollection[Any], label: str = "Collect") -> list[Any]:
 
 
 def collect_timed(pcoll: beam.PCollection[Any], label: str = "Collect") -> list[Any]:
-    """The same with (element, microseconds, window) for each window of each element."""
+    """The elements with (element, microseconds, window) for each window of each element."""
     return collect(pcoll | f"{label} seen" >> beam.ParDo(_See()), label)
 
 

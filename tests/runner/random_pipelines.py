@@ -34,7 +34,7 @@ NAMESPACE = "shapes"
 
 
 def spread_over(x: int, factor: int, *sides: Any) -> Iterator[Any]:
-    """A step with several outputs, and with side inputs that change what it gives."""
+    """A step with several outputs, and with side inputs that change its outputs."""
     y = (x * factor + sum(sum(side) for side in sides)) % MODULUS
     yield y
     if y % 2:
@@ -370,7 +370,7 @@ OPERATIONS: dict[str, Feature] = {
     "tags beside": _tags_beside,
     "write": _written,
 }
-"""What may be done to numbers."""
+"""Steps for numbers."""
 
 Viewed = Callable[["Making", str, Numbers, Numbers], list[Numbers]]
 
@@ -391,7 +391,7 @@ VIEWS: dict[str, Viewed] = {
         x | label >> beam.Map(looked_up_all, AsMultiMap(_pairs(f"{label}/Of", y)))
     ],
 }
-"""What may be done to numbers with others as a side input."""
+"""Steps for numbers with others as a side input."""
 
 SOURCES: dict[str, Callable[[Making, str], Numbers]] = {
     "create": lambda m, label: m.pipeline | label >> beam.Create(range(_COUNT)),
@@ -408,7 +408,7 @@ PLAIN = (
     *("map", "map", "outputs", "flatten", "group", "lift", "native", "combine", "total", "shuffle"),
     *("flatten twice", "cogroup", "distinct", "reject", "fixed", "nested", "tags beside", "one", "later"),
 )
-"""What leaves each element in one window, and no pass replaces: so the laws of passes can compare values."""
+"""Steps that leave each element in one window, and that no pass replaces: so the laws of passes can compare values."""
 
 
 def random_pipeline(seed: int, size: int = 12) -> tuple[beam.Pipeline, list[Numbers]]:

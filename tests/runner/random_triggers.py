@@ -48,7 +48,7 @@ MODES = tuple(AccumulationMode)
 
 @dataclass(frozen=True)
 class WhenHeavy(CustomTrigger):
-    """Fires, and starts anew, when the values weigh enough together."""
+    """Fires, and starts again, when the values weigh enough together."""
 
     enough: int
 
@@ -83,7 +83,7 @@ class Stay(IntervalWindow):
 
 
 class Stays(WindowFn):
-    """Sessions of odd and of even values, each by themselves."""
+    """Sessions of odd and of even values, each on their own."""
 
     def assign(self, context):
         _, value = context.element

@@ -1,4 +1,4 @@
-"""Records as Arrow columns: NamedTuples have a way of their own, which gives the same."""
+"""Records as Arrow columns: NamedTuples have a way of their own, with the same result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.typehints.column_types import UNSIGNED
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_spark.columns.records import schema_of, to_batch
-from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
+from penstock_spark.columns.types import to_arrow_types, with_values_of, without_values_of
 from penstock_spark.formats.parquet.writer import parquet_files
 
 WHERE = "at step 'Write' (game.py:41)"
@@ -125,7 +125,7 @@ def test_what_a_schema_says_of_values_stays_with_columns_that_a_border_makes_of_
     plain = without_values_of(columns)
     assert to_batch([{"size": -1}], plain, WHERE)["size"].to_pylist() == [decimal.Decimal(-1)]
     assert plain.field("size").metadata is None
-    assert as_arrow_has_them(schema).field("size").type == pa.uint64()
+    assert to_arrow_types(schema).field("size").type == pa.uint64()
 
 
 def test_none_where_a_value_is_needed_is_told_as_none() -> None:

@@ -18,7 +18,7 @@ from penstock.options.pipeline_options import PipelineOptions
 from penstock.pvalue import AsSingleton
 from penstock.transforms.window import FixedWindows, SlidingWindows, TimestampedValue
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 
 under_way = 0
 most_under_way = 0
@@ -105,7 +105,7 @@ def run_on(values: list[Any], transform: Any, settings: Settings = Settings(1, 1
 
 
 def failure_of(pipeline: beam.Pipeline) -> Any:
-    with pytest.raises(StepFailed) as raised:
+    with pytest.raises(StepFailure) as raised:
         run_plain(pipeline, Settings(1, 1000))
     return find_failure(str(raised.value))
 

@@ -1,4 +1,4 @@
-"""Values that fastavro would change or leave out without a word are refused, in every place of a schema."""
+"""Values that fastavro would silently change or leave out are refused, in every place of a schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.io.avroio import AvroSink
 from penstock.io.files.shards import Shards
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_connectors.avro.writer import avro_files
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 pytest.importorskip("fastavro", reason="needs the package fastavro")
 
@@ -88,7 +88,7 @@ def test_what_the_package_would_change_without_a_word_is_refused(
     shard = avro_files(sink, "at step 'Write' (game.py:41)").open_shard(str(tmp_path / "shard"))
     with contextlib.closing(shard):
         shard.write([{"x": kept}])
-        with pytest.raises(StepFailed) as caught:
+        with pytest.raises(StepFailure) as caught:
             shard.write([{"x": lost}])
     failure = find_failure(str(caught.value))
     assert failure is not None

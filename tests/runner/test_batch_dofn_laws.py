@@ -71,7 +71,7 @@ def test_tables_have_rows() -> None:
 
 
 def changed(dofn: beam.DoFn, settings: Settings) -> list[Any]:
-    """What a DoFn makes of sums that change: 1, then 3 in its place, then 6 in place of that, many times over."""
+    """The outputs of a DoFn for sums that change: 1, then 3 in its place, then 6 in place of that, many times over."""
     pipeline = beam.Pipeline(options=PipelineOptions(allow_unsafe_triggers=True))
     windowing = beam.Windowing(
         GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING_AND_RETRACTING

@@ -32,7 +32,7 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, PaneInfoTiming, WindowedValue
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.worker.batch_dofns import FEWEST_ELEMENTS
 
 SETTINGS = pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_batch_has_one_timestamp_and_one_window_and_side_inputs_are_those_of_t
     assert {(at, start) for (at, start, _), _, _ in found} == expected
     assert len(found) == 12
     for (at, start, count), micros, window in found:
-        # A side input's window is that of the last moment of the main input's.
+        # A side input's window belongs to the last moment of the main input's.
         assert (at * 1_000_000, start) == (micros, int(window.start))
         assert count - 10 * (start + 1) in ((2,) if settings.partitions == 1 else (1, 2))
 
@@ -180,7 +180,7 @@ def test_a_batch_in_several_windows_comes_once_for_each_and_windows_are_kept_apa
 
 
 class Routed(Same):
-    """Has an output of its own for odd numbers, and one that nobody reads."""
+    """Has an output of its own for odd numbers, and one without a reader."""
 
     def process_batch(self, batch: np.ndarray) -> Iterator[np.ndarray]:
         yield batch[batch % 2 == 0]
@@ -262,7 +262,7 @@ class Broken(Same):
 def test_an_error_names_the_step_and_not_the_elements(how: str, kind: type[Exception], text: str) -> None:
     pipeline = beam.Pipeline()
     _ = pipeline | beam.Create([987654]) | "Break" >> beam.ParDo(Broken(how)) | beam.Map(str)
-    with pytest.raises(StepFailed) as raised:
+    with pytest.raises(StepFailure) as raised:
         run_plain(pipeline)
     failure = find_failure(str(raised.value))
     assert failure is not None
@@ -278,7 +278,7 @@ def test_elements_that_a_batch_cannot_have_are_refused_and_not_changed(kind: typ
         pipeline = beam.Pipeline()
         elements = pipeline | beam.Create([1, odd]) | beam.Map(lambda x: x).with_output_types(int)
         _ = elements | "Break" >> beam.ParDo(kind())
-        with pytest.raises(StepFailed) as raised:
+        with pytest.raises(StepFailure) as raised:
             run_plain(pipeline, Settings(1))
         failure = find_failure(str(raised.value))
         assert failure is not None

@@ -20,7 +20,7 @@ import penstock as beam
 from penstock.transforms.window import TimestampedValue
 from penstock_spark.worker import batch_sizer
 from penstock_spark.worker.batch import Batch
-from penstock_spark.worker.batch_sizer import BatchSizer, Scale, Weighed
+from penstock_spark.worker.batch_sizer import BatchSizer, Scale, WeighedConsumer
 from penstock_spark.worker.sizes import bytes_of, estimated_bytes
 
 COUNT = 300
@@ -122,7 +122,7 @@ def test_small_values_soon_go_in_large_batches() -> None:
             sizes.append(len(batch.values))
             yield from ()
 
-    sizer, reader = BatchSizer(scale, 1_000), Weighed(Reader(), scale)
+    sizer, reader = BatchSizer(scale, 1_000), WeighedConsumer(Reader(), scale)
 
     def push(values: list[Any]) -> None:
         for part in sizer.parts(Batch(values)):
@@ -201,7 +201,7 @@ def test_equal_values_weigh_the_same(seed: int, count: int) -> None:
         return ["ä" * random.Random(seed + number).randrange(50) for number in range(count)]
 
     values = made()
-    # Python keeps the bytes of a text with it once somebody has asked for them.
+    # Python keeps the bytes of a string with it once a caller has asked for them.
     [value.encode() for value in values]
     assert sum(map(sys.getsizeof, values)) >= sum(map(sys.getsizeof, made()))
     assert estimated_bytes(values) == estimated_bytes(made())

@@ -1,4 +1,4 @@
-"""What ``start_bundle`` gives back is an error, and not lost."""
+"""A return value of ``start_bundle`` is an error, and not lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from plain_runner import run_plain
 
 import penstock as beam
-from penstock_spark.reports.spark_errors import translated
+from penstock_spark.reports.spark_errors import translate
 
 
 class Returning(beam.DoFn):
@@ -30,7 +30,7 @@ def test_a_start_bundle_that_gives_outputs_is_an_error_that_names_the_step(dofn:
     _ = pipeline | beam.Create([1]) | "Do" >> beam.ParDo(dofn)
     with pytest.raises(Exception, match="penstock-failure") as caught:
         run_plain(pipeline)
-    error = translated(caught.value)
+    error = translate(caught.value)
     assert isinstance(error, RuntimeError)
     assert "start_bundle should not output any elements" in str(error)
     assert "'Do'" in str(error)

@@ -18,7 +18,7 @@ from penstock.transforms.trigger import AfterCount
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody import folder
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
-from penstock_spark.checkpoints.custody.lease import CheckpointTaken
+from penstock_spark.checkpoints.custody.lease import CheckpointInUse
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -215,7 +215,7 @@ def test_the_plan_that_has_written_a_micro_batch_is_in_force_then(tmp_path: Path
     finish(place, 0)
     update = open_at(place, replace(BASE, more=grouped("More")).signature()).plan
     begin(place, 1)
-    # The update has state now, which the plan before has not: it cannot be taken back.
+    # The update has state now, which the plan before lacks: it cannot be undone.
     with pytest.raises(ValueError, match="'More'"):
         open_at(place, BASE.signature(), is_written=lambda plan, number: plan == update)
 
@@ -251,12 +251,12 @@ def test_a_run_that_stood_still_while_it_asked_notes_nothing(tmp_path: Path) -> 
         number = 1
 
         def check(self) -> None:
-            raise CheckpointTaken("another run has it")
+            raise CheckpointInUse("another run has it")
 
     place = DiskPlace(tmp_path)
     open_at(place, BASE.signature())
     begin(place, 1)
-    with pytest.raises(CheckpointTaken):
+    with pytest.raises(CheckpointInUse):
         open_at(place, BASE.signature(), lease=LostLease(), is_written=lambda plan, number: True)
     assert commits(place) == ["0"]
 

@@ -1,4 +1,4 @@
-"""What fits a checkpoint and what does not, in words."""
+"""Pipelines that fit a checkpoint and pipelines that do not, with the messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from penstock.transforms.window import (
 )
 from penstock.utils.timestamp import Duration
 from penstock_spark.checkpoints.contract.compare import compare
-from penstock_spark.checkpoints.contract.signature import as_text, combine_as_text
+from penstock_spark.checkpoints.contract.signature import as_text, describe_combine
 
 # What fits.
 
@@ -84,7 +84,7 @@ def test_a_change_that_state_survives_is_not_refused(old: Pipeline, new: Pipelin
         (
             BASE,
             replace(BASE, shards=8),
-            "its state is divided again, because the number of shards has changed\n  - 4\n  + 8",
+            "its state is distributed again, because the number of shards has changed\n  - 4\n  + 8",
         ),
         (
             replace(BASE, source=lines(event_time=float, watermark=BoundedDisorder(60))),
@@ -310,10 +310,10 @@ def test_a_combinefn_is_told_by_its_name_and_its_parts_and_not_by_their_argument
         ),
     ]
     for fn, text in pairs:
-        assert combine_as_text(fn).startswith(text)
+        assert describe_combine(fn).startswith(text)
     one, other = (MeanCombineFn(), CountCombineFn()), (CountCombineFn(), MeanCombineFn())
     tuples = [beam.combiners.TupleCombineFn(*fns) for fns in (one, other)]
-    assert combine_as_text(tuples[0]) != combine_as_text(tuples[1])
+    assert describe_combine(tuples[0]) != describe_combine(tuples[1])
 
 
 IN_ANOTHER_PROCESS = """

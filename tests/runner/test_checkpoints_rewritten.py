@@ -1,4 +1,4 @@
-"""Which of Spark's folders a checkpoint refers to while one is written anew, wherever that is cut; without Spark."""
+"""The folders of Spark that a checkpoint refers to while one is rewritten, wherever that is cut; without Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def begun(path: Path) -> DiskPlace:
 
 
 def opened(place: DiskPlace, pipeline: Pipeline, dies: bool = False) -> Checkpoint:
-    """Opens it for a pipeline; what is written anew is a copy of Spark's logs."""
+    """Opens it for a pipeline; the rewritten folder is a copy of Spark's logs."""
 
     def rewrite(checkpoint: Checkpoint, old: dict[str, Any]) -> None:
         for log in ("offsets", "commits"):
@@ -49,7 +49,7 @@ def test_the_folder_is_written_anew_only_for_what_spark_counts_by_place(tmp_path
     assert opened(place, MORE).plan["folder"] == "spark-2"
     note_micro_batch(place, 2, folder="spark-2")
     assert opened(place, MORE).plan["folder"] == "spark-2"
-    # What the plan in force does not refer to is gone.
+    # A folder that the plan in force does not refer to is gone.
     assert folders(place) == ["spark-2"]
     assert opened(place, BASE).plan["folder"] == "spark-3"
 
@@ -84,11 +84,11 @@ def test_wherever_it_is_cut_short_the_plan_refers_to_a_whole_folder(tmp_path: Pa
 def test_until_the_new_folder_has_begun_a_micro_batch_the_old_one_goes_on(tmp_path: Path) -> None:
     place = begun(tmp_path)
     assert opened(place, MORE).plan["folder"] == "spark-2"
-    # It is taken back, and the new folder is written again, because the old one has gone on.
+    # The change is undone, and the new folder is written again, because the old one has continued.
     assert opened(place, BASE).plan["folder"] == "spark"
     note_micro_batch(place, 2, folder="spark")
     assert opened(place, MORE).plan["folder"] == "spark-3"
-    # The same pipeline finds what was written for it.
+    # The same pipeline finds its own folder.
     assert opened(place, MORE).plan["folder"] == "spark-3"
     assert folders(place) == ["spark", "spark-3"]
 

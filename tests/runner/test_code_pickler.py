@@ -57,7 +57,7 @@ def test_functions_of_the_main_program(tmp_path: Path) -> None:
     assert (sum_up_to(10), sums.of(4), sums().ten) == (55, 10, 55)
     assert sum_up_to.cache_parameters() == {"maxsize": 5, "typed": True}
     assert (sum_up_to.__name__, sum_up_to.__doc__) == ("sum_up_to", "Adds numbers.")
-    # What has arrived can be sent on.
+    # A function that has arrived can be sent on.
     assert pickle.loads(dumps_with_code(sum_up_to))(4) == 10
 
 
@@ -196,7 +196,7 @@ def test_annotations_that_name_what_does_not_exist_travel_as_texts() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
 def test_what_type_statements_of_the_main_program_make_travels_with_annotations() -> None:
     names: dict[str, Any] = {"__name__": "__main__", "Callable": Callable}
-    # Without what this module imports from __future__: it would make texts of annotations.
+    # Without this module's imports from __future__: they would make strings of annotations.
     exec(compile(STATEMENTS, "program.py", "exec", dont_inherit=True), names)
     found = pickle.loads(dumps_with_code(names["f"])).__annotations__
     assert str(convert_to_beam_type(found["pair"])) == "Tuple[<class 'int'>, <class 'int'>]"

@@ -1,4 +1,4 @@
-"""What is known of the size of whole numbers is never less than what they turn out to be."""
+"""The known bounds of whole numbers are never too small."""
 
 from __future__ import annotations
 

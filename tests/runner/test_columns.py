@@ -1,4 +1,4 @@
-"""What Spark does with columns by itself: which expressions, why not others, and how Python reads the result."""
+"""Spark's own work on columns: which expressions, why not others, and how Python reads the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from penstock_spark.compiler import Target, optimise
 from penstock_spark.folding.group_read import ONLY_PANE
 from penstock_spark.formats.registry import table_before_opening, table_of_schema
 from penstock_spark.passes.columns import columns
-from penstock_spark.plan.column_kinds import NotInColumns, kind
+from penstock_spark.plan.column_kinds import NotInColumns, name_kind
 from penstock_spark.plan.column_plan import ColumnsSource, Table
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS
 from penstock_spark.worker.column_read import ColumnReader
@@ -65,7 +65,7 @@ N, X, TEXT, YES = field("n"), field("x"), field("text"), field("yes")
     ],
 )
 def test_these_expressions_are_spark_s(expression, expected):
-    assert kind(expression, FIELDS) == expected
+    assert name_kind(expression, FIELDS) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_these_expressions_are_spark_s(expression, expected):
 )
 def test_these_are_python_s_and_the_reason_is_said(expression, reason):
     with pytest.raises(NotInColumns, match=reason):
-        kind(expression, FIELDS)
+        name_kind(expression, FIELDS)
 
 
 def source_after(transform, fields=FIELDS, records="row"):
@@ -186,7 +186,7 @@ def test_a_sink_whose_schema_lacks_a_column_leaves_the_refusal_to_python(tmp_pat
 
 
 def lost_steps(before, after):
-    """The steps of a graph that another neither has nor stands for, and the edges that nobody makes."""
+    """The steps of a graph that another neither has nor stands for, and the edges that no step makes."""
     kept = {step.label for step in after.steps}
     reads = [step.primitive for step in after.steps if isinstance(step.primitive, Read)]
     kept |= {step.label for read in reads for step in read.source.columns.steps}
@@ -218,7 +218,7 @@ def test_the_law_of_steps_finds_a_pass_that_forgets_one():
 
 def test_a_source_is_only_asked_for_its_columns_where_spark_could_do_the_next_step():
     def never(step, source):
-        raise AssertionError("nobody has to know")
+        raise AssertionError("the columns are not needed")
 
     pipeline = beam.Pipeline()
     read = pipeline | ReadFromParquet("in", validate=False)

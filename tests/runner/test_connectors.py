@@ -27,7 +27,7 @@ from penstock_spark.formats.connectors import GROUP
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.registry import FORMATS, format_of, formats_of, open_source
 from penstock_spark.plan.column_plan import Columns, ColumnsSource
-from penstock_spark.reports.lineage import innermost
+from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.shipping.user_modules import pickle_by_value_modules
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -100,7 +100,7 @@ def test_what_a_description_holds_is_not_taken_for_the_description() -> None:
         StreamSource(held, IngressTime()),
         ColumnsSource(held, Columns(None, (), False, "")),
     ):
-        assert innermost(around) is held
+        assert unwrap_source(around) is held
     assert formats_of(Graph((Step("Read", Read(held)),), ())) == [FORMATS[RangesOfSource]]
 
 

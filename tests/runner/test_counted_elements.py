@@ -1,4 +1,4 @@
-"""What workers of a batch count for the view of a run: each edge has as many elements as the graph means."""
+"""Workers of a batch count elements for the view of the run: each edge has as many as the graph means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEDS = range(60)
 
 
 def counted(plan: Plan, settings: Settings = Settings()) -> dict[int, int]:
-    """How many elements each edge of a plan has carried, as its workers have counted them."""
+    """The numbers of elements that the edges of a plan have carried, as its workers have counted them."""
     counts = taken_out(run_plain(plan, settings, made_edges(plan)), ELEMENTS)[1]
     return {int(edge): count for edge, count in counts.items()}
 
@@ -31,7 +31,7 @@ def made_edges(plan: Plan) -> frozenset[int]:
 
 
 def by_step(pipeline: beam.Pipeline) -> dict[str, Any]:
-    """The same by the label of the step and, if it has several outputs, the tag."""
+    """The numbers of elements by the label of the step and, if it has several outputs, the tag."""
     plan = plan_of(pipeline.to_graph())
     counts = counted(plan)
     return {

@@ -1,4 +1,4 @@
-"""What user code counts is counted for its own step, however the work of several steps interleaves."""
+"""Counters of user code count for their own step, however the work of several steps interleaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import penstock as beam
 from penstock.metrics import Metrics
 from penstock.pvalue import AsIter, TaggedOutput
 from penstock.transforms.window import FixedWindows, GlobalWindows, IntervalWindow, TimestampedValue, WindowFn
-from penstock_spark.reports.failure import StepFailed
+from penstock_spark.reports.failure import StepFailure
 
 
 def count(name="n"):
@@ -188,7 +188,7 @@ def test_stop_iteration_of_user_code_is_an_error_and_never_the_end_of_the_elemen
     def check(build, elements=range(5)):
         pipeline = beam.Pipeline()
         build(pipeline | beam.Create(elements))
-        with pytest.raises(StepFailed, match=r"(RuntimeError|StopIteration) at step 'It'"):
+        with pytest.raises(StepFailure, match=r"(RuntimeError|StopIteration) at step 'It'"):
             run_plain(pipeline, Settings(partitions=1))
 
     check(lambda x: x | "It" >> beam.Map(stops))

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from disk_place import DiskPlace
 
-from penstock_spark.lowering.readings import Opened
+from penstock_spark.lowering.readings import OpenReading
 from penstock_spark.runs.draining import Backlog, reaches
 
 ASKED_MILLIS = 100_000
 
 
 def backlog(folder: Path, *limited: bool, newest_first: bool = False) -> Backlog:
-    """What is to be read of sources that are the second one of a query and those after it."""
+    """The backlog of sources that are the second one of a query and those after it."""
     readings = [
-        Opened(
+        OpenReading(
             None,
             SimpleNamespace(origin=f"Read {number}"),
             False,
@@ -83,7 +83,7 @@ def test_a_source_that_does_not_know_its_latest_offset_may_know_it_later(tmp_pat
 
 
 def test_a_source_that_was_away_before_is_not_read(tmp_path: Path) -> None:
-    reading = Opened(None, SimpleNamespace(origin="Read"), False)  # type: ignore[arg-type]
+    reading = OpenReading(None, SimpleNamespace(origin="Read"), False)  # type: ignore[arg-type]
     left = Backlog([reading], 1, DiskPlace(tmp_path), ASKED_MILLIS, is_any_away=True)
     left.begin(100)
     for now in (0.0, 5.0):
@@ -92,7 +92,7 @@ def test_a_source_that_was_away_before_is_not_read(tmp_path: Path) -> None:
 
 
 def test_what_a_source_has_announced_is_read_in_the_next_micro_batch(tmp_path: Path) -> None:
-    announcing = Opened(None, SimpleNamespace(origin="Read"), False, announces=True)  # type: ignore[arg-type]
+    announcing = OpenReading(None, SimpleNamespace(origin="Read"), False, announces=True)  # type: ignore[arg-type]
     left = Backlog([announcing], 1, DiskPlace(tmp_path), ASKED_MILLIS)
     left.begin(100)
     left.see_progress(progress(101, source('{"a": 7}', '{"a": 7, "b": 0}')))
@@ -102,7 +102,7 @@ def test_what_a_source_has_announced_is_read_in_the_next_micro_batch(tmp_path: P
 
 
 def test_what_a_source_has_seen_before_tells_nothing(tmp_path: Path) -> None:
-    polled = Opened(None, SimpleNamespace(origin="Read"), False, poll_seconds=5.0)  # type: ignore[arg-type]
+    polled = OpenReading(None, SimpleNamespace(origin="Read"), False, poll_seconds=5.0)  # type: ignore[arg-type]
     left = Backlog([polled], 1, DiskPlace(tmp_path), ASKED_MILLIS)
     assert left.poll_seconds == 5.0
     left.see_progress(progress(101, source("1", "1")))
@@ -124,7 +124,7 @@ def test_a_source_that_cannot_be_reached_is_not_read(tmp_path: Path) -> None:
         left.see_status(True, now)
     assert left.labels() == ["Read 0", "Read 1"]
     left.see_progress(progress(102, source(away, here), source(away, here)))
-    # One without a limit gives everything with that.
+    # One without a limit yields everything with that.
     assert left.labels() == ["Read 0"]
     for now in (6.0, 8.0):
         left.see_status(True, now)

@@ -1,4 +1,4 @@
-"""What follows the clock goes on when the clock was set back between two runs, and gives each element once."""
+"""Sources that follow the clock continue when it was set back between two runs, and yield each element once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from disk_place import DiskPlace
 
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils import clock
-from penstock_spark.checkpoints.custody.clock_resets import ERAS, Counted, counted_seconds
-from penstock_spark.sources.heartbeats import Beats, Era, Heartbeat
+from penstock_spark.checkpoints.custody.clock_resets import ERAS, CountedSeconds, read_counted_seconds
+from penstock_spark.sources.heartbeats import ClockPeriod, Heartbeat, HeartbeatDecoder
 
 FIRST_MILLIS = 1_700_000_000_000
 HOURS_MILLIS = 3_600_000
@@ -32,7 +32,7 @@ class Seconds:
     )  # What each micro-batch has read, at first.
     done: int = 0  # How many micro-batches are done.
 
-    def run(self, micro_batches: list[int], beats: Beats) -> None:
+    def run(self, micro_batches: list[int], beats: HeartbeatDecoder) -> None:
         """Runs until the clock has moved by each of some times, with a micro-batch after each."""
         folder = self.place.inside("sources/0")
         if "0" not in folder.names():
@@ -56,7 +56,7 @@ class Seconds:
         log = self.place.inside("offsets")
         return [0, *(int(log.read(name).decode().split("\n")[2]) for name in sorted(log.names(), key=int))]
 
-    def _give(self, number: int, start_millis: int, begin: int, end: int, beats: Beats) -> None:
+    def _give(self, number: int, start_millis: int, begin: int, end: int, beats: HeartbeatDecoder) -> None:
         assert begin <= end, "Spark never gets over a micro-batch that ends before it begins"
         times = [(start_millis + second * 1_000) * 1_000 for second in range(begin, end)]
         rows = {"value": [*range(begin, end)], "timestamp_micros": times}
@@ -72,10 +72,10 @@ def seconds(tmp_path: Path) -> Seconds:
     return Seconds(place)
 
 
-def started(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> Counted:
-    """What a run finds when it starts now."""
+def started(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> CountedSeconds:
+    """The counted seconds that a run finds when it starts now."""
     monkeypatch.setattr(clock, "micros", lambda: seconds.now_millis * 1_000)
-    return counted_seconds(seconds.place, 0)
+    return read_counted_seconds(seconds.place, 0)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -91,11 +91,11 @@ def test_each_element_comes_once_however_often_the_clock_is_set(
         # Spark looks at the clock for the first time soon after the start.
         first, later = [random.randrange(2_500)], [random.randrange(-900, 2_500) for _ in range(3)]
         changes = [*first, *later][: random.randrange(5)]
-        seconds.run(changes, Beats(TICKS, counted.eras))
+        seconds.run(changes, HeartbeatDecoder(TICKS, counted.eras))
         if seconds.done and random.random() < 0.4:
             seconds.done -= 1  # It was killed before the micro-batch was done.
     seconds.now_millis += HOURS_MILLIS
-    seconds.run([0, 1_000], Beats(TICKS, started(seconds, monkeypatch).eras))
+    seconds.run([0, 1_000], HeartbeatDecoder(TICKS, started(seconds, monkeypatch).eras))
     heartbeats = [each for number in sorted(seconds.given) for each in seconds.given[number]]
     elements = [element.value for heartbeat in heartbeats for element in heartbeat.elements]
     assert elements == [TICKS.element(number, due).value for number, (due, _) in enumerate(TICKS.schedule())]
@@ -104,15 +104,15 @@ def test_each_element_comes_once_however_often_the_clock_is_set(
 
 
 def test_a_clock_that_goes_on_changes_nothing(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert started(seconds, monkeypatch) == Counted()
-    seconds.run([2_500], Beats(TICKS))
-    assert started(seconds, monkeypatch) == Counted(2)
+    assert started(seconds, monkeypatch) == CountedSeconds()
+    seconds.run([2_500], HeartbeatDecoder(TICKS))
+    assert started(seconds, monkeypatch) == CountedSeconds(2)
     assert seconds.place.inside("sources/0").names() == ["0"]
 
 
-def set_back(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> Counted:
+def set_back(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> CountedSeconds:
     """Sets the clock back by an hour after five seconds."""
-    seconds.run([5_000], Beats(TICKS))
+    seconds.run([5_000], HeartbeatDecoder(TICKS))
     seconds.now_millis -= HOURS_MILLIS
     return started(seconds, monkeypatch)
 
@@ -120,12 +120,15 @@ def set_back(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> Counted:
 def test_the_seconds_after_a_clock_was_set_back_are_known_and_told(
     seconds: Seconds, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    eras = Era(0, FIRST_MILLIS), Era(5, FIRST_MILLIS - HOURS_MILLIS)
-    assert set_back(seconds, monkeypatch) == Counted(5, eras)
+    eras = ClockPeriod(0, FIRST_MILLIS), ClockPeriod(5, FIRST_MILLIS - HOURS_MILLIS)
+    assert set_back(seconds, monkeypatch) == CountedSeconds(5, eras)
     assert "the clock is 3600.0 s behind the last run" in caplog.text
     # Again, before anything was read.
     seconds.now_millis -= 1_000
-    assert started(seconds, monkeypatch).eras == (eras[0], Era(5, FIRST_MILLIS - HOURS_MILLIS - 1_000))
+    assert started(seconds, monkeypatch).eras == (
+        eras[0],
+        ClockPeriod(5, FIRST_MILLIS - HOURS_MILLIS - 1_000),
+    )
 
 
 def test_a_run_that_dies_while_it_writes_its_times_leaves_it_to_the_next(
@@ -140,7 +143,7 @@ def test_a_run_that_dies_while_it_writes_its_times_leaves_it_to_the_next(
     # It had not come to Spark's file, and now the clock is right again.
     folder.replace("0", f"v1\n{FIRST_MILLIS}".encode())
     seconds.now_millis += HOURS_MILLIS
-    assert started(seconds, monkeypatch) == Counted(5, counted.eras[:1])
+    assert started(seconds, monkeypatch) == CountedSeconds(5, counted.eras[:1])
 
 
 @pytest.mark.parametrize(

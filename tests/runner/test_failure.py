@@ -1,4 +1,4 @@
-"""How exceptions of user code travel from a worker to the program."""
+"""Exceptions of user code travel from a worker to the program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.reports.failure import (
-    StepFailed,
+    StepFailure,
     UserCodeError,
+    fail_step,
     find_failure,
-    named,
-    step_failed,
+    name_failing_step,
     to_exception,
 )
 from penstock_spark.worker.program import SinkWriterSpec
@@ -58,10 +58,10 @@ class Fine(LookupError):
 
 
 def brought_back(error: BaseException) -> BaseException:
-    with pytest.raises(StepFailed) as caught:
-        step_failed(error, WHERE)
-    with pytest.raises(StepFailed) as again:
-        step_failed(caught.value, "at step 'B'")
+    with pytest.raises(StepFailure) as caught:
+        fail_step(error, WHERE)
+    with pytest.raises(StepFailure) as again:
+        fail_step(caught.value, "at step 'B'")
     assert again.value is caught.value
     text = f"Job aborted.\n{caught.value}\n\tat java"
     return to_exception(find_failure(text))
@@ -154,7 +154,7 @@ def test_an_output_that_cannot_be_written_is_told_in_three_parts():
     def full():
         raise OSError(errno.ENOSPC, "No space left on device", "/out/a-00000")
 
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         SinkWriter(SinkWriterSpec(0, full, WHERE)).setup()
     error = to_exception(find_failure(str(caught.value)))
     assert isinstance(error, OSError)
@@ -172,7 +172,7 @@ def test_an_error_of_the_system_names_the_step_in_its_text():
     "leaves", [SystemExit("text"), SystemExit(3), KeyboardInterrupt(), GeneratorExit()], ids=repr
 )
 def test_what_would_end_a_process_comes_back_as_an_error(leaves):
-    """A driver that raised it would end without a word."""
+    """A driver that raised it would end silently."""
     error = brought_back(leaves)
     assert isinstance(error, UserCodeError)
     assert f"the step left with {type(leaves).__name__}" in str(error)
@@ -188,7 +188,7 @@ def test_a_generator_that_is_closed_is_no_error_of_a_step():
         finally:
             closed.append(True)
 
-    generator = named(results(), lambda: WHERE)
+    generator = name_failing_step(results(), lambda: WHERE)
     assert next(generator) == 1
     generator.close()
     assert closed

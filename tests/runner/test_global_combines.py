@@ -1,4 +1,4 @@
-"""CombineGlobally takes the way of CombinePerKey, and still gives a result of nothing."""
+"""CombineGlobally takes the way of CombinePerKey, and still has a result for an empty input."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def output_micros(combiner: Any, windowfn: WindowFn, final: Any, rows: list[tupl
 def grouped(
     elements: list[Element], windowfn: WindowFn, combiner: Any
 ) -> list[tuple[Any, list[Any], int, Any]]:
-    """What a grouping means: exact key, sorted values, microseconds and window."""
+    """The meaning of a grouping: exact key, sorted values, microseconds and window."""
     timed: dict[Any, list[tuple[Any, int, Any]]] = {}
     for key, value, micros in elements:
         for window in windowfn.assign(WindowFn.AssignContext(Timestamp.from_micros(micros), (key, value))):

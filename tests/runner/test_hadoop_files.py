@@ -34,7 +34,7 @@ def test_a_file_whose_size_is_unknown_is_not_left_open() -> None:
 @pytest.mark.parametrize("scheme", ["file://", "file:", ""])
 def test_a_local_disk_is_read_without_a_question_to_java(scheme: str, tmp_path: Path) -> None:
     files = HadoopFiles.__new__(HadoopFiles)
-    # There is no file system of Java's that could answer.
+    # No Java file system is there to answer.
     files.is_local = True
     folder = f"{scheme}{tmp_path}"
     (tmp_path / "b%20c").mkdir()

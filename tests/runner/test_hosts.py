@@ -18,7 +18,7 @@ from penstock.transforms.window import (
     SlidingWindows,
     TimestampCombiner,
 )
-from penstock_spark.compiler import Target, compiled
+from penstock_spark.compiler import Target, compile_graph
 from penstock_spark.plan.batch_plan import Plan
 from penstock_spark.plan.hosts import ByMachine, BySpark, Host, InPython, InShards, Loop, Rows, State
 from penstock_spark.plan.stream_plan import StreamPlan
@@ -31,7 +31,7 @@ def plan_of(pairs: Any, combine: Any, windowfn: Any, options: dict[str, Any], ta
     windowed = pairs | "Window" >> beam.WindowInto(windowfn, **options)
     folded = windowed | "Fold" >> (beam.GroupByKey() if combine is None else beam.CombinePerKey(combine))
     _ = folded | beam.Map(print)
-    return compiled(pairs.pipeline.to_graph(), target).plan
+    return compile_graph(pairs.pipeline.to_graph(), target).plan
 
 
 def batch_plan(combine: Any, windowfn: Any, without: str = "", kind: type = int, **options: Any) -> Plan:
@@ -127,7 +127,7 @@ def test_a_step_with_another_reader_is_left_to_none() -> None:
     windowed = pairs | "Window" >> beam.WindowInto(FixedWindows(9))
     _ = windowed | "Fold" >> beam.CombinePerKey(sum)
     _ = windowed | "Values" >> beam.Map(print) | beam.io.WriteToMemory([])
-    plan = compiled(pipeline.to_graph(), Target()).plan
+    plan = compile_graph(pipeline.to_graph(), Target()).plan
     assert isinstance(plan, Plan)
     assert not any(stage.left for stage in plan.stages)
 

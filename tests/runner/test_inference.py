@@ -13,7 +13,7 @@ from plain_runner import Settings, collect, collect_timed, run_plain
 import penstock as beam
 import penstock.ml.inference.base as penstock_inference
 from penstock.transforms.window import FixedWindows, TimestampedValue
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 
 loads: list[str] = []
 batches: list[int] = []
@@ -47,7 +47,7 @@ class Model:
 
 
 def handlers_of(base: Any) -> SimpleNamespace:
-    """The same handlers, over the classes of Beam or of penstock."""
+    """The handlers, over the classes of Beam or of penstock."""
 
     class Scoring(base.ModelHandler):  # type: ignore[misc,name-defined]
         def __init__(self, factor: int = 3, **kwargs: Any) -> None:
@@ -104,7 +104,7 @@ def test_predictions_are_those_of_beam(name: str, settings: Settings) -> None:
 
 
 def of_beam(name: str) -> tuple[Counter[Any], Counter[str]]:
-    """What Beam's own RunInference gives and counts."""
+    """The outputs and the counters of Beam's own RunInference."""
     beams = pytest.importorskip("apache_beam")
     inference = pytest.importorskip("apache_beam.ml.inference.base")
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -153,7 +153,7 @@ def test_a_failing_batch_names_the_step() -> None:
     handler = handlers_of(penstock_inference).plain[0]
     pipeline = beam.Pipeline()
     pipeline | beam.Create([1, -1]) | "Score" >> penstock_inference.RunInference(handler)
-    with pytest.raises(StepFailed) as raised:
+    with pytest.raises(StepFailure) as raised:
         run_plain(pipeline)
     failure: Any = find_failure(str(raised.value))
     assert failure.where.startswith("at step 'Score/BeamML_RunInference' (test_inference.py:")

@@ -15,11 +15,11 @@ from pyspark import SparkContext
 import penstock as beam
 from penstock_spark.process.interrupts import (
     continuing_command,
+    defer_signals,
     interrupts,
     is_interactive,
-    kept_handlers,
-    put_off_signals,
-    stoppable,
+    keep_handlers,
+    report_after_signal,
 )
 from penstock_spark.runs import execute
 
@@ -47,7 +47,7 @@ def test_a_signal_leaves_the_block_and_says_what_became_of_it(
     number: signal.Signals, raised: type[BaseException], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = _handler()
-    with pytest.raises(raised) as caught, stoppable(lambda: "it is over"):
+    with pytest.raises(raised) as caught, report_after_signal(lambda: "it is over"):
         signal.raise_signal(number)
     assert capsys.readouterr().err == f"penstock: {name}: it is over\n"
     assert getattr(caught.value, "code", 143) == 143
@@ -90,7 +90,7 @@ def test_another_thread_sets_no_handlers() -> None:
     before, seen = _handler(), []
 
     def run() -> None:
-        with interrupts(), put_off_signals(), kept_handlers():
+        with interrupts(), defer_signals(), keep_handlers():
             seen.append(_handler())
 
     thread = threading.Thread(target=run)
@@ -103,7 +103,7 @@ def test_signals_that_are_put_off_come_at_the_end_of_the_block() -> None:
     reached = []
 
     def work() -> None:
-        with put_off_signals():
+        with defer_signals():
             signal.raise_signal(signal.SIGINT)
             reached.append("the end")
 
@@ -120,12 +120,12 @@ def test_what_spark_sets_when_it_starts_does_not_displace_a_handler() -> None:
         pass
 
     with interrupts() as taken:
-        with kept_handlers():
+        with keep_handlers():
             signal.signal(signal.SIGINT, spark_own)
         assert signal.getsignal(signal.SIGINT) is taken
     assert signal.getsignal(signal.SIGINT) is spark_own
     signal.signal(signal.SIGINT, own)
-    with kept_handlers():
+    with keep_handlers():
         signal.signal(signal.SIGINT, spark_own)
     assert signal.getsignal(signal.SIGINT) is own
 
@@ -150,7 +150,7 @@ def test_a_program_is_a_notebook_only_if_ipython_runs_it(monkeypatch: pytest.Mon
 def test_a_run_that_ends_before_it_begins_leaves_the_connection_on_which_java_owes_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next question on it, such as the one that stops Spark at the end, would wait for a free core, too."""
+    """The next question on it, such as the one that stops Spark at the end, would also wait for a free core."""
     left: list[str] = []
     connection = SimpleNamespace(close=lambda: left.append("closed"))
     client = SimpleNamespace(get_thread_connection=lambda: connection)

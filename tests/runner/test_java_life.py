@@ -46,7 +46,7 @@ def refused():
 
 @pytest.fixture
 def deaths(monkeypatch):
-    """What this program knows about its Javas, for one test."""
+    """The facts that this program knows about its Javas, for one test."""
     found = []
     monkeypatch.setattr(java_life, "_deaths", found)
     return found
@@ -76,26 +76,26 @@ OTHERS = {
 def test_only_who_may_have_lost_java_waits_for_its_end(monkeypatch, deaths, error, waits):
     asked = []
     monkeypatch.setattr(SparkContext, "_gateway", object())
-    monkeypatch.setattr(java_life, "_ended", asked.append)
+    monkeypatch.setattr(java_life, "_find_exit_status", asked.append)
     monkeypatch.setattr(java_life, "_forget_java", lambda status: None)
-    java_life.java_death(error)
+    java_life.explain_java_death(error)
     assert [seconds > 0 for seconds in asked] == [waits]
 
 
 def test_an_error_that_says_nothing_of_java_tells_of_a_java_that_has_ended(monkeypatch):
     forgotten = []
-    monkeypatch.setattr(java_life, "_ended", lambda seconds: -9)
+    monkeypatch.setattr(java_life, "_find_exit_status", lambda seconds: -9)
     monkeypatch.setattr(java_life, "_forget_java", forgotten.append)
-    found = java_life.java_death(ConnectionError("the brokers cannot be reached"), "at step 'Read'")
+    found = java_life.explain_java_death(ConnectionError("the brokers cannot be reached"), "at step 'Read'")
     assert "Spark's Java process has died, killed by SIGKILL" in str(found)
     assert forgotten == [-9]
 
 
 @pytest.mark.parametrize("status", [-15, 143])
 def test_a_signal_to_all_processes_of_a_program_is_told_from_a_death(monkeypatch, status):
-    monkeypatch.setattr(java_life, "_ended", lambda seconds: status)
+    monkeypatch.setattr(java_life, "_find_exit_status", lambda seconds: status)
     monkeypatch.setattr(java_life, "_forget_java", lambda status: None)
-    told = str(java_life.java_death(ConnectionError("the connection is gone"), "at step 'Read'"))
+    told = str(java_life.explain_java_death(ConnectionError("the connection is gone"), "at step 'Read'"))
     assert told.startswith("Spark's Java process has died, ended by SIGTERM, and the run ended with it\n")
     assert "hint: send SIGTERM to the program alone" in told
     assert "spark.driver.memory" not in told
@@ -106,15 +106,15 @@ def test_a_signal_to_all_processes_of_a_program_is_told_from_a_death(monkeypatch
 def test_a_run_that_notices_it_second_tells_the_same(monkeypatch, deaths, error, gateway):
     deaths.append(-9)
     monkeypatch.setattr(SparkContext, "_gateway", gateway)
-    monkeypatch.setattr(java_life, "_ended", lambda seconds: None)
-    assert "Spark's Java process has died, killed by SIGKILL" in str(java_life.java_death(error))
+    monkeypatch.setattr(java_life, "_find_exit_status", lambda seconds: None)
+    assert "Spark's Java process has died, killed by SIGKILL" in str(java_life.explain_java_death(error))
 
 
 def test_whatever_pyspark_says_without_a_java_is_its_death(monkeypatch, deaths):
     deaths.append(-9)
     monkeypatch.setattr(SparkContext, "_gateway", None)
     error = of_pyspark(AttributeError("'NoneType' object has no attribute 'functions'"))
-    assert "killed by SIGKILL" in str(java_life.java_death(error))
+    assert "killed by SIGKILL" in str(java_life.explain_java_death(error))
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_whatever_pyspark_says_without_a_java_is_its_death(monkeypatch, deaths):
 def test_an_earlier_death_explains_no_other_error(monkeypatch, deaths, error):
     deaths.append(-9)
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    assert java_life.java_death(error) is None
+    assert java_life.explain_java_death(error) is None

@@ -14,7 +14,7 @@ import pytest
 from disk_place import DiskPlace
 
 from penstock_spark.checkpoints.custody.holder import Holder, this_holder
-from penstock_spark.checkpoints.custody.lease import HOLDERS, CheckpointTaken, Lease, Timing, take_lease
+from penstock_spark.checkpoints.custody.lease import HOLDERS, CheckpointInUse, Lease, Timing, take_lease
 
 QUICK = Timing(beat_seconds=0.02, silence_seconds=0.5)
 
@@ -26,7 +26,7 @@ def elsewhere(run: str) -> Holder:
 
 
 def left_behind(place: DiskPlace, holder: Holder) -> None:
-    """A claim of a run that was killed: nobody gives signs of life any more."""
+    """A claim of a run that was killed: it gives no signs of life any more."""
     holders = place.inside(HOLDERS)
     lease = take_lease(place, holder, timing=QUICK)
     lease.release()
@@ -37,7 +37,7 @@ def left_behind(place: DiskPlace, holder: Holder) -> None:
 def test_a_second_run_is_refused_and_told_who_holds_the_checkpoint(tmp_path: Path) -> None:
     place = DiskPlace(tmp_path)
     lease = take_lease(place, this_holder("first"), timing=QUICK)
-    with pytest.raises(CheckpointTaken) as caught:
+    with pytest.raises(CheckpointInUse) as caught:
         take_lease(place, this_holder("second"), timing=QUICK)
     assert str(tmp_path) in str(caught.value)
     assert f"the run first (process {os.getpid()} on " in str(caught.value)
@@ -54,7 +54,7 @@ def test_of_many_runs_that_begin_at_once_one_holds_the_checkpoint(tmp_path: Path
         start.wait()
         try:
             return take_lease(place, this_holder(f"run {number}"), timing=QUICK)
-        except CheckpointTaken:
+        except CheckpointInUse:
             return None
 
     with ThreadPoolExecutor(8) as pool:
@@ -86,7 +86,7 @@ def test_a_run_elsewhere_is_dead_if_it_gives_no_sign_of_life_while_somebody_watc
     place = DiskPlace(tmp_path)
     left_behind(place, elsewhere("silent"))
     lease = take_lease(place, elsewhere("alive"), timing=QUICK)
-    with pytest.raises(CheckpointTaken, match=r"the run alive .* on far-away"):
+    with pytest.raises(CheckpointInUse, match=r"the run alive .* on far-away"):
         take_lease(place, this_holder("third"), timing=QUICK)
     lease.release()
 
@@ -103,7 +103,7 @@ def test_a_run_that_takes_over_begins_when_the_other_has_stopped(tmp_path: Path)
         threading.Event().wait(0.01)
     for _ in range(2):
         with pytest.raises(
-            CheckpointTaken, match=r"this run was displaced: .* is now held by the run second"
+            CheckpointInUse, match=r"this run was displaced: .* is now held by the run second"
         ) as caught:
             first.check()
         # Of this call alone: each thread of the run that raises it would add its stack to a shared error.
@@ -133,7 +133,7 @@ def test_a_run_finds_that_the_folder_of_its_checkpoint_is_gone(tmp_path: Path) -
     place = DiskPlace(tmp_path / "checkpoint")
     lease = take_lease(place, this_holder("first"), timing=Timing(beat_seconds=3600))
     place.inside(HOLDERS).delete("000001.json")
-    with pytest.raises(CheckpointTaken, match="was deleted"):
+    with pytest.raises(CheckpointInUse, match="was deleted"):
         lease.check()
     lease.release()
 
@@ -165,7 +165,7 @@ def test_a_run_that_has_claimed_and_planned_while_another_one_watched_is_not_dis
                 (tmp_path / "plan-2.json").touch()
             return super().names()
 
-    with pytest.raises(CheckpointTaken, match="held by the run faster"):
+    with pytest.raises(CheckpointInUse, match="held by the run faster"):
         take_lease(Watched(tmp_path), this_holder("slower"), timing=QUICK)
     faster[0].check()
     faster[0].release()

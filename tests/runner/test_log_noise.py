@@ -1,4 +1,4 @@
-"""What a program that logs everything does not see of Py4J."""
+"""A program that logs everything does not see Py4J's messages."""
 
 from __future__ import annotations
 

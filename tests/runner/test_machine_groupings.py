@@ -1,4 +1,4 @@
-"""Groupings whose windows give several panes: hosted, they give what the bare machine gives."""
+"""Groupings whose windows fire several panes: on the runner, they emit the panes of the bare machine."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def out_of(pane: Pane) -> Out:
 
 
 def in_no_order(panes: dict[Any, list[Out]]) -> dict[Any, list[str]]:
-    """The same where each window fires once, which promises no order."""
+    """The panes where each window fires once, which promises no order."""
     return {
         key: sorted(repr((sorted(v) if isinstance(v, list) else v, *rest)) for v, *rest in own)
         for key, own in panes.items()
@@ -134,7 +134,7 @@ def to_a_second_grouping(panes: beam.PCollection[Any], way: str) -> beam.PCollec
 
 
 def replayed(machine: GroupingMachine, elements: list[tuple[Any, Element]]) -> dict[Any, list[Out]]:
-    """What a machine gives in batch for elements that bring their windows and kinds."""
+    """The panes of a machine in batch for elements that bring their windows and kinds."""
     states: dict[Any, Any] = {}
     given: list[tuple[Any, Any]] = []
     for key, element in sorted(elements, key=lambda one: one[1].timestamp_micros):
@@ -196,7 +196,7 @@ def test_two_hosted_groupings_in_a_row_give_what_two_bare_machines_give(seeds):
 
 
 def net(panes: dict[Any, list[Out]]) -> Counter[Any]:
-    """What is left of a changelog; nothing is ever taken back that is not there."""
+    """The rows left of a changelog; nothing is ever retracted that is not there."""
     left: Counter[Any] = Counter()
     for key, own in panes.items():
         for value, _, window, info in own:

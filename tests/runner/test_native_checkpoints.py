@@ -1,4 +1,4 @@
-"""What of a program may change whose grouping is Spark's own, and what opening its checkpoint looks at."""
+"""The changes that a program may have whose grouping is Spark's own, and how its checkpoint is opened."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def by_machine(
     trigger: TriggerFn | None = None,
     windowfn: WindowFn = FixedWindows(SIZE // 1_000_000),
 ) -> tuple[list[Result], int]:
-    """What penstock's machine emits in each micro-batch, if the summary of a source arrives one later; and how many it
+    """The panes of penstock's machine in each micro-batch, if a source's summary arrives one later; and how many it
     drops.
     """
     windowing = Windowing(
@@ -112,7 +112,7 @@ def by_host(
     host: type[NativeHost] = NativeHost,
     period_micros: int | None = None,
 ) -> tuple[list[Result], int]:
-    """The same of the toy of Spark."""
+    """The panes of the toy of Spark."""
     native = host(SIZE, DELAY, lateness_micros, updates, AHEAD, period_micros=period_micros)
     found = [result for clock_micros, rows in batches for result in native.step(rows, clock_micros)]
     found += native.end()

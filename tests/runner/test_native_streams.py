@@ -158,7 +158,7 @@ NOT_DONE: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "other times": (
         [beam.WithTimestamps("points"), MINUTES, TOTAL, OUT],
         {},
-        "elements get other times than those of the watermark",
+        "elements get other times than the watermark has",
     ),
     "a watermark that waits for the clock": (
         [MINUTES, TOTAL, OUT],

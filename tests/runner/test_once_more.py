@@ -47,7 +47,7 @@ def run() -> list[Any]:
 def test_a_job_that_spark_has_given_up_runs_once_more_on_other_shuffles(job, monkeypatch):
     frames = failing(monkeypatch, job, GIVEN_UP, 1)
     assert run() == [*range(45, 55)]
-    # A frame that is kept is the same; it is computed anew.
+    # A frame that is kept is the same; it is computed again.
     assert (frames[0] is frames[1]) == (job == "write")
 
 

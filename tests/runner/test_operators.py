@@ -22,10 +22,10 @@ from penstock.transforms.window import (
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.folding.merging import merged_groups
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.worker.batch import Batch, decode_page, encode_page
 from penstock_spark.worker.inline import inline_batches
-from penstock_spark.worker.windowing import assigner
+from penstock_spark.worker.windowing import make_assigner
 
 # Windows.
 
@@ -56,7 +56,7 @@ def test_sessions_merged_by_looking_at_neighbours_are_those_of_asking_the_window
 
 
 class Inventing(Sessions):
-    """Merges a window it never gave, which shows only where elements are numbers."""
+    """Merges a window it never assigned, which shows only where elements are numbers."""
 
     def assign(self, context):
         return super().assign(context) if context.element[1] > 0 else []
@@ -68,7 +68,7 @@ class Inventing(Sessions):
 def test_a_window_fn_that_merges_a_window_it_never_gave_is_refused_and_named():
     pipeline = beam.Pipeline()
     collect(pipeline | beam.Create([(1, 1)]) | "Odd" >> beam.WindowInto(Inventing(5)) | beam.GroupByKey())
-    with pytest.raises(StepFailed, match="InventedWindowError at step 'GroupByKey'") as caught:
+    with pytest.raises(StepFailure, match="InventedWindowError at step 'GroupByKey'") as caught:
         run_plain(pipeline)
     assert "has no elements" in str(to_exception(find_failure(str(caught.value))))
 
@@ -108,7 +108,7 @@ def test_a_batch_gets_the_windows_that_the_window_fn_assigns_one_by_one(windowfn
         *(at.randrange(-(10**9), 10**9) for _ in range(50)),
     ]
     batch = Batch(list(range(len(times))), times, [(IntervalWindow(n, n + 5),) for n in range(len(times))])
-    assign = assigner(windowfn)
+    assign = make_assigner(windowfn)
 
     def one_by_one(value: int, micros: int) -> tuple[Any, ...]:
         before = IntervalWindow(value, value + 5)
@@ -139,12 +139,12 @@ def test_a_batch_in_shared_form_means_the_same_as_one_with_lists(is_shared):
     assert (
         list(batch.rows())
         == rows
-        == list(batch.expanded().rows())
+        == list(batch.expand().rows())
         == list(decode_page(encode_page(batch)).rows())
     )
-    assert list(batch.compressed([True, 0, "yes"]).rows()) == [rows[0], rows[2]]
+    assert list(batch.select([True, 0, "yes"]).rows()) == [rows[0], rows[2]]
     assert list(batch.every(1, 2).rows()) == [rows[1]]
-    assert list(batch.exploded().rows()) == [(v, at, (w,), pane) for v, at, own, pane in rows for w in own]
+    assert list(batch.explode().rows()) == [(v, at, (w,), pane) for v, at, own, pane in rows for w in own]
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 7, 50])

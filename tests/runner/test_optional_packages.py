@@ -23,7 +23,7 @@ from penstock_spark.formats.connectors import GROUP
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.packages import Package
 from penstock_spark.formats.registry import FORMATS, format_of
-from penstock_spark.reports.lineage import innermost
+from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.runs import opened
 
 SCHEMA = {"type": "record", "name": "Score", "fields": [{"name": "user", "type": "string"}]}
@@ -75,7 +75,7 @@ KNOWN = {value.module: value for value in vars(packages).values() if isinstance(
 def test_each_format_that_needs_a_package_is_tried_below() -> None:
     tried = {}
     for _, transform in [*READS.values(), *WRITES.values()]:
-        description = innermost(getattr(transform, "source", None) or transform.sink)
+        description = unwrap_source(getattr(transform, "source", None) or transform.sink)
         kind = type(description)
         tried[f"{kind.__module__}.{kind.__qualname__}"] = format_of(description)
     own = [point for point in entry_points(group=GROUP) if point.module.startswith("penstock_connectors.")]

@@ -21,11 +21,11 @@ from penstock.io.files.shards import Shards
 from penstock.io.formats.partition_folders import escaped, folder_of_value, is_lost, texts_of_path, unescaped
 from penstock.io.jsonio import JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
-from penstock_spark.columns.records import plain
+from penstock_spark.columns.records import to_plain
 from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.formats.registry import plan_sink
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RecordsFile
 from penstock_spark.sources.partition_values import partition_values
@@ -189,7 +189,7 @@ def test_records_of_text_keep_values_that_no_column_has(monkeypatch: pytest.Monk
     monkeypatch.setattr("penstock_spark.sinks.partitions._VALUES_AT_ONCE", 2)
     open_file = partial(RecordsFile, Shard)
     keys = pa.schema([("country", pa.string()), ("day", pa.date32())])
-    partitions = Partitions(("country", "day"), keys, open_file, WHERE, record_of=plain)
+    partitions = Partitions(("country", "day"), keys, open_file, WHERE, record_of=to_plain)
     write = PartitionWriter(partitions, open_file)
     odd = {"n": 1 << 80, "price": decimal.Decimal("1.50"), "any": {"a": [1, "x"]}}
     write.write(
@@ -361,7 +361,7 @@ def test_a_value_that_is_not_of_the_type_is_an_error_that_names_the_file() -> No
     assert "hint: " in str(refused.value)
     rows = pa.RecordBatch.from_pydict({"n": [1]})
     assert values.added(rows, paths[0]).to_pylist() == [{"n": 1, "day": DAY}]
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         values.added(rows, paths[1])
     failure = find_failure(str(caught.value))
     assert failure is not None

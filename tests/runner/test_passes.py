@@ -1,6 +1,6 @@
-"""The compiler's passes: golden texts, laws over pipelines made at random, and mutants that the laws must find.
+"""The compiler's passes: golden files, laws over pipelines made at random, and mutants that the laws must find.
 
-PENSTOCK_UPDATE_GOLDEN=1 writes the golden files anew; read what changed before you keep it.
+PENSTOCK_UPDATE_GOLDEN=1 writes the golden files again; read what changed before you keep it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock import graph
 from penstock.functions.splitting import Pairing
 from penstock.options.optimisations import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
-from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewritten
+from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewrite_graph
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import choose, fuse, lift_combiners
 from penstock_spark.passes.choose_folds import choose_folds, choose_shards
@@ -54,7 +54,7 @@ def random_graph(seed: int) -> graph.Graph:
     return pipeline.to_graph()
 
 
-# Golden texts.
+# Golden files.
 
 
 def shown_units(units: tuple[fuse.Unit, ...]) -> str:
@@ -75,10 +75,10 @@ def target_of(run_pass: Pass) -> Target:
 
 
 def before_and_after(run_pass: Pass, found: graph.Graph) -> tuple[graph.Graph, graph.Graph]:
-    """What a pass gets from the passes before it, and what it makes of that."""
+    """The graph that a pass gets from the passes before it, and the graph that it makes."""
     target = target_of(run_pass)
     passes = PASSES if run_pass in PASSES else (*PASSES, *STREAM_PASSES)
-    before, _ = rewritten(found, passes[: passes.index(run_pass)], target)
+    before, _ = rewrite_graph(found, passes[: passes.index(run_pass)], target)
     return before, run_pass.rewrite(before, target)
 
 
@@ -111,7 +111,7 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
             yield "query", show_stream_plan(plan)
         return
     if name == "levels":
-        main, _ = rewritten(found, (*PASSES, *STREAM_PASSES), STREAM)
+        main, _ = rewrite_graph(found, (*PASSES, *STREAM_PASSES), STREAM)
         yield from (("graph", graph.show(main)), ("query", show_stream_plan(levels(main, "streaming"))))
         return
     optimised = optimise(found)
@@ -138,7 +138,7 @@ def test_a_pass_does_what_its_golden_file_says(name):
     assert text == file.read_text()
 
 
-# Laws: each gives the faults it finds.
+# Laws: each returns the faults it finds.
 
 
 def user_code(found: graph.Graph) -> set[int]:
@@ -322,7 +322,7 @@ def unending(found: graph.Graph, seed: int) -> graph.Graph:
 
 
 def lasting_faults(run_pass: Pass, found: graph.Graph) -> list[str]:
-    """What is out of order or gone after a pass whose steps the oracle cannot play."""
+    """The faults of order and of lost steps after a pass whose steps the oracle cannot play."""
     before, after = before_and_after(run_pass, found)
     aside = side_views(before) if run_pass.name == "side_views" else None
     parts = [after] if aside is None else [after, aside]
@@ -337,7 +337,7 @@ def lasting_faults(run_pass: Pass, found: graph.Graph) -> list[str]:
     written = {id(step.primitive.sink) for step in before.steps if isinstance(step.primitive, graph.Write)}
     expected = user_code(before) - (written if run_pass.name == "windowed_writes" else set())
     labels = {step.label for step in steps}
-    views = side_views(rewritten(found, PASSES, STREAM)[0]) if run_pass in STREAM_PASSES else None
+    views = side_views(rewrite_graph(found, PASSES, STREAM)[0]) if run_pass in STREAM_PASSES else None
     made_before = {output.edge for step in (views.steps if views else ()) for output in step.outputs}
     return [
         *order_faults(after, made_before),
@@ -394,10 +394,10 @@ def test_a_step_that_a_pass_forgets_is_found(monkeypatch):
 def test_each_pass_that_changes_a_graph_is_told_with_the_steps_that_it_changed():
     pipeline = beam.Pipeline()
     golden_pipelines.combine_after_a_group(pipeline)
-    _, lines = rewritten(pipeline.to_graph(), PASSES, BATCH)
+    _, lines = rewrite_graph(pipeline.to_graph(), PASSES, BATCH)
     assert lines == ("lift_combiners: drops Group; changes Sum/ParDo(CombineValuesDoFn)",)
     assert (
-        rewritten(pipeline.to_graph(), PASSES, replace(BATCH, without=frozenset({"lifted_combiners"})))[1]
+        rewrite_graph(pipeline.to_graph(), PASSES, replace(BATCH, without=frozenset({"lifted_combiners"})))[1]
         == ()
     )
 

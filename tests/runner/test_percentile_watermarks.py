@@ -34,8 +34,10 @@ def percentile(policy, share, steps):
 def test_a_percentile_is_the_time_within_which_that_share_has_arrived(drawn, twentieths, parts) -> None:
     events = [event for event, _ in drawn]
     arrivals = [event + delay for event, delay in drawn]
-    measured = [delays.measured(events[i::parts], arrivals[i::parts]) for i in range(min(parts, len(drawn)))]
-    state = delays.merged(measured)
+    measured = [
+        delays.measure_delays(events[i::parts], arrivals[i::parts]) for i in range(min(parts, len(drawn)))
+    ]
+    state = delays.merge_delays(measured)
     assert state.latest_micros == max(events)
     state = state._replace(latest_micros=MAX_MICROS)
     [found] = delays.percentile_micros(state, [twentieths / 20], clock_micros=0).values()
@@ -78,12 +80,12 @@ def test_a_percentile_is_not_ahead_of_what_was_seen_nor_behind_the_watermark() -
 def test_delays_of_long_ago_are_forgotten() -> None:
     state = delays.Delays()
     for delay in [100] * 8 + [1] * 8:
-        news = delays.measured([0] * 2**15, delay)
-        state = delays.advanced(state, news)
+        news = delays.measure_delays([0] * 2**15, delay)
+        state = delays.advance_delays(state, news)
     state = state._replace(latest_micros=1000)
     assert delays.percentile_micros(state, [0.9, 0.999], 1000) == {0.9: 999, 0.999: 900}
     for _ in range(20):
-        state = delays.advanced(state, delays.measured([0] * 2**16, 1))
+        state = delays.advance_delays(state, delays.measure_delays([0] * 2**16, 1))
     assert state.weights.keys() == {1}
 
 
@@ -93,7 +95,7 @@ def test_in_the_long_run_that_share_of_the_elements_is_not_behind_it(share) -> N
     elements = [Element(at, at + chance.expovariate(1 / 5)) for at in (n / 10 for n in range(8_000))]
     steps = ticks(elements)
     reached = [estimate.percentile_micros[share] for estimate in played(Percentiles(SILENT, [share]), steps)]
-    # What comes first is what is quick, so nothing is counted until the delays are known.
+    # The quick ones come first, so nothing is counted until the delays are known.
     in_time = [
         micros(element.event) >= watermark
         for watermark, step in zip(reached, steps[1:], strict=False)

@@ -1,4 +1,4 @@
-"""What a source that is written in Python tells Spark of its end, and of its connection."""
+"""A source that is written in Python tells Spark its end, and the state of its connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock_spark.reports.reporting import Reporting
 from penstock_spark.worker.batch import dumps_with_code
 
 reachable: list[bool] = []
-"""Whether the log can be reached; the planner has a source of its own."""
+"""True if the log can be reached; the planner has a source of its own."""
 
 
 class Log(NumberedSource[int]):

@@ -205,7 +205,7 @@ def grouped_and_spread(p):
 
 
 def added_up_and_spread(p):
-    """Spark adds up, and gives the sums in the order in which their numbers arrive."""
+    """Spark adds up, and returns the sums in the order in which their numbers arrive."""
     pairs = p | beam.Create([(number // 2, number) for number in range(100)])
     sums = pairs | beam.Reshuffle() | beam.CombinePerKey(sum)
     return sums | beam.Values() | "Spread again" >> beam.Reshuffle()

@@ -1,4 +1,4 @@
-"""A run that stood still, and was taken for dead, leaves the plan of the run in its place as it is; without Spark."""
+"""A run that stood still, and was taken for dead, does not change the plan of the run in its place; without Spark."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from checkpoint_plans import BASE, Pipeline, grouped, written
 from disk_place import DiskPlace, note_micro_batch
 
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
-from penstock_spark.checkpoints.custody.lease import CheckpointTaken
-from penstock_spark.checkpoints.custody.plans import kept_plans
+from penstock_spark.checkpoints.custody.lease import CheckpointInUse
+from penstock_spark.checkpoints.custody.plans import read_latest_plans
 
 MORE_SHARDS = replace(BASE, shards=BASE.shards + 1)
 WITH_A_SINK = replace(BASE, more=written("Out"))
@@ -21,12 +21,12 @@ WITH_A_SINK = replace(BASE, more=written("Out"))
 
 @dataclass
 class Held:
-    """The claim of a run that nobody displaces."""
+    """The claim of a run that no other run displaces."""
 
     number: int
 
     def check(self) -> None:
-        """The run may go on."""
+        """The run may continue."""
 
 
 @dataclass
@@ -42,11 +42,11 @@ class DisplacedAfter:
         if self.looks == 0:
             self.meanwhile()
         if self.looks < 0:
-            raise CheckpointTaken("another run has it")
+            raise CheckpointInUse("another run has it")
 
 
 def copy_of_logs(checkpoint: Checkpoint, old: dict[str, Any]) -> None:
-    """What is written anew is a copy of Spark's logs."""
+    """Copies Spark's logs instead of rewriting them."""
     for log in ("offsets", "commits"):
         before = checkpoint.place.inside(old["folder"]).inside(log)
         for name in before.names():
@@ -65,7 +65,7 @@ def test_a_plan_that_is_written_too_late_is_not_the_latest(tmp_path: Path) -> No
     place = DiskPlace(tmp_path)
     found: list[Checkpoint] = []
     lease = DisplacedAfter(1, 1, lambda: found.append(opened(place, BASE, Held(2))))
-    with pytest.raises(CheckpointTaken):
+    with pytest.raises(CheckpointInUse):
         opened(place, BASE, lease)
     # It has overwritten nothing.
     assert plans_of(place) == ["plan-1.json", "plan-2.json"]
@@ -81,12 +81,12 @@ def test_a_plan_that_is_written_too_late_is_not_in_force(tmp_path: Path) -> None
     place = DiskPlace(tmp_path)
     opened(place, BASE, Held(1))
     note_micro_batch(place, 0)
-    with pytest.raises(CheckpointTaken):
+    with pytest.raises(CheckpointInUse):
         opened(place, MORE_SHARDS, DisplacedAfter(2, 2, lambda: opened(place, WITH_A_SINK, Held(3))))
     assert plans_of(place) == ["plan-1.json", "plan-2.json", "plan-3.json"]
     assert "spark-2" not in place.names()
-    assert [plan.number for plan in kept_plans(place)] == [3, 1]
-    # The update that has finished nothing is taken back.
+    assert [plan.number for plan in read_latest_plans(place)] == [3, 1]
+    # The update that has finished nothing is undone.
     again = opened(place, BASE, Held(4))
     assert (again.is_new, again.plan["folder"], again.plan["since"]) == (False, "spark", 0)
 
@@ -95,9 +95,9 @@ def test_where_the_run_in_its_place_has_died_without_a_plan_nothing_begins_anew(
     place = DiskPlace(tmp_path)
     opened(place, BASE, Held(1))
     note_micro_batch(place, 0)
-    with pytest.raises(CheckpointTaken):
+    with pytest.raises(CheckpointInUse):
         opened(place, MORE_SHARDS, DisplacedAfter(2, 2, lambda: place.delete("spark-2")))
-    assert [plan.number for plan in kept_plans(place)] == [2, 1]
+    assert [plan.number for plan in read_latest_plans(place)] == [2, 1]
     again = opened(place, MORE_SHARDS, Held(4))
     assert (again.is_new, again.plan["folder"], again.last_commit()) == (False, "spark-4", 0)
 
@@ -117,7 +117,7 @@ def test_a_reader_looks_again_when_a_run_has_just_begun(tmp_path: Path) -> None:
                 opened(place, replace(BASE, more=grouped("More")), Held(3))
             return super().read(name)
 
-    assert [plan.number for plan in kept_plans(Slow(tmp_path))] == [3, 1]
+    assert [plan.number for plan in read_latest_plans(Slow(tmp_path))] == [3, 1]
 
 
 def test_a_plan_that_is_gone_is_named(tmp_path: Path) -> None:

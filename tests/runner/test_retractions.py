@@ -37,7 +37,7 @@ from penstock.transforms.window import (
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
 from penstock_spark.plan.retractions import retracting_edges
-from penstock_spark.reports.failure import StepFailed
+from penstock_spark.reports.failure import StepFailure
 from penstock_spark.supported import check
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
@@ -151,7 +151,7 @@ def test_retractions_end_at_a_changelog_and_where_a_window_fires_once():
     found = pipeline.to_graph()
     edges = retracting_edges(found)
     labels = {step.label for step in found.steps if any(output.edge in edges for output in step.outputs)}
-    # What a discarding grouping has given before, it can only take back in panes of their own.
+    # A discarding grouping can only retract its earlier results in panes of their own.
     expected = {"Sum", "Map", "Group again", "Group discarding", *(f"Set {name}" for name in modes)}
     assert labels == expected
 
@@ -214,7 +214,7 @@ def test_a_retraction_out_of_no_grouping_is_refused(combine):
         pairs = pipeline | beam.Create([WindowedValue(("k", 1), 0, (GlobalWindow(),), pane)])
         windowed = pairs | beam.FlatMap(lambda x: [x]) | beam.WindowInto(GlobalWindows(), trigger, RETRACTING)
         collect(windowed | "It" >> grouping(combine) | Changelog())
-        with pytest.raises(StepFailed, match="ValueError at step 'It'"):
+        with pytest.raises(StepFailure, match="ValueError at step 'It'"):
             run_plain(pipeline)
 
 

@@ -32,7 +32,7 @@ def net(changes: list[Any]) -> Counter[Any]:
 
 
 def sessions_of(pipeline: Any, visits: list[tuple[str, int]]) -> Any:
-    """A session's length in seconds and its user, given anew and taken back with each visit."""
+    """A session's length in seconds and its user, emitted again and retracted with each visit."""
     elements = timed(pipeline, [(user, 1, seconds * SECOND) for user, seconds in visits])
     window = beam.WindowInto(Sessions(10), trigger=EACH, accumulation_mode=RETRACTING)
     sessions = elements | window | "Sessions" >> beam.GroupByKey()

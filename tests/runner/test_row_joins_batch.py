@@ -19,7 +19,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock_spark.plan.retractions import retracting_edges
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 
@@ -55,7 +55,7 @@ def net(changes: list[Any]) -> list[Any]:
 
 def failure_of(pipeline: beam.Pipeline) -> str:
     """The text of what a step raises when the pipeline runs."""
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline)
     failure = find_failure(str(caught.value))
     assert failure is not None
@@ -236,7 +236,7 @@ def test_to_take_back_what_is_not_there_is_refused_with_the_step_named() -> None
     pipeline = beam.Pipeline()
     lefts, rights = sides(pipeline)
     changing = (lefts, rights) | "First" >> JoinRows("full")
-    # What a row becomes must not depend on anything but the row.
+    # The result for a row must not depend on anything but the row.
     spoilt = changing | beam.MapTuple(lambda key, row: (key, time.perf_counter_ns()))
     collect((spoilt, rights) | "Second" >> JoinRows("inner") | beam.Changelog())
     text = failure_of(pipeline)

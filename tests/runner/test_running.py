@@ -11,12 +11,12 @@ import pytest
 
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock_spark.live.snapshot import RunSnapshot, StepError
-from penstock_spark.live.stream_snapshots import About
-from penstock_spark.lowering.readings import Opened
+from penstock_spark.live.stream_snapshots import RunFacts
+from penstock_spark.lowering.readings import OpenReading
 from penstock_spark.reports.metrics import Watermarks, watermarks_of
 from penstock_spark.runs import running
 from penstock_spark.runs.native_grouping import native_reports
-from penstock_spark.runs.running import Running, nothing_comes_after
+from penstock_spark.runs.running import StreamRun, nothing_comes_after
 
 
 def nothing(*_: Any) -> None:
@@ -56,18 +56,18 @@ def run(
     release: Any = nothing,
     views: Any = (),
     **others: Any,
-) -> Running:
+) -> StreamRun:
     """A query that rests until somebody stops it."""
-    monkeypatch.setattr(Running, "_fold", nothing)
-    monkeypatch.setattr(Running, "watermarks", lambda self: Watermarks({}, MIN_MICROS))
+    monkeypatch.setattr(StreamRun, "_fold", nothing)
+    monkeypatch.setattr(StreamRun, "watermarks", lambda self: Watermarks({}, MIN_MICROS))
     jvm = SimpleNamespace(lastProgress=lambda: None)
     started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
     query = SimpleNamespace(rests=False, readings=(), is_finite=False, ending_by_pauses=())
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
-    about = About("name", "r", "streaming", 0)
-    return Running(
+    about = RunFacts("name", "r", "streaming", 0)
+    return StreamRun(
         started,  # type: ignore[arg-type]
         query,  # type: ignore[arg-type]
         checkpoint,  # type: ignore[arg-type]
@@ -83,21 +83,21 @@ def run(
 
 def resting(
     monkeypatch: pytest.MonkeyPatch, shards: int, grouping: str | None = None, **parts: Any
-) -> Running:
+) -> StreamRun:
     """A finite query over one source, which has been read to its end."""
     waiting = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data to arrive"}
     jvm = SimpleNamespace(lastProgress=lambda: None)
     started = SimpleNamespace(isActive=True, stop=nothing, _jsq=jvm, status=waiting)
     spec: Any = SimpleNamespace(origin="Read", readers=(1,) if shards else ())
-    reading = Opened(None, spec, True, is_staged=True)  # type: ignore[arg-type]
+    reading = OpenReading(None, spec, True, is_staged=True)  # type: ignore[arg-type]
     query = SimpleNamespace(rests=True, readings=(reading,), is_finite=True, ending_by_pauses=(reading,))
     checkpoint = SimpleNamespace(
         **{"is_new": False, "lost": None, "release": nothing, "is_draining": lambda: False, **parts}
     )
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
-    about = About("name", "r", "streaming", 0, native_grouping=grouping)
-    return Running(started, query, checkpoint, shards, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
+    about = RunFacts("name", "r", "streaming", 0, native_grouping=grouping)
+    return StreamRun(started, query, checkpoint, shards, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
 
 
 def test_a_run_whose_predecessor_has_read_everything_tells_the_groupings_that_the_source_has_ended(
@@ -124,7 +124,7 @@ def test_a_run_is_watched_for_micro_batches_that_make_no_progress(
         watched.append(batch)
         is_watched.set()
 
-    monkeypatch.setattr(running, "standing_still_of", lambda started, context: SimpleNamespace(watch=watch))
+    monkeypatch.setattr(running, "stall_watcher_of", lambda started, context: SimpleNamespace(watch=watch))
     made = run(monkeypatch)
     assert is_watched.wait(20)
     made.cancel()
@@ -164,7 +164,7 @@ def test_a_run_that_continues_has_spark_fire_what_was_due(
         is_watched.set()
         return SimpleNamespace(watch=nothing)
 
-    monkeypatch.setattr(running, "standing_still_of", watch)
+    monkeypatch.setattr(running, "stall_watcher_of", watch)
     made = resting(monkeypatch, 1, grouping, command=lambda name, *_: told.append(name))
     assert is_watched.wait(20)
     made.cancel()
@@ -212,7 +212,7 @@ def test_a_micro_batch_is_seen_whose_number_spark_has_reported_when_there_was_no
 def test_a_drain_that_is_asked_for_when_the_run_has_ended_comes_too_late(
     at_exit: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Running] = []
+    made: list[StreamRun] = []
     is_made = threading.Event()
 
     def release() -> None:
@@ -277,7 +277,7 @@ STAGED = {"is_finite": True, "is_staged": True}
 def test_a_micro_batch_without_anything_new_is_the_end_of_some_finite_sources(
     kind: dict[str, bool], offsets: tuple[str | None, str], is_planned_before: bool, is_read: bool
 ) -> None:
-    reading = Opened(None, None, **kind)  # type: ignore[arg-type]
+    reading = OpenReading(None, None, **kind)  # type: ignore[arg-type]
     source = dict(zip(("startOffset", "endOffset"), offsets, strict=True))
     assert nothing_comes_after(reading, source, is_planned_before) is is_read
 
@@ -299,12 +299,12 @@ def test_spark_is_asked_again_when_it_writes_another_micro_batch_or_none(
         asked.append(next(numbers))
         return asked[-1]
 
-    def new_progress(self: Running) -> None:
+    def new_progress(self: StreamRun) -> None:
         at_looks.append((now[0], asked[-1]))
 
     monkeypatch.setattr(running.clock, "monotonic_seconds", lambda: now[0])
-    monkeypatch.setattr(Running, "_new_progress", new_progress)
-    monkeypatch.setattr(running, "standing_still_of", lambda *_: SimpleNamespace(watch=nothing))
+    monkeypatch.setattr(StreamRun, "_new_progress", new_progress)
+    monkeypatch.setattr(running, "stall_watcher_of", lambda *_: SimpleNamespace(watch=nothing))
     made = run(monkeypatch, stopping=Looks(), being_written=being_written)
     assert made._over.wait(20)
     # 4 is asked for once, 5 again after a second, and nothing at work every time, also when the run has stopped.

@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from penstock.error import RunnerError
-from penstock_spark.reports.spark_errors import translated
+from penstock_spark.reports.spark_errors import translate
 from penstock_spark.session import gateway, session
 
 _STOPPED = "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n\n"
@@ -39,8 +39,8 @@ class Java:
 @pytest.fixture
 def java(monkeypatch):
     started = Java()
-    monkeypatch.setattr(gateway, "_launched", lambda command, answer: object())
-    monkeypatch.setattr(gateway, "_answered", lambda process, answer: (1, "secret"))
+    monkeypatch.setattr(gateway, "_launch", lambda command, answer: object())
+    monkeypatch.setattr(gateway, "_await_answer", lambda process, answer: (1, "secret"))
     monkeypatch.setattr(gateway, "_use", lambda process, port, secret: None)
     monkeypatch.setattr(gateway, "_end", started.end)
     # A session of other tests in this process keeps its Java.
@@ -66,19 +66,19 @@ def test_what_java_says_of_a_start_that_fails_is_read_before_java_ends(java):
     thrown = (
         "org.apache.spark.SparkException: Asked to run locally with 0 threads\n\tat org.apache.spark.A.b(A:1)"
     )
-    with pytest.raises(Py4JJavaError) as raised, gateway.started_java({}, "/spark"):
+    with pytest.raises(Py4JJavaError) as raised, gateway.start_java({}, "/spark"):
         raise java.error(f"{thrown}\n")
     assert java.has_ended
-    shown = str(translated(raised.value))
+    shown = str(translate(raised.value))
     assert shown.startswith("Spark failed: Asked to run locally with 0 threads\n")
 
 
 def test_a_master_that_nobody_reaches_is_named(java, monkeypatch):
     error = java.error(f"java.lang.IllegalStateException: {_STOPPED}")
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", FailingBuilder(error))
-    with pytest.raises(RunnerError) as raised, gateway.started_java({}, "/spark"):
-        session._made({"spark.master": "spark://10.0.0.1:7077"})
-    shown = str(translated(raised.value))
+    with pytest.raises(RunnerError) as raised, gateway.start_java({}, "/spark"):
+        session._make_session({"spark.master": "spark://10.0.0.1:7077"})
+    shown = str(translate(raised.value))
     assert shown.startswith("no master of the cluster has answered at spark://10.0.0.1:7077\n")
     # Python would ask Java for the text of an error that it shows as the cause.
     assert raised.value.__context__ is None
@@ -88,5 +88,5 @@ def test_another_failure_of_a_start_stays_as_it_is(java, monkeypatch):
     error = java.error("java.net.BindException: Cannot assign requested address")
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", FailingBuilder(error))
     with pytest.raises(Py4JJavaError) as raised:
-        session._made({"spark.master": "spark://10.0.0.1:7077"})
+        session._make_session({"spark.master": "spark://10.0.0.1:7077"})
     assert raised.value is error

@@ -26,7 +26,7 @@ from penstock.transforms.window import (
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock_spark.folding import group_write, numbers
 from penstock_spark.folding.loops import loop_of
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit
 from penstock_spark.worker import keys as worker_keys
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_summed_is_told_the_same_way(elements, wanted, windowfn, 
     pipeline = beam.Pipeline()
     timed = _timed(pipeline, [(element, 1) for element in elements])
     collect_timed(timed | beam.WindowInto(windowfn) | "Sum" >> beam.CombinePerKey(sum))
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline, Settings(partitions=1, without=set() if shortcuts else {"shortcuts"}))
     failure = find_failure(str(caught.value))
     assert wanted in failure.message
@@ -198,7 +198,7 @@ def test_a_join_says_of_what_is_no_pair_what_a_grouping_says(element):
     pipeline = beam.Pipeline()
     unknown = pipeline | beam.Create([element]).with_output_types(beam.typehints.Any)
     _ = {"left": unknown, "right": unknown} | "Join" >> beam.CoGroupByKey()
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline)
     failure = find_failure(str(caught.value))
     kind = type(element).__name__
@@ -307,7 +307,7 @@ def test_an_error_of_a_map_with_a_window_and_of_a_sum_names_its_step(shortcuts):
         pipeline = beam.Pipeline()
         pairs = _timed(pipeline, [(("a", 1), 0), (("a", "b"), 0)]) | beam.WindowInto(Sessions(1))
         build(pairs)
-        with pytest.raises(StepFailed) as caught:
+        with pytest.raises(StepFailure) as caught:
             run_plain(pipeline, Settings(without=set() if shortcuts else {"shortcuts"}))
         return str(caught.value)
 

@@ -9,12 +9,12 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException, UnknownException
 
 import penstock as beam
-from penstock_spark.reports.crash_marker import find_died
-from penstock_spark.reports.failure import StepFailed, marked
+from penstock_spark.reports.crash_marker import find_worker_death
+from penstock_spark.reports.failure import StepFailure, mark
 from penstock_spark.reports.reporting import Reporting, reports_of
-from penstock_spark.reports.spark_errors import Surroundings, translated
+from penstock_spark.reports.spark_errors import ErrorContext, translate
 from penstock_spark.reports.spark_messages import CONDITIONS, MESSAGES
-from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.refusals import translate_spark_errors
 
 TASK = (
     "An error occurred while calling o90.collectToPython.\n"
@@ -35,7 +35,7 @@ class Py4JJavaErrorOfText(Py4JError):
 @pytest.fixture(autouse=True)
 def _java_is_not_asked(monkeypatch):
     """The Java of other tests lives, and is not to be forgotten."""
-    monkeypatch.setattr("penstock_spark.reports.spark_errors.java_death", lambda error, where: None)
+    monkeypatch.setattr("penstock_spark.reports.spark_errors.explain_java_death", lambda error, where: None)
 
 
 def graph():
@@ -235,7 +235,7 @@ def test_what_spark_says_is_told_in_three_parts(case, kind, caplog):
     said, what, where, hint = SAID[case]
     caplog.set_level(logging.DEBUG, "penstock_spark")
     error = kind(TASK.format(said, said))
-    told = translated(error, Surroundings(Reporting(), graph(), (STEP,), CHECKPOINT))
+    told = translate(error, ErrorContext(Reporting(), graph(), (STEP,), CHECKPOINT))
     text = str(told)
     assert what in text.splitlines()[0]
     assert where in text.splitlines()[1]
@@ -307,7 +307,7 @@ def test_a_condition_is_told_by_its_parameters(name: str) -> None:
     parameters, what, hint = CONDITIONS_OF_SPARK[name]
     around = Thrown(None, {}, Thrown(name, parameters, Thrown(None, {})))
     error = of_java(f"[{name}] Of the secret 41: No space left on device", around)
-    lines = str(translated(error, Surroundings(Reporting(), graph(), (STEP,), CHECKPOINT))).splitlines()
+    lines = str(translate(error, ErrorContext(Reporting(), graph(), (STEP,), CHECKPOINT))).splitlines()
     assert what in lines[0]
     assert STEP in lines[1]
     assert hint in lines[2]
@@ -317,7 +317,7 @@ def test_a_condition_is_told_by_its_parameters(name: str) -> None:
 def test_a_condition_is_found_below_the_error_of_a_query() -> None:
     error = StreamingQueryException("[STREAM_FAILED] Query [id = 1] terminated with exception")
     error._cause = of_java("[DIVIDE_BY_ZERO]", Thrown("DIVIDE_BY_ZERO", {}))
-    assert str(translated(error)).startswith("Spark divides by zero")
+    assert str(translate(error)).startswith("Spark divides by zero")
 
 
 def test_what_goes_wrong_in_a_file_names_the_file() -> None:
@@ -326,7 +326,7 @@ def test_what_goes_wrong_in_a_file_names_the_file() -> None:
     )
     cause = Thrown("CAST_INVALID_INPUT", {"sourceType": '"STRING"', "targetType": '"INT"'})
     error = of_java(said, Thrown("FAILED_READ_FILE.NO_HINT", {"path": "file:/data/in/a.csv"}, cause))
-    assert str(translated(error)).startswith("/data/in/a.csv is damaged")
+    assert str(translate(error)).startswith("/data/in/a.csv is damaged")
 
 
 def test_an_error_of_a_query_is_told_by_the_stack_of_its_cause():
@@ -340,14 +340,14 @@ def test_an_error_of_a_query_is_told_by_the_stack_of_its_cause():
     )
     error._cause = UnknownException("java.io.EOFException")
     error._cause._stackTrace = said
-    assert str(translated(error)).startswith(what)
+    assert str(translate(error)).startswith(what)
 
 
 def test_a_value_that_spark_computes_names_the_steps_that_have_it_computed():
     for name in ("CAST_INVALID_INPUT", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO"):
         thrown = Thrown(name, {"sourceType": "STRING", "targetType": "INT"})
-        known = Surroundings(Reporting(), graph(), (STEP,), computed=("at step 'Query' (game.py:7)",))
-        told = str(translated(of_java(f"[{name}]", thrown), known))
+        known = ErrorContext(Reporting(), graph(), (STEP,), computed=("at step 'Query' (game.py:7)",))
+        told = str(translate(of_java(f"[{name}]", thrown), known))
         assert told.splitlines()[1] == "  at step 'Query' (game.py:7)"
 
 
@@ -363,7 +363,7 @@ GONE = (
 
 @pytest.mark.parametrize("error", GONE, ids=str)
 def test_a_java_that_is_gone_is_told_whatever_python_says_of_it(error):
-    told = str(translated(error, Surroundings(places=(STEP,))))
+    told = str(translate(error, ErrorContext(places=(STEP,))))
     assert told.startswith("Spark's Java process has died")
     assert "py4j" not in told
 
@@ -372,12 +372,12 @@ def test_a_java_that_is_gone_is_told_whatever_python_says_of_it(error):
     "error", [TypeError("unsupported"), ConnectionRefusedError(111, "no"), ValueError("x"), EOFError()]
 )
 def test_errors_that_spark_did_not_raise_stay_as_they_are(error):
-    assert translated(error) is error
+    assert translate(error) is error
 
 
 def test_a_refused_connection_of_a_worker_is_not_taken_for_a_dead_java():
     said = "java.net.ConnectException: Connection refused: the broker"
-    assert "Java process" not in str(translated(Py4JJavaErrorOfText(TASK.format(said, said))))
+    assert "Java process" not in str(translate(Py4JJavaErrorOfText(TASK.format(said, said))))
 
 
 def test_an_error_of_an_analysis_keeps_what_spark_says_and_leaves_its_plan_out():
@@ -385,26 +385,26 @@ def test_an_error_of_an_analysis_keeps_what_spark_says_and_leaves_its_plan_out()
         "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `b` cannot be resolved. Did you mean one of the following? [`a`]."
         " SQLSTATE: 42703;\n'Project ['b]\n+- LogicalRDD [a#1], false\n"
     )
-    told = str(translated(error, Surroundings(places=(STEP,))))
+    told = str(translate(error, ErrorContext(places=(STEP,))))
     assert "A column `b` cannot be resolved. Did you mean one of the following? [`a`]." in told
     assert "LogicalRDD" not in told
 
 
 def test_steps_are_listed_where_a_job_has_several():
     places = tuple(f"at step '{name}' (game.py:{number})" for number, name in enumerate("ABCDE"))
-    told = str(translated(Py4JJavaErrorOfText("strange"), Surroundings(places=places)))
+    told = str(translate(Py4JJavaErrorOfText("strange"), ErrorContext(places=places)))
     assert "in a job of the steps 'A' (game.py:0), 'B' (game.py:1), 'C' (game.py:2) and 2 more" in told
 
 
 def test_what_user_code_raised_comes_before_what_spark_says_around_it():
     reporting = Reporting()
     with reports_of(reporting):
-        text = marked(KeyError("x"), STEP)
-    error = StepFailed(TASK.format(text, "java.io.IOException: No space left on device"))
-    assert type(translated(error, Surroundings(reporting))) is KeyError
+        text = mark(KeyError("x"), STEP)
+    error = StepFailure(TASK.format(text, "java.io.IOException: No space left on device"))
+    assert type(translate(error, ErrorContext(reporting))) is KeyError
     spark = Py4JJavaErrorOfText(str(error))
-    assert type(translated(spark, Surroundings(reporting))) is KeyError
-    assert "a disk is full" in str(translated(spark, Surroundings(Reporting())))
+    assert type(translate(spark, ErrorContext(reporting))) is KeyError
+    assert "a disk is full" in str(translate(spark, ErrorContext(Reporting())))
 
 
 def test_the_steps_that_a_worker_wrote_down_count_only_if_they_are_signed():
@@ -412,11 +412,11 @@ def test_the_steps_that_a_worker_wrote_down_count_only_if_they_are_signed():
     packed = "WyJhdCBzdGVwICdBJyJd"
     with reports_of(reporting):
         forged = f"01 penstock-steps<{'0' * 64}:{packed}>"
-        assert find_died(forged) is None
-        died = find_died(f"{forged}\n01 penstock-steps<{reporting.signature(packed)}:{packed}>\n")
+        assert find_worker_death(forged) is None
+        died = find_worker_death(f"{forged}\n01 penstock-steps<{reporting.signature(packed)}:{packed}>\n")
         assert died is not None
         assert died.where == "at step 'A'"
-        idle = find_died(f"00 penstock-steps<{reporting.signature(packed)}:{packed}>\n")
+        idle = find_worker_death(f"00 penstock-steps<{reporting.signature(packed)}:{packed}>\n")
         assert idle is not None
         assert (idle.where, idle.steps) == (None, ("at step 'A'",))
 
@@ -430,7 +430,10 @@ def test_every_line_of_the_table_has_a_hint_and_no_word_of_javas():
 
 def test_what_spark_says_of_a_file_is_not_taken_for_a_refusal_of_its_source() -> None:
     said = "java.net.URISyntaxException: Relative path in absolute URI: 10:15.txt"
-    with pytest.raises(PySparkException, match=said), refusals("text /in/*.txt", "at step 'Read'"):
+    with (
+        pytest.raises(PySparkException, match=said),
+        translate_spark_errors("text /in/*.txt", "at step 'Read'"),
+    ):
         raise PySparkException(said)
 
 
@@ -438,5 +441,5 @@ def test_a_hint_follows_the_condition_of_a_refusal_and_not_its_words() -> None:
     said = "[A_CLASS] The option 'PATH_NOT_FOUND' must be positive"
     hints = {"PATH_NOT_FOUND": "make the folder", "A_CLASS": "check the options"}
     for name, hint in hints.items():
-        with pytest.raises(ValueError, match=hint), refusals("spark rate", "at step 'Read'"):
+        with pytest.raises(ValueError, match=hint), translate_spark_errors("spark rate", "at step 'Read'"):
             raise of_java(said, Thrown(name, {}))

@@ -20,7 +20,7 @@ from penstock.transforms.userstate import BagStateSpec
 from penstock.transforms.window import GlobalWindow, IntervalWindow, SlidingWindows, TimestampedValue
 from penstock.utils import clock
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.supported import check, default_mode
 
 
@@ -182,7 +182,7 @@ def test_what_a_process_leaves_unclaimed_is_an_error_at_its_step():
 
     pipeline = beam.Pipeline()
     collect(pipeline | beam.Create(["ab"]) | "Lazy" >> beam.ParDo(Lazy()))
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline)
     failure = find_failure(str(caught.value))
     assert failure is not None

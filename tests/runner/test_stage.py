@@ -17,7 +17,7 @@ from penstock.graph import ParDo
 from penstock.transforms.core import Windowing
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.plan.hosts import InPython
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.stages.stage import Stage, seed_random, stage_function
 from penstock_spark.worker.batch import decode_page, dumps_with_code
 from penstock_spark.worker.program import (
@@ -172,7 +172,7 @@ def test_a_failed_stage_tears_down_what_it_set_up_and_raises_the_first_error(fai
     diary: list[str] = []
     dofns = [Diary("a", diary), Diary("b", diary, fails_in), Diary("c", diary)]
     steps = [step(dofn.name.upper(), dofn, (edge,), edge + 1) for edge, dofn in enumerate(dofns)]
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         records_of(program(*steps))
     error = to_exception(find_failure(str(caught.value)))
     assert (type(error), str(error)) == (ValueError, f"{raised} [while running 'B']")
@@ -249,7 +249,7 @@ LISTS = beam.CombineFn.from_callable(list)
 )
 def test_an_error_at_a_grouping_names_the_grouping(windowing, element, combine, kind):
     spec = GroupWriterSpec(0, 0, 0, "at step 'Group'", "Group", windowing, combine, InPython(""))
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         records_of(program(writers=(spec,), values=(element,)))
     error = to_exception(find_failure(str(caught.value)))
     assert type(error) is kind

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.io.iceberg import WriteToIceberg
 from penstock.relations.upserts import Upsert
-from penstock_spark.sinks.table_changes import DELETED, LastChanges
+from penstock_spark.sinks.table_changes import DELETED, LatestUpserts
 
 NOON = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 ELSEWHERE = NOON.astimezone(datetime.timezone(datetime.timedelta(hours=2)))
@@ -19,7 +19,7 @@ ELSEWHERE = NOON.astimezone(datetime.timezone(datetime.timedelta(hours=2)))
 
 def changes_of(kind: pa.DataType, upserts: list[Upsert]) -> list[dict[str, Any]]:
     sink = WriteToIceberg("lake.scores", key="key", value="points").sink
-    changes = LastChanges(
+    changes = LatestUpserts(
         sink, pa.schema([("key", kind), ("points", pa.int64())]), "at step 'Write' (game.py:41)"
     )
     changes.add(upserts)

@@ -15,7 +15,7 @@ import pytest
 from pyspark.find_spark_home import _find_spark_home
 
 from penstock_spark.session.java import Java, wrapper_script
-from penstock_spark.session.unpacked import HOME, SWITCH, unpacked_home
+from penstock_spark.session.unpacked import HOME, SWITCH, unpack_spark_home
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def installed() -> str:
-    """Where Spark is, which pip has installed here."""
+    """The folder of the Spark that pip has installed here."""
     home = os.environ.get("SPARK_HOME") or _find_spark_home()
     if not Path(home, "daemon.py").exists():
         pytest.skip("this Spark was not installed with pip")
@@ -35,7 +35,7 @@ def installed() -> str:
 
 def test_a_python_imports_the_unpacked_packages_by_the_names_of_the_archives(cache: Path) -> None:
     spark_home = installed()
-    home = unpacked_home(spark_home)
+    home = unpack_spark_home(spark_home)
     assert home is not None
     assert cache in Path(home).parents
     archives = sorted(Path(home, "python", "lib").iterdir())
@@ -52,7 +52,7 @@ def test_a_python_imports_the_unpacked_packages_by_the_names_of_the_archives(cac
 def test_the_python_that_spark_asks_for_state_prints_nothing_and_the_environments_own_start_is_run(
     cache: Path, tmp_path: Path
 ) -> None:
-    home = unpacked_home(installed())
+    home = unpack_spark_home(installed())
     assert home is not None
     worker = tmp_path / "own" / "pyspark" / "sql" / "streaming"
     worker.mkdir(parents=True)
@@ -76,8 +76,8 @@ def test_the_python_that_spark_asks_for_state_prints_nothing_and_the_environment
 
 
 def _daemon(code: str, folder: Path, **variables: str) -> str:
-    """What a program prints that starts as Spark's daemon does, and imports from a folder first."""
-    home = unpacked_home(installed())
+    """The output of a program that starts as Spark's daemon does, and imports from a folder first."""
+    home = unpack_spark_home(installed())
     assert home is not None
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").symlink_to(Path(home, "python", "lib", "pyspark.zip", "sitecustomize.py"))
@@ -141,7 +141,7 @@ def test_sparks_daemon_leaves_out_what_would_start_threads_or_is_broken_and_prin
 @pytest.mark.skipif(sys.platform != "linux", reason="the children of a process are listed on Linux alone")
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_a_worker_whose_task_spark_has_given_up_prints_nothing(tmp_path: Path, is_ours: bool) -> None:
-    home = unpacked_home(installed())
+    home = unpack_spark_home(installed())
     assert home is not None
     environment = {
         **os.environ,
@@ -183,7 +183,7 @@ sys.stdin.read()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another system does not tell that a parent has died")
 def test_a_worker_whose_daemon_was_killed_ends_with_java() -> None:
-    home = unpacked_home(installed())
+    home = unpack_spark_home(installed())
     assert home is not None
     archive = str(Path(home, "python", "lib", "pyspark.zip"))
     environment = {
@@ -228,9 +228,9 @@ def _wait_until_alone(daemon: int) -> None:
 
 
 def test_the_folder_is_made_once() -> None:
-    home = unpacked_home(installed())
+    home = unpack_spark_home(installed())
     assert home is not None
-    assert unpacked_home(installed()) == home
+    assert unpack_spark_home(installed()) == home
     assert [each.name for each in Path(home).parent.iterdir()] == [Path(home).name]
 
 
@@ -252,7 +252,7 @@ def test_there_is_none_where_the_archives_have_to_do(
             monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file"))
         case _:
             monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "a:b"))
-    assert unpacked_home(spark_home) is None
+    assert unpack_spark_home(spark_home) is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "streaming.md"
 
 
 def restarted(change: Change, path: Path) -> tuple[Checkpoint, bool]:
-    """Opens the checkpoint of the old program for the new one; and whether it was written anew."""
+    """Opens the checkpoint of the old program for the new one; also returns whether it was rewritten."""
     place, (old, new) = DiskPlace(path), change.signatures()
     open_at(place, old)
     note_micro_batch(place, 0)
@@ -36,7 +36,7 @@ def test_a_checkpoint_is_continued(row: Row, change: Change, tmp_path: Path) -> 
     opened, is_written = restarted(change, tmp_path)
     assert not opened.is_new
     assert is_written is row.is_rewritten
-    # Whatever is written anew says why.
+    # A rewritten checkpoint says why.
     assert any(row.note in note for note in opened.notes) if row.note else not is_written
 
 

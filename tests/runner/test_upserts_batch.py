@@ -21,7 +21,7 @@ from penstock.transforms.window import (
     TimestampedValue,
 )
 from penstock.typehints.decorators import TypeCheckError
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
@@ -34,7 +34,7 @@ def timed(pipeline: beam.Pipeline, rows: list[Any], label: str = "Rows") -> Any:
 
 
 def sums(pipeline: beam.Pipeline, windowfn: Any, mode: Any, trigger: Any = Repeatedly(AfterCount(1))) -> Any:
-    """Sums of which each element gives a pane."""
+    """Sums with a pane for each element."""
     ones = timed(pipeline, [("k", 1, 0), ("k", 1, 50), ("j", 1, 3), ("k", 1, 5), ("k", 1, 9)])
     return ones | beam.WindowInto(windowfn, trigger, mode) | beam.CombinePerKey(sum)
 
@@ -111,7 +111,7 @@ def test_windows_that_merge_and_take_nothing_back_are_refused() -> None:
 
 def failure_of(pipeline: beam.Pipeline) -> str:
     """The text of what a step raises when the pipeline runs."""
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline)
     failure = find_failure(str(caught.value))
     assert failure is not None

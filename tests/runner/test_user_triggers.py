@@ -24,7 +24,7 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
 from penstock_spark.folding import machine_read
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 
 def test_the_elements_of_a_window_that_takes_no_more_are_counted():
@@ -102,7 +102,7 @@ def test_what_a_trigger_or_a_combine_fn_raises_names_the_grouping(trigger, windo
     elements = [("k", n, n * 1_000_000) for n in range(3)]
     windowed = beam.WindowInto(windowfn, Repeatedly(trigger), accumulation_mode=AccumulationMode.ACCUMULATING)
     collect(timed(pipeline, elements) | windowed | "It" >> grouping(combine))
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run_plain(pipeline)
     error = to_exception(find_failure(str(caught.value)))
     assert isinstance(error, LookupError)

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.error import RunnerError
 from penstock_spark.session import waiting
-from penstock_spark.session.waiting import Waiting, waiting_in, warn_of_waiting, warned_of_waiting
+from penstock_spark.session.waiting import Waiting, waiting_in, warn_of_waiting, watch_for_waiting
 
 MASTER = "spark://10.0.0.1:7077"
 WAITS = Waiting(tasks=2, executors=0)
@@ -21,7 +21,7 @@ WAITS = Waiting(tasks=2, executors=0)
 def said_when(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Callable[[Sequence[Waiting | None]], list[tuple[int, str]]]:
-    """What is said, and after how many looks, if the looks find these things."""
+    """Returns the messages, and after how many looks, if the looks find these things."""
 
     def said(found: Sequence[Waiting | None]) -> list[tuple[int, str]]:
         waits, at_looks = iter(found), []
@@ -80,7 +80,7 @@ def test_a_program_without_an_executor_is_told_what_its_master_knows(caplog, kno
 
 
 def test_a_run_whose_program_the_master_has_forgotten_ends_with_the_reason(monkeypatch):
-    """Spark would let it wait for ever, and never say that the master does not know it any more."""
+    """Spark would let it wait forever, and never say that the master does not know it any more."""
     monkeypatch.setattr(waiting, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(waiting, "_PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(waiting, "waiting_in", lambda context: WAITS)
@@ -89,7 +89,7 @@ def test_a_run_whose_program_the_master_has_forgotten_ends_with_the_reason(monke
     context = SimpleNamespace(master=MASTER, cancelAllJobs=cancelled.set)
 
     def run():
-        with warned_of_waiting(context):
+        with watch_for_waiting(context):
             assert cancelled.wait(30)
             raise ConnectionError("Job 3 cancelled as part of cancellation of all jobs")
 
@@ -138,7 +138,7 @@ def test_only_a_cluster_is_asked_and_only_within_the_block(monkeypatch, master, 
         ended.append(is_over(60))
 
     monkeypatch.setattr(waiting, "warn_of_waiting", watch)
-    with warned_of_waiting(SimpleNamespace(master=master)):
+    with watch_for_waiting(SimpleNamespace(master=master)):
         pass
     for thread in threading.enumerate():
         if thread.name == "penstock waiting":

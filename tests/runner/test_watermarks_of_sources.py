@@ -1,4 +1,4 @@
-"""What each watermark policy makes of recorded input, and what chapter 3 of the book says of it."""
+"""Each watermark policy on recorded input, and chapter 3 of the book on it."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock_spark.files.splits import SHORTER
 from penstock_spark.files.whole_files import WholeFiles
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 
 
 class Spark:
@@ -63,8 +63,8 @@ def of_class(name: str) -> Any:
 
 
 def failure_of(files: WholeFiles, frame: Any) -> str:
-    """What a look at the files of a micro-batch says that has found something wrong."""
-    with pytest.raises(StepFailed) as failed:
+    """The error of a look at the files of a micro-batch that has found something wrong."""
+    with pytest.raises(StepFailure) as failed:
         files.check(frame)
     failure = find_failure(str(failed.value))
     assert failure is not None

@@ -19,7 +19,7 @@ from penstock.utils.timestamp import Timestamp
 from penstock_spark.folding.merging import merged_groups
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.keys import merges_in_one_pass
-from penstock_spark.worker.windowing import assigner
+from penstock_spark.worker.windowing import make_assigner
 
 WINDOW_FNS = [
     FixedWindows(7, offset=2),
@@ -42,7 +42,7 @@ def test_a_batch_is_assigned_as_its_elements_are(window_fn) -> None:
         for time, element in zip(TIMES, elements, strict=True)
     ]
     expected = [tuple(window_fn.assign(context)) for context in contexts]
-    assign = assigner(window_fn)
+    assign = make_assigner(window_fn)
     assert assign(Batch(elements, TIMES)) == assign(Batch(elements, TIMES)) == expected
     shared = assign(Batch(elements[:1], TIMES[0]))
     assert shared in (expected[0], expected[:1])
@@ -56,7 +56,7 @@ def test_times_in_the_same_sliding_windows_share_one_tuple(seed: int) -> None:
     # Every edge of a window, the times beside it, and a few others.
     edges = [second * 1_000_000 + beside for second in range(-20, 20) for beside in (-1, 0, 1)]
     times = random.sample([*edges, *edges], 2 * len(edges))
-    assigned = assigner(window_fn)(Batch([None] * len(times), times))
+    assigned = make_assigner(window_fn)(Batch([None] * len(times), times))
     assert isinstance(assigned, list)
     assert assigned == [window_fn.assign_micros(time) for time in times]
     if size % period == 0:
@@ -67,7 +67,7 @@ def test_times_in_the_same_sliding_windows_share_one_tuple(seed: int) -> None:
 def test_where_the_timestamp_alone_decides_no_element_is_asked_for(window_fn, monkeypatch) -> None:
     expected = [window_fn.assign_micros(time) for time in TIMES]
     monkeypatch.delattr(WindowFn, "AssignContext")
-    assert assigner(window_fn)(Batch([None] * len(TIMES), TIMES)) == expected
+    assert make_assigner(window_fn)(Batch([None] * len(TIMES), TIMES)) == expected
 
 
 def test_bounded_sessions_of_a_batch_are_cut_from_the_start_on() -> None:

@@ -1,4 +1,4 @@
-"""What is set on the socket between a worker and Spark, seen on sockets that are held as the worker holds its own."""
+"""The options of the socket between a worker and Spark, on sockets that are held as the worker holds its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.session.worker_socket import confirm_at_once, promptly
+from penstock_spark.session.worker_socket import acknowledge_each, confirm_at_once
 
 
 def main(infile: Any, action: Callable[[], Any]) -> Any:
@@ -30,7 +30,7 @@ def test_messages_of_the_worker_go_out_as_they_are_and_the_socket_stays_open() -
     ):
         assert not _no_delay(worker)
         with os.fdopen(os.dup(worker.fileno()), "rb") as infile:
-            assert main(infile, lambda: list(promptly(iter("ab")))) == ["a", "b"]
+            assert main(infile, lambda: list(acknowledge_each(iter("ab")))) == ["a", "b"]
             spark.sendall(b"rows")
             assert infile.read(4) == b"rows"
         assert _no_delay(worker)
@@ -38,7 +38,7 @@ def test_messages_of_the_worker_go_out_as_they_are_and_the_socket_stays_open() -
 
 
 def _taken() -> list[int]:
-    return list(promptly(iter([1, 2])))
+    return list(acknowledge_each(iter([1, 2])))
 
 
 @pytest.mark.parametrize(

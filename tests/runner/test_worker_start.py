@@ -1,4 +1,4 @@
-"""What a Python worker does before its first element, and what it leaves out."""
+"""A Python worker before its first element: the work that it does, and the work that it leaves out."""
 
 from __future__ import annotations
 

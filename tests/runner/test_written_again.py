@@ -1,4 +1,4 @@
-"""What becomes of what earlier runs have left in a folder that is written again: the rules, on a local disk."""
+"""The files that earlier runs have left in a folder that is written again: the rules, on a local disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another version has written is refused by name, in three parts, and nothing is read into it."""
+"""Data that another version has written is refused by name, in three parts, and nothing is read into it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock_spark.formats.ranges.stream import Planner
 from penstock_spark.process import written_formats
 from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.written_formats import FORMATS, WrittenFormat
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.stream.shards.waiting import kept_state, parcel_of
 from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import KeyPage, keys_of
@@ -44,7 +44,7 @@ def command() -> bytes:
 
 
 def renumbered(content: bytes, number: int) -> bytes:
-    """The same as another version would have written it."""
+    """The content with the number of another version."""
     if content.startswith(COMMAND.encode()):
         return content.replace(b'"format": 1', b'"format": %d' % number)
     mark, *rest = pickle.loads(content)
@@ -140,7 +140,7 @@ def test_a_position_of_another_version_is_refused_by_name() -> None:
     planner._planned = SimpleNamespace(where="at step 'Read'")  # type: ignore[assignment]
     written = planner.written([7])
     assert planner.position(written) == [7]
-    with pytest.raises(StepFailed) as failed:
+    with pytest.raises(StepFailure) as failed:
         planner.position({**written, "format": 2})
     failure = find_failure(str(failed.value))
     assert failure is not None

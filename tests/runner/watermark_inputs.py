@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
-from penstock_spark.source_watermarks import Estimator, Reached, Summary
+from penstock_spark.source_watermarks import Estimator, ReachedWatermark, Summary
 
 SECOND = 1_000_000
 PARTITIONS = ("a", "b", "c")
@@ -24,7 +24,7 @@ class Element(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What arrives until some time, in seconds."""
+    """The elements that arrive until some time, in seconds."""
 
     clock: float
     elements: Sequence[Element] = ()
@@ -66,8 +66,8 @@ def played(
     steps: Sequence[Step],
     summary_of: Callable[[Estimator, Sequence[Element]], Summary] = observed,
     first: Callable[[Estimator], Summary] | None = None,
-) -> Iterator[Reached]:
-    """Where the watermark is after each step; `first` is said before all others."""
+) -> Iterator[ReachedWatermark]:
+    """The watermark after each step; `first` is said before all others."""
     estimator = Estimator(policy)
     state = estimator.start()
     if first:

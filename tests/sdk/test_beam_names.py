@@ -59,7 +59,7 @@ def find(module: ModuleType | None, name: str) -> Any:
 
 
 def is_excused(module: str, name: str) -> bool:
-    """Whether the table has a name, or has it for one of the class's bases."""
+    """True if the table has a name, or has it for one of the class's bases."""
     cls, _, attribute = name.partition(".")
     bases = inspect.getmro(find(ours(module), cls)) if attribute else ()
     return not {name, *(f"{base.__name__}.{attribute}" for base in bases)}.isdisjoint(
@@ -175,7 +175,7 @@ def is_same_default(theirs: Any, own: Any) -> bool:
 
 
 def fits(theirs: list[inspect.Parameter], own: list[inspect.Parameter]) -> bool:
-    """Whether each call that theirs allows means the same to ours, which may have further optional parameters."""
+    """True if each call that theirs allows means the same to ours, which may have further optional parameters."""
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     named = [parameter for parameter in own if parameter.kind not in variable]
     for place, parameter in enumerate(each for each in theirs if each.kind not in variable):

@@ -41,7 +41,7 @@ def gone(pid, seconds=5.0):
 
 
 def at_work(group):
-    """Whether a process of a group has not ended, nor waits only to be asked how it ended."""
+    """True if a process of a group has not ended, nor waits only to be asked how it ended."""
     for process in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, _, its_group, *_ = process.read_text().rpartition(")")[2].split()

@@ -21,7 +21,7 @@ DELETE = ValueKind.DELETE
 
 
 class Come(NamedTuple):
-    """A row comes, or is taken back."""
+    """A row that is inserted, or retracted."""
 
     side: str
     key: Any
@@ -105,9 +105,9 @@ def text_of(changes: Iterable[Any]) -> list[str]:
 
 
 def net_of(changes: Iterable[Any]) -> Counter[Any]:
-    """What is left when what is taken back is gone."""
+    """The rows left after all retractions."""
     left: Counter[Any] = Counter()
     for kind, value in changes:
         left[value] += -1 if kind.is_retraction else 1
-        assert left[value] >= 0, "a row is taken back that is not there"
+        assert left[value] >= 0, "a row is retracted that is not there"
     return +left

@@ -30,8 +30,8 @@ from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.transport.inbox import inbox_of
 from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
-from penstock_spark.worker.batch_sizer import Scale, Sized
-from penstock_spark.worker.keys import keys_to_carry, shard_of
+from penstock_spark.worker.batch_sizer import Scale, SizedConsumer
+from penstock_spark.worker.keys import find_keys_to_pickle, shard_of
 from penstock_spark.worker.messages import LogicalTime, Message, Part, WatermarkUpdate
 
 SOURCE = "Source"
@@ -123,7 +123,7 @@ class Stream:
                 (2,),
                 outbox,
                 keys_of(self.working, self.stores[number], notes, self.shards),
-                Sized(Gathered(self.panes, outbox), Scale()),
+                SizedConsumer(Gathered(self.panes, outbox), Scale()),
                 lambda dropped: self.dropped.append((dropped.element.value, dropped.reason, dropped.count)),
                 nullcontext,
                 tallier=self.tallier,
@@ -177,4 +177,4 @@ class Stream:
         batch = Batch([event.value], event.timestamp_micros, windows, unknown_pane(event.kind))
         message = messages[shard_of(name, self.shards)]
         message.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
-        message.carried.update(keys_to_carry([name], [event.key]))
+        message.carried.update(find_keys_to_pickle([name], [event.key]))

@@ -436,7 +436,7 @@ of_side("a DoFn with state and a side input", AsList, dofn=SeesSide())
 
 
 class ComeAndGo(beam.DoFn):
-    """From pairs to rows, which come with the number 1 and are retracted with the number 10."""
+    """Turns pairs into rows, which come with the number 1 and are retracted with the number 10."""
 
     gives_retractions = True
     KINDS = {1: ValueKind.INSERT, 10: ValueKind.DELETE}

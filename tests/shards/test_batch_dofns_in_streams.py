@@ -18,7 +18,7 @@ SECOND = 1_000_000
 
 
 class Scaled(beam.DoFn):
-    """Multiplies arrays, and gives nothing for a zero."""
+    """Multiplies arrays, and yields nothing for a zero."""
 
     def process_batch(self, batch: np.ndarray, factor: int) -> Iterator[np.ndarray]:
         assert len(batch)

@@ -1,4 +1,4 @@
-"""What a DoFn gives at the end of a bundle takes place before time moves on, so the watermark does not overtake it."""
+"""Outputs at the end of a bundle take place before time moves on, so the watermark does not overtake them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrives at one moment may be combined by the tasks that read it: shards give what they give otherwise."""
+"""Elements of one moment may be combined by the tasks that read them: shards emit the same results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from penstock.utils.windowed_value import ValueKind, unknown_pane
 from penstock.windows.windowing import Windowing
 from penstock_spark.passes.choose_folds import loop_of_arrivals
 from penstock_spark.plan.hosts import Loop
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.stream.program import CombiningWriterSpec
 from penstock_spark.stream.shards.keys import KeyTable
 from penstock_spark.stream.state.key_pages import KeyPages
@@ -87,7 +87,7 @@ def entries(message: Message) -> list[tuple[Any, ...]]:
     found = []
     for part in message.parts.get(GROUPING, []):
         assert part.counts is not None
-        windows = [window for (window,) in part.batch.expanded().windows]
+        windows = [window for (window,) in part.batch.expand().windows]
         found += zip(part.names, map(str, windows), part.batch.values, part.counts, strict=True)
     return found
 
@@ -255,7 +255,7 @@ def test_pairs_that_are_added_up_as_they_come_give_what_tables_give(
         # The step that assigns windows leaves that to the writer.
         direct, windows = writer_of(windowing, combine), FixedAssigner(windowfn)
         for batch in batches:
-            list(direct.take_fixed(Batch(batch.values, batch.expanded().timestamps), windows))
+            list(direct.take_fixed(Batch(batch.values, batch.expand().timestamps), windows))
         assert entries(written(direct)) == entries(found)
 
 
@@ -383,7 +383,7 @@ def taken_back(batch: Batch) -> Batch:
     ("combine", "batch", "message"),
     [
         (None, Batch(["no pair"]), "not .key, value. pairs"),
-        (None, taken_back(pairs(TENS, ("a", 1, 0))), "take others back"),
+        (None, taken_back(pairs(TENS, ("a", 1, 0))), "retract others"),
         (SUM, pairs(TENS, ("a", "text", 0)), "unsupported operand"),
         (SUM, pairs(TENS, ("a", 1, 0), (1, "text", 0)), "unsupported operand"),
         (SUM, Batch([("a", 1), ("a", "text"), "no pair"]), "not .key, value. pairs"),
@@ -394,7 +394,7 @@ def taken_back(batch: Batch) -> Batch:
     ],
 )
 def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str) -> None:
-    with pytest.raises(StepFailed, match="Group") as failed:
+    with pytest.raises(StepFailure, match="Group") as failed:
         written(writer_of(TENS, combine), batch)
     failure = find_failure(str(failed.value))
     assert failure is not None
@@ -406,7 +406,7 @@ def test_what_goes_wrong_names_the_step(combine: Any, batch: Batch, message: str
 
 
 class CombinedStream(Stream):
-    """The same where several tasks combine the elements of each moment."""
+    """A stream where several tasks combine the elements of each moment."""
 
     def __init__(
         self,
@@ -453,7 +453,7 @@ class CombinedStream(Stream):
                 own += parts
 
     def played(self) -> list[Played]:
-        """The panes, as a machine that is played gives them."""
+        """The panes, as a machine that is played emits them."""
         return [
             Played(0, now.clock_micros, key, Pane(value, window, timestamp_micros, pane))
             for now, key, value, window, timestamp_micros, pane in self.panes

@@ -63,5 +63,5 @@ def test_what_merged_sessions_have_given_is_held_for_in_later_batches_and_told_b
         [row] = [row for page in store.pages.values() for row in rows_of_page("Group", page, 1, False)]
         assert (None if row.hold is None else row.hold.micros) == hold_micros
         told.append(row.hold)
-    # The session to 11 has given a pane, and the one to 18 takes it back at its next element.
+    # The session to 11 has fired a pane, and the one to 18 retracts it at its next element.
     assert told == [9.999999, None, 10.999999, None]

@@ -99,7 +99,7 @@ def test_only_a_few_large_values_exist_at_a_time(program: str) -> None:
 
 
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How much an outbox held each time when its content was taken."""
+    """The sizes of an outbox each time when its content was taken."""
     taken: list[int] = []
     take = writer.Outbox.take
 

@@ -1,4 +1,4 @@
-"""DueTimes in heaps that are made when somebody asks: the same answers as a plain list gives."""
+"""DueTimes in heaps that are made when they are needed: the same answers as from a plain list."""
 
 from __future__ import annotations
 

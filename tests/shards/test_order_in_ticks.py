@@ -1,4 +1,4 @@
-"""What arrives in one tick of a recorded log is in the order of its files, wherever it is cut into micro-batches."""
+"""Elements of one tick of a recorded log are in the order of its files, wherever it is cut into micro-batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query whose state is divided anew between two micro-batches gives what it gives undivided; without Spark."""
+"""A query whose state is divided again between two micro-batches has the same results as undivided; without Spark."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ COUNTS = (1, 2, 3, 5)
 
 
 def divided(query: ToyQuery, random: Random | None) -> ToyQuery:
-    """Divides the state anew, before some micro-batches."""
+    """Divides the state again, before some micro-batches."""
     return query if random is None or random.random() < 0.4 else query.divided(random.choice(COUNTS))
 
 
 def played(query: ToyQuery, random: Random | None) -> list[Any]:
-    """What a recorded input gives."""
+    """The results for a recorded input."""
     found = []
     for _ in range(query.timeline.batches):
         found += [element for own in query.batch().values() for element in own]
@@ -84,7 +84,7 @@ def ticked(how: str, random: Random | None, without: tuple[str, ...]) -> list[An
 
 
 def test_what_waits_from_two_micro_batches_of_one_task_is_divided() -> None:
-    """A tick that goes on waits twice, and a task has the same name and numbers in each micro-batch."""
+    """A tick that continues waits twice, and a task has the same name and numbers in each micro-batch."""
     tick = LogicalTime(5, 5)
     header = Header(
         pending=[
@@ -94,7 +94,7 @@ def test_what_waits_from_two_micro_batches_of_one_task_is_divided() -> None:
     )
     nothing: frozenset[str] = frozenset()
     group = frozenset({"Group"})
-    division = merged_headers.Division(1, 2, group, nothing, nothing, group, nothing, nothing)
+    division = merged_headers.Resharding(1, 2, group, nothing, nothing, group, nothing, nothing)
     found = [
         value
         for new in merged_headers.merged_headers([header], division)
@@ -134,7 +134,7 @@ def live(kind: str, mode: str, random: Random | None) -> list[Any]:
     sums = pairs | windows_of(kind) | "Sums" >> beam.CombinePerKey(sum)
     parity = sums | beam.MapTuple(lambda key, total: (key.name < "k3", total))
     ends = beam.WindowInto(FixedWindows(40), allowed_lateness=60)
-    # With retractions, what is taken back is subtracted.
+    # With retractions, a retracted value is subtracted.
     again = parity | "Ends" >> ends | "Again" >> beam.CombinePerKey(sum)
     _ = again | Changelog() | beam.Map(repr) | WriteToMemory([])
     query, found, events = ToyQuery(pipeline, mode), [], Random(7)
@@ -146,7 +146,7 @@ def live(kind: str, mode: str, random: Random | None) -> list[Any]:
         ]
         found += query.batch({"Read": [scores[:4], scores[4:]]}, batch * SECOND)[sink]
         query = divided(query, random)
-    # What no window takes any more is counted the same.
+    # Elements that no window takes any more are counted the same.
     dropped = query.counted("elements_dropped_as_late")
     return [*sorted(found + query.batch(commands=[("drain", "")], clock_micros=13 * SECOND)[sink]), dropped]
 

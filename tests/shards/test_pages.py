@@ -67,7 +67,7 @@ def signalled(name: str, table: KeyTable, times: Times) -> Iterator[Fired]:
 
 
 def given(fired: Iterable[Fired]) -> list[Fired]:
-    """What came of it; a machine may be asked in vain."""
+    """The results; a machine may be asked in vain."""
     return [(key, emitted) for key, emitted in fired if emitted]
 
 
@@ -132,7 +132,7 @@ def test_what_comes_at_once_is_read_at_once_and_nothing_else(monkeypatch: pytest
     machine = GroupingMachine(Windowing(FixedWindows(10)))
     store, notes = filled(machine)
     assert len(notes) > 60
-    # What comes makes pages larger, and none is to be split for that.
+    # New elements make pages larger, and none is to be split for that.
     monkeypatch.setattr(key_pages, "PAGE_BYTES", 600)
     table = KeyTable(machine, KeyPages(store, notes, 1))
     table.read(NAMES[:20])

@@ -29,7 +29,7 @@ CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2])
 
 
 def played(pipeline: Any, events_per_batch: int | None) -> list[tuple[int, list[Any]]]:
-    """What comes out in each micro-batch in which something does, with the number of its last step."""
+    """The results of each micro-batch that has some, with the number of its last step."""
     query = ToyQuery(pipeline, shards=3, events_per_batch=events_per_batch)
     found = []
     for first_of_next in (*query.timeline.firsts[1:], len(query.timeline.clocks_micros)):
@@ -56,7 +56,7 @@ def test_a_signal_reaches_the_groupings_of_all_levels_and_of_other_streams(event
         sums = sums | f"By parity {level}" >> beam.MapTuple(lambda key, value: (value % 2, value))
         sums = sums | level >> beam.CombinePerKey(sum)
     _ = sums | WriteToMemory([])
-    # What comes after the signal waits for the end.
+    # Elements after the signal wait for the end.
     assert of_all(pipeline, events_per_batch) == [(0, 4), (0, 8), (1, 3)]
     if events_per_batch == 1:
         # The elements, two ticks of the clock, the signals, and one more element come before the end.
@@ -153,7 +153,7 @@ def test_events_at_the_instant_of_a_firing_come_before_it_if_the_test_says_so(ev
     sums = [1, 14] if due_first else [7, 8]
     assert [total for _, total in of_all(pipeline, events_per_batch)] == sums
     if events_per_batch == 1:
-        # What is due at the fifth second fires at the end of the step that is the last one of that time.
+        # Alarms that are due at the fifth second fire at the end of the step that is the last one of that time.
         assert played(pipeline, 1)[0] == (2 if due_first else 5, [("ann", sums[0])])
     recorded = recording_of_test_stream(stream, Windowing(GlobalWindows(), *delayed), sum)
     assert [int(pane.value) for pane in recorded.panes] == sums

@@ -1,4 +1,4 @@
-"""What a run records of its groupings: the elements, the panes and the watermark, however its input is cut."""
+"""Recordings of a run's groupings: the elements, the panes and the watermark, however its input is cut."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def of_run(pipeline, pcoll, events_per_batch, mode="streaming", room=100) -> Rec
 
 
 def in_order(recording: Recording) -> Recording:
-    """What comes at one moment, of several keys, comes in no order."""
+    """Sorts events of one moment, which come in no order for several keys."""
     return replace(
         recording,
         inputs=tuple(sorted(recording.inputs, key=lambda one: (one.clock_micros, one.key, one.value))),

@@ -53,7 +53,7 @@ class Script(beam.PTransform):
 def standing(
     events: Iterable[Any], make: Callable[[Any], Any], mode: str, shards: int, events_per_batch: int | None
 ) -> Iterator[tuple[list[Any], Counter[Any]]]:
-    """After every micro-batch: the elements that have come so far, and what of the results has not been taken back."""
+    """After every micro-batch: the elements that have come so far, and the results that have not been retracted."""
     pipeline = beam.Pipeline()
     elements = pipeline | Script(events)
     _ = elements | "Seen" >> WriteToMemory([])
@@ -77,7 +77,7 @@ def to_length(pair, window=beam.DoFn.WindowParam):
 
 
 def session_counts(elements: Any) -> Any:
-    """How many sessions there are of each length, and of all lengths."""
+    """The numbers of sessions of each length, and of all lengths."""
     sessions = (
         elements
         | beam.Map(lambda visit: (visit[0], visit[1]))
@@ -95,7 +95,7 @@ def session_counts(elements: Any) -> Any:
 
 
 def expected_session_counts(visits: Iterable[Any]) -> Counter[Any]:
-    """What a batch over the visits gives."""
+    """The results of a batch over the visits."""
     times = defaultdict(list)
     for user, _, seconds in visits:
         times[user].append(seconds)
@@ -142,7 +142,7 @@ def test_counts_of_sessions_are_those_of_the_sessions_so_far(events, mode, shard
     sessions_law(events, mode, shards, events_per_batch)
 
 
-# Everything else that may stand behind a grouping that takes back.
+# Everything else that may stand behind a grouping that retracts.
 
 
 def by_parity(pair: tuple[str, int]) -> tuple[int, int]:
@@ -173,7 +173,7 @@ def expected_join(sums: dict[str, int], counts: dict[str, int]) -> Counter[Any]:
 
 
 def cogrouped(sums: Any, counts: Any) -> Any:
-    # One side of a group may be empty for a while: a new value comes after the old one has been taken back.
+    # One side of a group may be empty for a while: a new value comes after the old one has been retracted.
     return (
         {"sums": sums, "counts": some(counts)}
         | beam.CoGroupByKey()

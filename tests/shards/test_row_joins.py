@@ -22,7 +22,7 @@ MODES = pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
 
 
 def script(text: str) -> list[Any]:
-    """Lines of an arrival time, a key and a row; rows beginning with L are of the left side, a minus takes back."""
+    """Lines of an arrival time, a key and a row; rows beginning with L are of the left side, a minus retracts."""
     events = []
     for line in text.strip().splitlines():
         at, key, row = line.split()
@@ -262,7 +262,7 @@ def test_what_is_not_undone_is_the_table_in_any_cuts(kind, mode, events_per_batc
 
 @st.composite
 def scripts(draw: Any) -> list[Any]:
-    """Rows that come and are taken back, in any order in which there is something to take back."""
+    """Rows that are inserted and retracted, in any order in which there is something to retract."""
     standing: list[Come] = []
     events = []
     for number in range(draw(st.integers(0, 12))):
@@ -310,7 +310,7 @@ MUTANTS = {
         "_rows_in",
         lambda real: lambda counts: iter({timed[0]: timed for timed in real(counts)}.values()),
     ),
-    "what is taken back stays": (joins, "_take", lambda real: lambda counts, timed, form: timed),
+    "a retracted row stays": (joins, "_take", lambda real: lambda counts, timed, form: timed),
 }
 
 

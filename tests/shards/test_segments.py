@@ -37,7 +37,7 @@ from penstock_spark.stream.state.window_pages import is_by_window, page_of
 
 SECOND = 1_000_000
 FEW_BYTES = 13
-"""The pickle of a list of three small numbers has so many."""
+"""The size of the pickle of a list of three small numbers."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def helds_of(state: Any) -> Iterator[Any]:
-    """What the windows or the cells of a key hold."""
+    """The contents of the windows or the cells of a key."""
     for window in state.windows.values():
         yield from [window.held] if isinstance(state, KeyState) else window.values()
 
@@ -186,7 +186,7 @@ def beam_machine(windowing: Windowing) -> Any:
 
 
 class Drawer(beam.DoFn):
-    """Keeps numbers in a bag, and gives them at each number that five divides, which is then alone in the bag."""
+    """Keeps numbers in a bag, and yields them at each number that five divides, which is then alone in the bag."""
 
     BAG = BagStateSpec("bag", FastPrimitivesCoder())
 
@@ -194,7 +194,7 @@ class Drawer(beam.DoFn):
         key, number = element
         bag.add(number)
         if number % 5 == 0:
-            # What was read goes on as it is, though the bag is another one then.
+            # The values that were read stay the same, though the bag is another one then.
             yield key, bag.read()
             bag.clear()
             bag.add(number)

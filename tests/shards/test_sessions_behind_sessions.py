@@ -1,4 +1,4 @@
-"""Behind sessions that merge: what is taken back of an old session comes before its window is over there."""
+"""Behind sessions that merge, an old session is retracted before its window is over there."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BEHIND: dict[str, Callable[[Any], Any]] = {
 
 
 def expected_behind(way: str, visits: Iterable[tuple[str, int]]) -> Counter[Any]:
-    """What a batch over the visits gives."""
+    """The results of a batch over the visits."""
     counts: Counter[Any] = Counter()
     if way == "sessions again":
         ends = [(user, times[-1] + GAP) for user, times in sessions_of(visits)]
@@ -91,12 +91,12 @@ def sessions_of(visits: Iterable[tuple[Any, int]], gap: int = GAP) -> Iterator[t
 def left_behind(
     way: str, events: Iterable[Any], early: int, lateness: int, mode: str, events_per_batch: int | None
 ) -> Counter[Any]:
-    """What of the results behind sessions is not taken back in the end.
+    """The results behind sessions that are not retracted in the end.
 
     Args:
         way: What is behind them.
         events: Visits as (user, seconds), and watermarks as bare numbers.
-        early: The visits after which a session gives a pane; if more than one, not at once when it has grown.
+        early: The visits after which a session fires a pane; if more than one, not at once when it has grown.
         lateness: In seconds.
         mode: Of the query.
         events_per_batch: Likewise.

@@ -45,7 +45,7 @@ def programs() -> tuple[Program, ...]:
 
 @dataclass(frozen=True)
 class Way:
-    """How a program is run."""
+    """A way to run a program."""
 
     mode: str
     events_per_batch: int | None = None
@@ -55,7 +55,7 @@ class Way:
 
 
 WAYS = (Way("batch"), Way("streaming"), Way("micro_batch"), Way("streaming", 3))
-"""The modes, and a stream that is cut. In `micro_batch` each cut gives panes of its own."""
+"""The modes, and a stream that is cut. In `micro_batch` each cut emits panes of its own."""
 
 
 def faults_of(program: Program, way: Way) -> list[str]:
@@ -74,7 +74,7 @@ def faults_of(program: Program, way: Way) -> list[str]:
 
 
 SHARE = 10
-"""How many programs a test runs."""
+"""The number of programs that a test runs."""
 
 
 @pytest.mark.parametrize("first", range(0, 80, SHARE))
@@ -123,7 +123,7 @@ def test_state_in_windows_that_merge_is_refused_and_so_goes_by_way_of_others() -
 
 
 def explained(program: Program) -> list[str]:
-    """What `explain` says in each mode."""
+    """The explanation in each mode."""
     return [program.build(mode != "batch", mode=mode).pipeline.explain() for mode in MODES]
 
 
@@ -229,7 +229,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Way, int]] = {
     "a PCollection is flattened once": (stage, "step_spec", flattened_once, Way("batch"), 0),
     "the watermark of a round goes first": (Shard, "_at", marks_at_once, Way("micro_batch"), 18),
 }
-"""What is broken by what, the way that shows it, and the first program to try."""
+"""The breaks, each with the way that shows it, and the first program to try."""
 
 
 def test_a_side_input_that_is_taken_for_an_input_is_found_when_it_is_explained(

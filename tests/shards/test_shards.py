@@ -1,4 +1,4 @@
-"""A shard gives what the bare machine gives, however its input is cut into micro-batches and its keys into shards."""
+"""A shard emits the panes of the bare machine, however its input is cut into micro-batches and its keys into shards."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_micro_batches_are_rounds(seed):
 
 @pytest.mark.parametrize(("micro_batch", "held_micros"), [(False, 2_000_000), (True, 7_000_000)])
 def test_watermarks_stay_where_they_are_while_nothing_takes_place(micro_batch, held_micros):
-    """A round gives what it has, and holds nothing back."""
+    """A round emits what it has, and holds nothing back."""
     machine = GroupingMachine(
         Windowing(FixedWindows(10, 0), timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST)
     )

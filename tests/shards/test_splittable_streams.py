@@ -1,4 +1,4 @@
-"""Splittable DoFns in a stream, without Spark: what leaves when, and what a repeated micro-batch gives."""
+"""Splittable DoFns in a stream, without Spark: the times of outputs, and the outputs of a repeated micro-batch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from penstock.transforms.core import RestrictionProvider
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.lowering.query import heartbeat_of
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 
 SECOND = 1_000_000
 END = 10**9
 
 LOGS: dict[str, list[int]] = {}
-"""What the DoFn reads: logs that grow; 0 ends a log."""
+"""The logs that the DoFn reads, which grow; 0 ends a log."""
 
 
 class Logs(RestrictionProvider):
@@ -78,7 +78,7 @@ class Twice(RestrictionProvider):
 
 
 SEEN: list[Any] = []
-"""What the next DoFn has looked at, which is different whenever it looks."""
+"""The values that the next DoFn has looked at, which differ at each look."""
 
 
 class SeeTwice(beam.DoFn):
@@ -239,7 +239,7 @@ def test_an_error_of_a_tracker_names_the_step_and_shows_no_element():
             yield element
 
     run = Committed(query_of(beam.ParDo(Back())))
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         run.batch(10, ["secret"])
     failure = find_failure(str(caught.value))
     assert failure is not None

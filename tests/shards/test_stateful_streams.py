@@ -37,7 +37,7 @@ ATTRIBUTED = [
 
 
 def found_in(pipeline: Any, events_per_batch: int | None, mode: str = "streaming") -> list[list[Any]]:
-    """What comes out in each micro-batch in which something does."""
+    """The results of each micro-batch that has some."""
     query = ToyQuery(pipeline, mode, shards=2, events_per_batch=events_per_batch)
     batches = [
         [element for given in query.batch().values() for element in given]

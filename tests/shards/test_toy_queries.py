@@ -22,14 +22,14 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.stream.state.header import Header
 
 SECOND = 1_000_000
 
 
 def read(**arguments: Any) -> Any:
-    """Text lines as a stream; the toy query gives its own values for them."""
+    """Text lines as a stream; the toy query uses its own values for them."""
     return "Read" >> beam.io.ReadFromText("/in/*.txt", validate=False).as_stream(**arguments)
 
 
@@ -119,7 +119,7 @@ def test_what_has_no_time_is_put_aside_or_stops_the_pipeline():
     assert query.counted("elements_rejected") == 2
     strict = beam.Pipeline()
     scores(strict)
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         ToyQuery(strict).batch({"Read": [[("a", 1, None)]]})
     failure = find_failure(str(caught.value))
     assert failure is not None

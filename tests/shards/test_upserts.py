@@ -22,7 +22,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import ledger
@@ -41,7 +41,7 @@ def gone(key: Any, value: Any) -> Come:
 
 
 def pairs(pipeline: Any, moments: list[list[Come]], retracts: bool = True) -> Any:
-    """What comes and goes, moment by moment."""
+    """Insertions and retractions, moment by moment."""
     stream = TestStream()
     for moment in moments:
         values = [TimestampedValue(one, one.at) for one in moment]
@@ -108,7 +108,7 @@ def test_without_retractions_each_value_replaces_the_one_before_by_event_time():
 
 
 def failure_of(result: Any) -> str:
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepFailure) as caught:
         batches_of(result)
     failure = find_failure(str(caught.value))
     assert failure is not None
@@ -218,7 +218,7 @@ def test_of_one_event_time_the_later_pane_counts():
 
 
 def test_a_row_is_deleted_that_was_forgotten_with_its_window():
-    # A session may be taken back long after its own end, when the one that it has merged into fires.
+    # A session may be retracted long after its own end, when the one that it has merged into fires.
     stream = TestStream()
     for second in (0, 0, 5):
         stream = stream.add_elements([TimestampedValue(("k", 1), second)]).advance_processing_time(1)
@@ -278,5 +278,5 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_broken_balance_is_found(name, monkeypatch):
     monkeypatch.setattr(upserts, "balance", MUTANTS[name](upserts.balance))
-    with pytest.raises((AssertionError, StepFailed, KeyError, BaseExceptionGroup)):
+    with pytest.raises((AssertionError, StepFailure, KeyError, BaseExceptionGroup)):
         test_after_each_moment_the_table_is_what_is_left()

@@ -153,7 +153,7 @@ def test_what_is_not_undone_is_the_table(final, events_per_batch, mode):
 
 @st.composite
 def scripts(draw: Any) -> list[Come]:
-    """Rows and values that come and are taken back; values of one key have times of their own."""
+    """Rows and values that are inserted and retracted; values of one key have times of their own."""
     standing: list[Come] = []
     events = []
     for number in range(draw(st.integers(0, 12))):
@@ -204,7 +204,7 @@ MUTANTS = {
         "_around",
         lambda real: lambda values, at: (at, real(values, at)[1]),
     ),
-    "nothing is taken back": (
+    "nothing is retracted": (
         "difference",
         lambda real: lambda before, after: ((), real(before, after)[1]),
     ),

@@ -15,7 +15,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, EmptySideInput
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, SlidingWindows
-from penstock_spark.reports.failure import StepFailed, find_failure
+from penstock_spark.reports.failure import StepFailure, find_failure
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 3])
 SHARDS = pytest.mark.parametrize("shards", [1, 3])
@@ -169,7 +169,7 @@ def test_a_singleton_that_is_empty():
 
 def test_a_singleton_of_two_is_an_error_that_names_the_step():
     stream = streams(("main", at(10, "a")), ("side", at(5, 1, 2)), ("side", 60))
-    with pytest.raises(StepFailed) as failed:
+    with pytest.raises(StepFailure) as failed:
         run(stream, AsSingleton)
     failure = find_failure(str(failed.value))
     assert failure is not None
@@ -237,7 +237,7 @@ def test_a_step_that_a_changed_program_adds_knows_how_far_its_source_is(shards):
     before, query = program(False), program(True)
     before.batch({"Read": [[(1, 5), (2, 500)]]})
     query.number, query._headers, query._stores = before.number, before._headers, before._stores
-    # The late element would see no sum, since the grouping has dropped it, too.
+    # The late element would see no sum, since the grouping has also dropped it.
     assert query.batch({"Read": [[(3, 6), (4, 550)]]})["Seen"] == []
     assert query.counted("elements_dropped_as_late") == 3
     assert query.watermarks["See"][0] == 550 * SECOND

@@ -17,7 +17,7 @@ from penstock.transforms.window import FixedWindows, TimestampedValue
 SECOND = 1_000_000
 
 WORLD: dict[str, list[int]] = {}
-"""What each input has grown to: numbers, which are their own times; 0 ends it."""
+"""The numbers that each input has grown to, which are their own times; 0 ends it."""
 
 
 @pytest.fixture(autouse=True)

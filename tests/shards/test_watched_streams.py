@@ -1,4 +1,4 @@
-"""What shards count for the view of a run: the elements of each edge, and the windows that are open."""
+"""Shards count for the view of a run: the elements of each edge, and the windows that are open."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Score = tuple[str, int, int]
 
 
 def read(pipeline: Any, label: str = "Read") -> Any:
-    """Scores as (team, points, second); the toy query gives its own values for the lines."""
+    """Scores as (team, points, second); the toy query uses its own values for the lines."""
     stream = beam.io.ReadFromText(f"/{label}/*.txt", validate=False).as_stream(
         event_time=lambda score: score[2], watermark=BoundedDisorder(2)
     )
@@ -41,7 +41,7 @@ def pair(score: Any) -> tuple[str, int]:
 
 
 def by_step(query: ToyQuery) -> dict[str, int]:
-    """How many elements each output of a step has given, by label, and by tag if it has one."""
+    """The number of elements of each output of a step, by label, and by tag if it has one."""
     return {
         step.label if output.tag is None else f"{step.label}.{output.tag}": query.elements[output.edge]
         for step in query.plan.graph.steps
@@ -166,7 +166,7 @@ def scores(seed: int, batches: int) -> Iterator[list[Score]]:
 
 
 def windows_in(pages: list[bytes]) -> int:
-    """The windows in pages, those of each key apart, found by a walk through all keys."""
+    """The windows in pages, counted for each key, found by a walk through all keys."""
     found = 0
     for page in pages:
         if is_by_window(page):

@@ -1,4 +1,4 @@
-"""What a micro-batch reads and writes of the pages of keys: no page twice, and none in which nothing has changed."""
+"""A micro-batch reads and writes no page of keys twice, and writes none in which nothing has changed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CountingStore(DictStore):
 
 
 def batch(machine: Any, store: DictStore, notes: PageNotes, elements: Sequence[tuple[bytes, Element]]) -> int:
-    """One micro-batch; how many results it gives."""
+    """Plays one micro-batch; returns the number of results."""
     keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(name for name, _ in elements)
     given = sum(len(keys.element(name, None, element, Times())[1]) for name, element in elements)

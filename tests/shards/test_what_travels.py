@@ -1,4 +1,4 @@
-"""What a micro-batch sends from operator to operator: nothing of it grows with the square of the shards."""
+"""A micro-batch sends little from operator to operator: nothing of it grows with the square of the shards."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_holds_go_on_when_there_are_more_shards() -> None:
     panes, reached, last = panes_of("the end", 1)
     found, reached_anew, last_anew = panes_of("the end", 3, divided=5)
     assert (found, last_anew) == (panes, last)
-    # A query that goes on tells no watermark before the next micro-batch that moves one.
+    # A query that continues sends no watermark before the next micro-batch that moves one.
     assert all(anew in ({}, before) for anew, before in zip(reached_anew, reached, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Windows in columns give what a machine for each key gives: panes, dropped elements and watermarks."""
+"""Windows in columns have the results of a machine for each key: panes, dropped elements and watermarks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def random_trigger(random: Random, early: Sequence[TriggerFn | None], late: Sequ
 
 
 def random_grouping(random: Random, trigger: TriggerFn) -> tuple[Windowing, Any]:
-    # What has no pane for late elements is simple only in windows that take none.
+    # A grouping without a pane for late elements is simple only in windows that take none.
     repeats = isinstance(trigger, Repeatedly)
     windowing = random_windowing(random, [FIXED], lateness=(0,) if repeats else (0, 4, 4, FOREVER))
     mode = random.choice((AccumulationMode.DISCARDING, AccumulationMode.ACCUMULATING))
@@ -95,19 +95,19 @@ def columns_of(windowing: Windowing, combine: Any) -> WindowMachine:
 
 
 def numbered(events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The same without elements that cannot be added up."""
+    """The events without elements that cannot be added up."""
     return tuple(
         replace(event, value=event.value or 0) if isinstance(event, Arrive) else event for event in events
     )
 
 
 def in_order(stream: Stream) -> list[str]:
-    """What came out of each key and window, in order."""
+    """The results of each key and window, in order."""
     return [repr(pane) for pane in sorted(stream.panes, key=lambda pane: repr((pane[1], pane[3])))]
 
 
 def together(stream: Stream) -> list[str]:
-    """What came out at each moment, and the number of elements that were dropped."""
+    """The results of each moment, and the number of elements that were dropped."""
     return sorted(map(repr, stream.panes)) + [repr(sum(count for *_, count in stream.dropped))]
 
 

@@ -121,7 +121,7 @@ def values_of(batches: list[list[Any]]) -> set[Any]:
 def test_all_balances_are_zero_together_at_each_moment(mode, total_at, name, shards, seed):
     batches, dropped = played(totals(TRIGGERS[name], total_at), seed, mode, shards)
     assert values_of(batches) == {("all", 0)}
-    # What is too late is so for both accounts.
+    # Late elements are late for both accounts.
     assert dropped > 0
     assert dropped % 2 == 0
 

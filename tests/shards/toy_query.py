@@ -19,16 +19,16 @@ from penstock.metrics.execution import ELEMENTS, merge_snapshots, taken_out
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.contract.signature import signature_of
-from penstock_spark.checkpoints.resharding import division_of
+from penstock_spark.checkpoints.resharding import resharding_of
 from penstock_spark.lowering.level_programs import level_program
 from penstock_spark.lowering.readings import reading_spec
-from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.lowering.recorded import record_input
 from penstock_spark.lowering.stream_sink import stream_sinks
 from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.reports.metrics import Watermarks, take_snapshots
 from penstock_spark.runner import SparkRunner
 from penstock_spark.sources.scan import Part
-from penstock_spark.stream.resharding.merged_headers import Division, merged_headers
+from penstock_spark.stream.resharding.merged_headers import Resharding, merged_headers
 from penstock_spark.stream.resharding.moved_pages import Assembly, names_in, pieces, waits_of
 from penstock_spark.stream.shards.levels import Done, play_shard
 from penstock_spark.stream.shards.waiting import STATE
@@ -52,7 +52,7 @@ class ToyQuery:
     """A pipeline as a query, of which the caller makes one micro-batch after the other.
 
     Args:
-        pipeline: The pipeline; a source that is read gives the values that `batch` gets for its label.
+        pipeline: The pipeline; a source that is read yields the values that `batch` gets for its label.
         mode: ``streaming`` or ``micro_batch``.
         shards: The number of shards.
         events_per_batch: As in the options.
@@ -92,7 +92,7 @@ class ToyQuery:
             computed = views_of(self.plan)
             self._views = computed.views
             self._count(take_snapshots(computed.metrics, computed.run))
-        timeline, recorded = recorded_input(self.plan, events_per_batch)
+        timeline, recorded = record_input(self.plan, events_per_batch)
         self.timeline = timeline
 
         def program(part: Any, reading: Any = None) -> bytes:
@@ -178,16 +178,16 @@ class ToyQuery:
         return given
 
     def divided(self, shards: int) -> ToyQuery:
-        """The same query with another number of shards, which goes on from where this one is."""
+        """The same query with another number of shards, which continues from where this one is."""
         pipeline, mode, events_per_batch, without, recorded, watched = self._made
         other = ToyQuery(pipeline, mode, shards, events_per_batch, without, recorded, watched)
         other.number, other.snapshot = self.number, self.snapshot
-        division = division_of(signature_of(self.plan, self.shards), shards)
+        division = resharding_of(signature_of(self.plan, self.shards), shards)
         for level in range(1, len(self._levels) + 1):
             self._divide(level, division, other)
         return other
 
-    def _divide(self, level: int, division: Division, other: ToyQuery) -> None:
+    def _divide(self, level: int, division: Resharding, other: ToyQuery) -> None:
         stored = [self._headers.get((level, shard)) for shard in range(self.shards)]
         if not any(stored):
             return
@@ -215,11 +215,11 @@ class ToyQuery:
         for shard, assembly in enumerate(assemblies):
             assembly.finish(waits, headers[shard].notes)
             other._headers[level, shard] = replace(headers[shard], notes=assembly.notes).encoded()
-        # What a checkpoint that is written anew is compared by.
+        # Rewritten checkpoints are compared by it.
         assert self._tally(level, division) == other._tally(level, division), "keys are lost"
 
-    def _tally(self, level: int, division: Division) -> Counter[tuple[str, bytes]]:
-        """How often each key is in the pages of a level, by grouping."""
+    def _tally(self, level: int, division: Resharding) -> Counter[tuple[str, bytes]]:
+        """The number of times that each key is in the pages of a level, by grouping."""
         return Counter(
             (label, name)
             for (own, _, label), store in self._stores.items()
@@ -275,12 +275,12 @@ class ToyQuery:
 
     @property
     def elements(self) -> dict[int, int]:
-        """How many elements each edge has carried, if the query is watched."""
+        """The numbers of elements that edges have carried, if the query is watched."""
         return {int(edge): count for edge, count in taken_out(self.snapshot, ELEMENTS)[1].items()}
 
     @property
     def waiting(self) -> dict[str, dict[str, int]]:
-        """How many elements wait for each side input, by step."""
+        """The numbers of elements that wait for each side input, by step."""
         told = Watermarks(self._told, 0).by_grouping()
         return {label: dict(own.waits) for label, own in told.items() if own.waits}
 

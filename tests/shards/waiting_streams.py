@@ -52,7 +52,7 @@ def run(
     mode: str = "streaming",
     **windowing: Any,
 ) -> list[Any]:
-    """What comes out of a Map with a side input."""
+    """The results of a Map with a side input."""
     query = ToyQuery(
         built(stream, view, main_windows, side_windows, **windowing), mode, shards, events_per_batch
     )

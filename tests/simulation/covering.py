@@ -11,7 +11,7 @@ from itertools import combinations
 from stream_programs import Program, random_program
 
 TIMES = 12
-"""How many of the chosen programs have a pair of facts, at least, unless fewer of all programs have it."""
+"""The least number of chosen programs with a pair of facts, unless fewer of all programs have it."""
 
 _BY_PRESENCE = {"lateness", "delay", "more_delay", "idle", "files_per_batch", "poll", "interval"}
 """The fields of a shape whose number makes no difference, only whether there is one."""

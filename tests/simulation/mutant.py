@@ -46,7 +46,7 @@ class Mutant:
 
 @contextmanager
 def _everywhere(plain: Any, made: dict[str, Any], mutant: Mutant) -> Iterator[None]:
-    """Functions of a module have been imported by others, too."""
+    """Also replaces a function of a module in the modules that have imported it."""
     users = [
         module
         for name, module in list(sys.modules.items())

@@ -17,7 +17,7 @@ from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.query import Query
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.runs import execute_stream
-from penstock_spark.runs.running import Running
+from penstock_spark.runs.running import StreamRun
 from penstock_spark.stream.sources.sums import SummingTask
 
 
@@ -83,7 +83,7 @@ def windows_that_are_due_at_a_restart(seed: int) -> Program:
 
 
 def a_run_that_is_displaced_while_it_writes(seed: int) -> Program:
-    """It stands still, and goes on when another one writes in its place."""
+    """It stands still, and continues when another one writes in its place."""
     shape = Shape(
         host="columns",
         is_written=True,
@@ -111,7 +111,7 @@ def a_run_that_is_displaced_while_it_writes(seed: int) -> Program:
 OF_NATIVE_STREAMS = (
     Mutant(
         "windows that are due at a restart wait for data",
-        Running,
+        StreamRun,
         "_follow",
         'self.checkpoint.command("continue")',
         "pass",
@@ -138,8 +138,8 @@ OF_NATIVE_STREAMS = (
     ),
     Mutant("a drain ends no window", native_stream, "_ends", '"drain", ', "", make=a_native_stream, seed=4),
     Mutant(
-        "nobody tells Spark's own aggregate that the source has ended",
-        Running,
+        "Spark's own aggregate is not told that the source has ended",
+        StreamRun,
         "_end",
         "if reading.spec.readers or reading.has_windows:",
         "if reading.spec.readers:",
@@ -166,7 +166,7 @@ OF_NATIVE_STREAMS = (
     ),
     Mutant(
         "the end is not noted of a run without windows",
-        Running,
+        StreamRun,
         "_stop",
         "if (self.shards or self.about.has_groupings) and is_good:",
         "if self.shards and is_good:",
@@ -174,7 +174,7 @@ OF_NATIVE_STREAMS = (
     ),
     Mutant(
         "what the last micro-batch has dropped does not count",
-        Running,
+        StreamRun,
         "_stop",
         "self._new_progress()",
         "pass",
@@ -194,14 +194,14 @@ OF_NATIVE_STREAMS = (
         BatchWriter,
         "_write_checked",
         """self.files.begin(frame)
-            self._write(frame, batch_id, may_be_again)""",
+            self._write(frame, batch_id, may_be_retry)""",
         """pass
-            self._write(frame, batch_id, may_be_again)
+            self._write(frame, batch_id, may_be_retry)
             self.files.begin(frame)""",
         make=columns_in_a_table,
     ),
     Mutant(
-        "nobody looks at files before Spark reads them",
+        "files are not looked at before Spark reads them",
         readings,
         "open_reading",
         "check_files=scan.check_files if columns is not None else None",

@@ -25,7 +25,7 @@ from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports import metrics
 from penstock_spark.runs import running
 from penstock_spark.runs.draining import Backlog
-from penstock_spark.runs.running import Running
+from penstock_spark.runs.running import StreamRun
 from penstock_spark.sinks.files import _Writing
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.stream import tasks
@@ -99,7 +99,7 @@ def a_sink_that_is_given_up(seed: int) -> Program:
 
 
 def a_watermark_that_waits_longer(seed: int) -> Program:
-    """What one try gives, the next one does not."""
+    """A try has other outputs than the next one."""
     shapes = (
         Shape(lines_too=True, files_per_batch=1, delay=0),
         Shape(lines_too=True, files_per_batch=1, delay=30),
@@ -123,7 +123,7 @@ def a_table_and_a_driver_that_stands_still(seed: int) -> Program:
 
 
 def elements_that_wait_while_a_driver_stands_still(seed: int) -> Program:
-    """Its tasks go on when another one has done their micro-batch, and the next run finds the state of both."""
+    """Its tasks continue when another one has done their micro-batch, and the next run finds the state of both."""
     files = tuple(
         Arriving(max(0.0, 0.2 * number - 0.4), f"{number:02d}.txt", lines)
         for number, lines in enumerate(
@@ -230,7 +230,7 @@ def a_source_that_is_read_sooner(seed: int) -> Program:
 
 
 def _written_anew(seed: int, **changes: Any) -> Program:
-    """A run dies, the next one in the middle of writing the state anew, and a third one goes on."""
+    """A run dies, the next one in the middle of rewriting the state, and a third one continues."""
     random = by_machines(seed)
     shape = replace(random.shapes[0], grouping="sum", mode="streaming", shards=1 + seed % 3, ends=True)
     lives = (Life("crash", 20.0 + seed % 60), Life("crash", 8.0 + seed % 40, shape=1), Life(shape=1))
@@ -242,7 +242,7 @@ def state_that_is_divided(seed: int) -> Program:
 
 
 def a_writing_anew_that_is_cut_off(seed: int) -> Program:
-    """The driver that goes on, four drivers later, is on a cluster of the same size, and has the same plan."""
+    """The driver that continues, four drivers later, is on a cluster of the same size, and has the same plan."""
     program = state_that_is_divided(seed)
     first, second, last = program.lives
     cut_off = replace(second, at=28.0 + seed % 24)
@@ -298,7 +298,7 @@ def two_sources_that_are_drained(seed: int) -> Program:
 KNOWN = (
     Mutant(
         "a stream that has failed is done",
-        Running,
+        StreamRun,
         "_follow",
         "raise self._cause_of_death()",
         "return",
@@ -306,7 +306,7 @@ KNOWN = (
     ),
     Mutant(
         "a query that has just failed seems to rest",
-        Running,
+        StreamRun,
         "_is_resting",
         ' and status["message"] == _WAITING',
         "",
@@ -330,9 +330,9 @@ KNOWN = (
         seed=66,
     ),
     Mutant(
-        "a run reads in more tasks, or in fewer, than the one in whose place it goes on",
+        "a run reads in more tasks, or in fewer, than the one in whose place it continues",
         folder,
-        "_continued",
+        "_continue_checkpoint",
         'plan["parallelism"] = old["parallelism"]',
         "pass",
         make=elements_that_wait_while_a_driver_stands_still,
@@ -348,14 +348,14 @@ KNOWN = (
     ),
     Mutant(
         "a drain ends the sources at once",
-        Running,
+        StreamRun,
         "_is_drained",
         "if self._backlog.labels():",
         "if False:",
         seed=47,
     ),
     Mutant(
-        "a run that has ended goes on",
+        "a run that has ended continues",
         folder,
         "open_at",
         "if ENDED in place.names():",
@@ -373,13 +373,15 @@ KNOWN = (
     ),
     Mutant(
         "reports count before their micro-batch is written",
-        Running,
+        StreamRun,
         "_fold",
         "take_reports(metrics, run, batch)",
         "take_reports(metrics, run)",
         make=two_sinks,
         seed=70,
-        also=(Mutant("a run does not wait for its writes", Running, "_watch", "self.close_sinks()", "pass"),),
+        also=(
+            Mutant("a run does not wait for its writes", StreamRun, "_watch", "self.close_sinks()", "pass"),
+        ),
     ),
     Mutant(
         "a run is done although its last micro-batch has failed",
@@ -392,7 +394,7 @@ KNOWN = (
     ),
     Mutant(
         "a drain trusts what an earlier run has planned",
-        Running,
+        StreamRun,
         "_last_planned",
         "self.checkpoint.last_begun) + 1",
         "-1)",
@@ -428,7 +430,7 @@ KNOWN = (
         "what a sink that was given up has left, stays",
         _Writing,
         "_commit",
-        "if batch.may_be_again:",
+        "if batch.may_be_retry:",
         "if not batch.stream:",
         make=a_sink_that_is_given_up,
         seed=0,
@@ -441,8 +443,8 @@ ORDER = (
         "a micro-batch that comes again leaves the files of the try before",
         BatchWriter,
         "_write_checked",
-        "may_be_again = self._last_begun is None or batch_id <= self._last_begun",
-        "may_be_again = False",
+        "may_be_retry = self._last_begun is None or batch_id <= self._last_begun",
+        "may_be_retry = False",
         make=a_watermark_that_waits_longer,
         seed=7,
     ),
@@ -450,7 +452,7 @@ ORDER = (
         "a sink that gets nothing in the second try keeps what it got in the first",
         BatchWriter,
         "_write_each",
-        "elif may_be_again:",
+        "elif may_be_retry:",
         "elif False:",
         make=a_watermark_that_waits_longer,
         seed=7,
@@ -466,7 +468,7 @@ ORDER = (
         "every file in the folder counts, whichever attempt has written it",
         _Writing,
         "_by_tasks",
-        "return [_written(row.file, temporary) for row in frame.collect()]",
+        "return [_parse_row(row.file, temporary) for row in frame.collect()]",
         'return frame.collect() and [_Written("", f"{temporary}/{name}") for name in system.names(temporary, "0")]',
         seed=5,
     ),
@@ -516,7 +518,7 @@ ORDER = (
     ),
     Mutant(
         "the end is noted of a run that was cancelled",
-        Running,
+        StreamRun,
         "_stop",
         "if (self.shards or self.about.has_groupings) and is_good:",
         "if not is_good:",
@@ -524,7 +526,7 @@ ORDER = (
     ),
     Mutant(
         "a run is over when its sources are read",
-        Running,
+        StreamRun,
         "_is_over",
         "reports.earliest_micros() >= MAX_MICROS",
         "True",
@@ -532,7 +534,7 @@ ORDER = (
     ),
     Mutant(
         "the lease is given back before the query has stopped",
-        Running,
+        StreamRun,
         "_stop",
         "try:\n        self.started.stop()",
         "self.checkpoint.release()\n    try:\n        self.started.stop()",
@@ -720,7 +722,7 @@ OF_TABLES = (
     Mutant(
         "a driver that stood still takes over a table from the run in its place",
         postgres,
-        "claim",
+        "claim_stream",
         '" WHERE known.claim <= excluded.claim"',
         '""',
         make=a_table_and_a_driver_that_stands_still,
@@ -776,7 +778,7 @@ OF_LOGS = (
         also=(
             Mutant(
                 "a query rests that waits for a source",
-                Running,
+                StreamRun,
                 "_ends_by_pausing",
                 "if self._is_any_away or self._last_finished() not in (None, self._batch):",
                 "if False:",
@@ -825,7 +827,7 @@ OF_SOURCES = (
     ),
     Mutant(
         "all sources end with the first one",
-        Running,
+        StreamRun,
         "_is_over",
         "if reading.ends_when_read and done:",
         "if reading.ends_when_read and any(is_read):",
@@ -912,7 +914,7 @@ OF_REWRITING = (
     Mutant(
         "a source is read from its beginning when it has another place",
         resharding,
-        "moved_offsets",
+        "move_offsets",
         "offsets[place] for place in places",
         "(offsets[place] if place == number else '-') for number, place in enumerate(places)",
         make=one_source_more,
@@ -930,7 +932,7 @@ OF_REWRITING = (
     Mutant(
         "a side input does not wait for a source that is added",
         resharding,
-        "depending_on",
+        "find_dependent_steps",
         "return found",
         "return set()",
         make=one_source_more_beneath_a_side_input,

@@ -50,7 +50,7 @@ class Disk:
         self.version = 0  # How often it has changed.
         self.cuts: dict[Any, int] = {}  # How the micro-batches of a folder are cut into tasks.
         self.on_move: Callable[[str], None] = lambda path: None  # Called with the new name of what has moved.
-        # Whether Hadoop's renames replace what is there, as those of a local disk do, and no other ones.
+        # True if Hadoop's renames replace what is there, as those of a local disk do, and no other ones.
         self.is_local = False
 
     # Looks.

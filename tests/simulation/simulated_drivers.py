@@ -40,7 +40,7 @@ from penstock_spark.lowering import batch_writer, query, readings
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.process import identity
-from penstock_spark.reports.metrics import Report, Told
+from penstock_spark.reports.metrics import GroupingReport, Report
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.runs import execute_stream, running
 from penstock_spark.sources.decoding import ByFile
@@ -296,7 +296,7 @@ class Driver:
         session.on_begin = lambda number: self.simulation.tried.setdefault(number, []).append(mine)
         session.on_added = lambda added: self.simulation.take_reports(added, mine[1])
         with reports_of(context.reporting):
-            return execute_stream._started(plan, context, settings, NO_VIEWS)
+            return execute_stream._start_query(plan, context, settings, NO_VIEWS)
 
     def _live(self) -> None:
         life, result = self.life, self.result
@@ -360,7 +360,7 @@ class Simulation:
         # What has been committed under each number, with the numbers of the shape and of the driver.
         self.noted: dict[int, list[tuple[sim.Noted, int, int]]] = {}
         # The watermarks that shards have told, by the micro-batch and the number of the driver.
-        self.told: dict[tuple[int, int], list[Told]] = {}
+        self.told: dict[tuple[int, int], list[GroupingReport]] = {}
         self._plans: dict[int, Any] = {}
 
     def plan(self, number: int) -> Any:

@@ -21,7 +21,7 @@ from penstock.io.custom.ranges import NumberedSource, RangesOfSource, SourceRang
 from penstock.io.streaming.stream_sources import MAX_RECORDS
 from penstock_spark.formats.ranges import stream as ranges_stream
 from penstock_spark.formats.ranges.reading import StreamDecoder
-from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.reports.reporting import current_reporting
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code
 
@@ -109,7 +109,7 @@ def open_log(source: Any, spark: Any, where: str) -> StreamScan:
     # The next driver may have a cluster of another size.
     parallelism = spark.world.random.choice((1, 2, 3))
     planning = dumps_with_code(
-        ranges_stream._Planning(described.source, limit, parallelism, where, reporting_now())
+        ranges_stream._Planning(described.source, limit, parallelism, where, current_reporting())
     )
     made = ranges_stream._data_source("penstock-sim", planning, ())
     stream = Stream(spark, (Ranges(made=made),))

@@ -18,9 +18,9 @@ from simulated_world import START_MICROS
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.whole_files import CheckFiles
 from penstock_spark.lowering import native_stream, stream_times
-from penstock_spark.plan.column_plan import Combined, Windowed, after, event_time_field
+from penstock_spark.plan.column_plan import Combined, Windowed, apply_to_table, event_time_field
 from penstock_spark.plan.spark_watermark import END_MICROS, SHIFT_MICROS
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.stream.sources.sums import MOVES, SUMS
 from penstock_spark.worker.column_read import ColumnReader
@@ -210,7 +210,9 @@ def columns_for(columns: Any, frame: Stream, schema: Any, where: str, times: Any
 
 
 def _table_after(columns: Any) -> Any:
-    return reduce(lambda before, operation: after(operation, before), columns.operations, columns.table)
+    return reduce(
+        lambda before, operation: apply_to_table(operation, before), columns.operations, columns.table
+    )
 
 
 def _grouped(columns: Any, frame: Stream, times: Any) -> Stream:
@@ -283,7 +285,7 @@ def open_columns(source: StreamSource, spark: Any, where: str) -> StreamScan:
             found = spark.disk.find(f"{folder}/{name}")
             assert isinstance(found, File)
             if any(map(is_strange, found.content.decode().splitlines())):
-                step_failed(ValueError(f"{STRANGE}: {name}"), where)
+                fail_step(ValueError(f"{STRANGE}: {name}"), where)
 
     files = Files(folder=folder, limit=None if limit is None else int(limit), to_rows=to_rows)
     frame = Stream(spark, (files,))
@@ -341,7 +343,7 @@ STAND_INS: list[tuple[Any, str, Any]] = [
     (native_stream, "add_up", add_up),
     (native_stream, "select", select),
     (native_stream, "lower_columns", lower_columns),
-    (native_stream, "columns_for", columns_for),
+    (native_stream, "lower_to_schema", columns_for),
     (native_stream, "DataFrame", Stream),
     (native_stream, "_no_rows", lambda frame, like: frame),
 ]

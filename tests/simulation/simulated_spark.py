@@ -128,7 +128,7 @@ class Source:
         raise NotImplementedError
 
     def has_news(self, before: Any, query: Query) -> bool:
-        """Whether there may be something to read; cheap."""
+        """True if there may be something to read; cheap."""
         raise NotImplementedError
 
     def wakes_in(self, before: Any, query: Query) -> float | None:
@@ -714,7 +714,7 @@ class Jobs:
 
     @property
     def stops(self) -> bool:
-        """Whether somebody wants its jobs to end."""
+        """True if somebody wants its jobs to end."""
         return False
 
     @property

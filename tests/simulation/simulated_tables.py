@@ -1,4 +1,4 @@
-"""Frames with an end, and the little of Spark that reads the state of a query and gives it to a new one."""
+"""Frames with an end, and the little of Spark that reads the state of a query and passes it to a new one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A frame: a function for each of its tasks, which gives rows."""
+    """A frame: a function for each of its tasks, which yields rows."""
 
     session: Session
     bodies: tuple[Callable[[], Iterable[Any]], ...]
@@ -108,7 +108,7 @@ class Table:
         return SimpleNamespace(parquet=self._write)
 
     def _write(self, location: str) -> None:
-        """The rows of each task have their names one after the other, and nobody knows half of them."""
+        """The rows of each task get their names one after the other, and no reader sees half of them."""
         world, disk, folder = self.session.world, self.session.disk, plain(location)
         for number, rows in enumerate(self.partitions()):
             world.change(f"write the rows {number}", partial(disk.put, f"{folder}/part-{number:05d}", rows))
@@ -121,7 +121,7 @@ def number_table(session: Session) -> Table:
 
 
 def pages_of_operator(session: Session, location: str, operator: int) -> Table:
-    """The pages of an operator after the last finished micro-batch, as Spark's reader of state gives them."""
+    """The pages of an operator after the last finished micro-batch, like Spark's reader of state."""
     disk, folder = session.disk, plain(location)
     session.world.look(f"read the state of {location}")
     version = last_commit(disk, folder) + 1
@@ -159,7 +159,7 @@ class Seeds(Source):
 
 
 def quiet_session(session: Session, conf: dict[str, str]) -> Any:
-    """A session of the same driver, whose queries nobody watches."""
+    """A session of the same driver, whose queries are not watched."""
     own = Session(session.world, session.disk, session.process)
     own.executors = session.executors
 

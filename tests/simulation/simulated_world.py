@@ -1,7 +1,7 @@
 """One world with a seed: time, processes that may end at any moment, and actors of which one runs at a time.
 
-An actor is a thread that runs only while it has the turn. It gives the turn away where it waits, and where it touches a
-file. Who goes on is a matter of the seed, so a seed repeats everything that happened.
+An actor is a thread that runs only while it has the turn. It passes the turn on where it waits, and where it touches a
+file. The seed decides who is next, so a seed repeats everything that happened.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _STEPS_MAX = 60_000
 
 
 class Crash(BaseException):
-    """The process has ended: nothing of it goes on."""
+    """The process has ended: nothing of it continues."""
 
 
 class Stuck(Exception):
-    """Nobody goes on, or everybody does for ever."""
+    """No actor continues, or all of them run forever."""
 
 
 @dataclass(eq=False)
@@ -41,8 +41,8 @@ class Process:
     machine: str
     number: int
     is_dead: bool = False
-    operations: int = 0  # How many files it has changed.
-    dies_after: int | None = None  # It dies before, or after, it has changed so many.
+    operations: int = 0  # The number of files it has changed.
+    dies_after: int | None = None  # It dies before, or after, it has made this number of changes.
     fails_at: int | None = None  # The disk refuses the change with this number.
     stalls_at: int | None = None  # It stands still for long at the change with this number.
     has_stalled: bool = False
@@ -51,11 +51,11 @@ class Process:
 
 @dataclass(frozen=True)
 class Chances:
-    """How often what is unlikely happens."""
+    """The probabilities of unlikely events."""
 
-    turn: float = 0.1  # Another actor goes on where one touches a file.
+    turn: float = 0.1  # Another actor is next where one touches a file.
     twice: float = 0.05  # A task runs twice.
-    straggler: float = 0.02  # The other attempt of a task goes on when the task is long done.
+    straggler: float = 0.02  # The other attempt of a task continues when the task is long done.
     lost: float = 0.03  # Rows that were kept have to be computed again.
     pause: float = 0.004  # A process stands still for a while.
     broken: float = 0.03  # A connection to something beside Spark breaks.
@@ -73,7 +73,7 @@ class Actor:
     ready: Callable[[], bool] | None = None  # or until this is so.
     is_over: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)
-    task: Any = None  # The task of Spark's that it runs.
+    task: Any = None  # The Spark task that it runs.
 
     def __post_init__(self) -> None:
         self.turn.acquire()
@@ -104,14 +104,14 @@ class _Thread:
 
     @classmethod
     def is_free_again(cls) -> None:
-        """Called by the thread itself, while nobody else has the turn."""
+        """Called by the thread itself, while no other actor has the turn."""
         cls._free.append(cls._own.thread)
 
     def _follow(self) -> None:
         self._own.thread = self
         while True:
             self._has_work.acquire()
-            # What an earlier actor has left in the thread is not there for the next one.
+            # State of an earlier actor in the thread is not there for the next one.
             set_current(None)
             contextvars.Context().run(self._work)
 
@@ -259,7 +259,7 @@ class World:
         self.current = self.me
 
     def _next(self, me: Actor) -> Actor:
-        """Who goes on; time moves on if nobody can."""
+        """The next actor; time moves on if none can run."""
         if self.stops is not None:
             self.current = self.me
             return self.me
@@ -287,7 +287,7 @@ class World:
 
 
 class WorldsClock(Clock):
-    """The clocks of the machines, which somebody may set."""
+    """The clocks of the machines, which may be set."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--programs", type=int, default=10_000, help="how many programs")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--until-stopped", action="store_true", help="until somebody presses Ctrl-C")
+    which.add_argument("--until-stopped", action="store_true", help="until you press Ctrl-C")
     which.add_argument("--seed", type=int, help="only this one")
     which.add_argument("--breaks", action="store_true", help="find seeds for breaks that theirs find no more")
     options = parser.parse_args()

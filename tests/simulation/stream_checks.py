@@ -1,4 +1,4 @@
-"""What has to be so when a program has been run, whatever has happened to its drivers."""
+"""Checks a program that has been run, whatever has happened to its drivers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from penstock.machines.records import (
     Played,
 )
 from penstock.runners.runner import PipelineState
-from penstock_spark.checkpoints.custody.lease import CheckpointTaken
+from penstock_spark.checkpoints.custody.lease import CheckpointInUse
 from penstock_spark.files.temporary import MARK
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.source_watermarks import ENDED, Estimator
@@ -60,7 +60,7 @@ class Fault(AssertionError):
 
 
 _Parts = tuple[tuple[str, tuple[str, ...]], ...]
-"""What was read of a source, in order, by partition; for files there is one."""
+"""The records that were read of a source, in order, by partition; for files there is one."""
 _Read = tuple[_Parts, tuple[str, ...]]
 """That, and the names of the files, or of what came to a log at once if all of it was read."""
 
@@ -85,11 +85,11 @@ class Committed:
 
     @property
     def has_input(self) -> bool:
-        """Whether it has read anything, be it only that a partition has nothing new."""
+        """True if it has read anything, be it only that a partition has nothing new."""
         return any(parts for _, parts in self.reads)
 
     def ends(self, label: str) -> bool:
-        """Whether a source ends in it."""
+        """True if a source ends in it."""
         return ("end", label) in self.commands or ("drain", "") in self.commands
 
 
@@ -109,7 +109,7 @@ def check(simulation: Simulation) -> None:
     _no_table_of_a_task_is_left(simulation)
 
 
-# What has happened, as the disk tells.
+# The events, as the disk shows them.
 
 
 def _content(simulation: Simulation, path: str) -> str:
@@ -122,7 +122,7 @@ def _content(simulation: Simulation, path: str) -> str:
 
 
 def _of_files(simulation: Simulation, label: str, noted: Noted, source: int) -> _Read:
-    """What a micro-batch has read of files."""
+    """The records of files that a micro-batch has read."""
     files = noted.files[source]
     lines = tuple(
         line
@@ -133,7 +133,7 @@ def _of_files(simulation: Simulation, label: str, noted: Noted, source: int) -> 
 
 
 def _of_log(simulation: Simulation, label: str, noted: Noted, source: int) -> _Read:
-    """The same for a log, whose records do not change; each partition counts, also one without new records."""
+    """The records of a log that a micro-batch has read; each partition counts, also one without new records."""
     start, end = noted.starts[source], noted.ends[source]
     before, after = (_position(each) for each in (start, end))
     asks_once = simulation.program.shapes[0].asks_once
@@ -219,11 +219,11 @@ def _latest(several: list[tuple[Noted, int, int]]) -> tuple[Noted, int, int]:
 
 
 def _folder_number(noted: Noted) -> int:
-    """How often Spark's part of the checkpoint had been written anew."""
+    """The number of times that Spark's part of the checkpoint had been rewritten."""
     return int(noted.location.removeprefix(SPARK).removeprefix("-") or 1)
 
 
-# What should have happened.
+# The expected events.
 
 
 class Oracle:
@@ -247,7 +247,7 @@ class Oracle:
         self.watermark_micros = MIN_MICROS
 
     def play(self, batch: Committed) -> dict[str, Counter[str]]:
-        """The lines of each sink: panes, late elements, and those of the parts."""
+        """The lines of each sink: panes, late elements, and the lines of the parts."""
         is_native = bool(self._shape.host)
         if not (batch.has_input or batch.commands or batch.has_beat or is_native):
             return {}
@@ -307,7 +307,7 @@ class Oracle:
 
     @property
     def dropped(self) -> Counter[DropReason]:
-        """What all groupings have dropped."""
+        """The elements that all groupings have dropped."""
         return sum((part.dropped for part in self._parts.values()), self._dropped + self._given_up)
 
     def _watermark(self, batch: Committed) -> int:
@@ -360,7 +360,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a micro-batch has to give."""
+    """The expected results of a micro-batch."""
 
     batch: Committed
     sinks: dict[str, Counter[str]]  # The lines of each.
@@ -379,7 +379,7 @@ def _played(simulation: Simulation, batches: list[Committed]) -> Iterator[Expect
         yield Expected(batch, sinks, oracle.dropped - before, oracle.output_micros)
 
 
-# What has to be so.
+# The rules.
 
 
 def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
@@ -407,7 +407,7 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
         if (
             driver.outcome == PipelineState.FAILED
             and not is_broken
-            and not isinstance(failure, CheckpointTaken)
+            and not isinstance(failure, CheckpointInUse)
         ):
             raise Fault(f"{driver.process.name} fails: {failure!r}")
     # One that stood still when its windows had fired may come to its end as well as the one that took over.
@@ -417,7 +417,7 @@ def _ends_are_true(simulation: Simulation, batches: list[Committed]) -> None:
     if has_groupings != simulation.has_ended:
         raise Fault("the end of the run is not noted")
     if simulation.has_ended and "has ended" not in str(simulation.refusal_after_end):
-        raise Fault("a run that has ended goes on")
+        raise Fault("a run that has ended continues")
     commands = {name for batch in batches for name, _ in batch.commands}
     has_commands = has_groupings and not (shape.host and not shape.waits_for_end)
     if has_commands and not {"end", "drain"} & commands:
@@ -438,7 +438,7 @@ def _no_window_waits_for_data(simulation: Simulation) -> None:
 
 
 def _a_drain_reads_everything(simulation: Simulation, batches: list[Committed]) -> None:
-    """What was there when a drain was asked for, or when a finite run began, is read before the sources end."""
+    """The data at the time of a drain's request, or of a finite run's start, is read before the sources end."""
     read = {name: batch.number for batch in batches for name in batch.files}
     drained = [
         (driver, there) for driver, there in simulation.drains if driver.outcome == PipelineState.DRAINED
@@ -457,7 +457,7 @@ def _a_drain_reads_everything(simulation: Simulation, batches: list[Committed]) 
 
 
 def _sinks_have(simulation: Simulation, played: list[Expected]) -> None:
-    """Every exact sink has what each micro-batch gives, once."""
+    """Every exact sink has the results of each micro-batch, once."""
     found = written(simulation)
     for batch, expected in ((each.batch, each.sinks) for each in played):
         for sink, lines in expected.items():
@@ -487,7 +487,7 @@ def _sinks_have(simulation: Simulation, played: list[Expected]) -> None:
         )
     ]
     if left and simulation.program.shapes[0].grouping != "none":
-        # Without groupings, the next run would go on, and replace them.
+        # Without groupings, the next run would continue, and replace them.
         raise Fault(f"files of micro-batches that were not committed: {sorted(left)}")
 
 
@@ -499,7 +499,7 @@ def _table_has(simulation: Simulation, played: list[Expected]) -> None:
     table = simulation.database.tables.get(TABLE)
     rows = [] if table is None else table.rows
     if shape.grouping == "none":
-        # The next run would go on, and not write this micro-batch again.
+        # The next run would continue, and not write this micro-batch again.
         rows = [(number, line) for number, line in rows if number is None or number < len(played)]
     there = Counter(line for _, line in rows)
     of = "lines" if shape.grouping == "none" else "panes"
@@ -599,7 +599,7 @@ def _nothing_is_left_over(simulation: Simulation, batches: list[Committed]) -> N
     ]
     machines = {driver.process.machine for driver in simulation.drivers}
     if others and len(machines) == 1 and not simulation.has_stalled:
-        # Nobody knows whether the process on another machine goes on; and one that stood still may write and die when
+        # The process on another machine may still run; and one that stood still may write and die when
         # all the others have come to their ends.
         raise Fault(f"left over: {others}")
 

@@ -1,4 +1,4 @@
-"""What a program may do besides its grouping: states with timers, side inputs, joins, retractions, second groupings.
+"""The parts of a program besides its grouping: states with timers, side inputs, joins, retractions, second groupings.
 
 Each part writes to a sink of its own, and has an oracle of its own.
 """
@@ -42,7 +42,7 @@ _RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 
 @dataclass(frozen=True)
 class Moment:
-    """What a micro-batch brings.
+    """The input of a micro-batch.
 
     Attributes:
         elements: The key, the value and the event time of each element, in order.
@@ -67,7 +67,7 @@ class PlayerThatGoesBack(Player):
     """A player whose watermark may also be set to an earlier time: a source was added."""
 
     def set_watermark(self, micros: int) -> list[Played]:
-        """Sets it before a micro-batch, and gives what is due by it."""
+        """Sets it before a micro-batch, and returns the results that are due by it."""
         if micros > self._times.horizon_micros:
             return self.play(AdvanceWatermark(micros))
         self.set_back(micros)
@@ -87,7 +87,7 @@ class Part:
     dropped: Counter[DropReason] = field(default_factory=Counter)
 
     def play(self, now: Moment) -> Counter[str]:
-        """The lines that a micro-batch gives."""
+        """The lines that a micro-batch writes."""
         raise NotImplementedError
 
     def begin(self, now: Moment) -> None:
@@ -255,7 +255,7 @@ def with_time(pair: tuple[str, int], at: Any = beam.DoFn.TimestampParam) -> tupl
 
 
 def net_of(lines: Mapping[str, int]) -> Counter[str]:
-    """What changes come to, in whatever order they come: rows that are there more often, or less often."""
+    """The net of changes, in whatever order they come: rows that are there more often, or less often."""
     found: Counter[str] = Counter()
     for line, count in lines.items():
         kind, _, row = line.partition(" ")
@@ -265,7 +265,7 @@ def net_of(lines: Mapping[str, int]) -> Counter[str]:
 
 @dataclass
 class RowJoined(Part):
-    """A relation of pairs, computed anew from all rows of a key and window."""
+    """A relation of pairs, computed again from all rows of a key and window."""
 
     rows: dict[tuple[str, int], list[list[Any]]] = field(default_factory=dict)
 
@@ -289,7 +289,7 @@ class RowJoined(Part):
         return found
 
     def row(self, value: int, second: int) -> Any:
-        """What counts of a row."""
+        """The fields of a row that count."""
         return value
 
     def result(self, lefts: list[Any], rights: list[Any]) -> Counter[Any]:
@@ -332,7 +332,7 @@ class JoinedAtEnd(RowJoined):
 
 
 class JoinedWithTimes(RowJoined):
-    """A relation in which the event times of rows count, too."""
+    """A relation in which the event times of rows also count."""
 
     def row(self, value: int, second: int) -> Any:
         return value, second
@@ -499,7 +499,7 @@ class Corrected(_Grouped):
 
 
 class Totalled(_Grouped):
-    """A grouping after the program's own: what that one gives, by window."""
+    """A grouping after the program's own: the results of that one, by window."""
 
     def set_watermark(self, micros: int) -> None:
         """It is at most there before the next micro-batch, and where the program's grouping tells it after that."""
@@ -532,7 +532,7 @@ ORACLES: Mapping[str, type[Part]] = {
 """The oracle of each part."""
 
 OTHERWISE = {"full": "near", "semi": "valid"}
-"""What half of the programs do in the place of a part."""
+"""The parts that half of the programs have in the place of a part."""
 
 MOVABLE = tuple("totals" if part == "corrected" else part for part in (*ORACLES, "totals", "totals"))
 """The parts that come and go between two runs.
@@ -542,7 +542,7 @@ A join of sums comes with a level that does not know the watermark yet, and so d
 
 
 def lines_of(part: str, pairs: Any, panes: Any) -> Any:
-    """What a part writes: `pairs` have no windows yet, and `panes` are those of the program's grouping."""
+    """The lines of a part: `pairs` have no windows yet, and `panes` are the panes of the program's grouping."""
     match part:
         case "states":
             windows = pairs | "StateWindows" >> beam.WindowInto(WINDOWS)

@@ -37,7 +37,7 @@ TABLE = "lines"
 OUTPUT, CHECKPOINT = "/out", "sim://disk/checkpoint"
 READ, READ_MORE, READ_THIRD = "Read", "ReadMore", "ReadThird"
 FOLDERS = {READ: "/in", READ_MORE: "/in-more", READ_THIRD: "/in-third"}
-"""Where the files of each source are."""
+"""The folders of the files of each source."""
 
 WINDOWS = {
     "fixed": FixedWindows(10),
@@ -68,7 +68,7 @@ NATIVE = 0.25
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a pipeline."""
+    """The choices that decide a pipeline."""
 
     windows: str = "fixed"
     trigger: str = "default"
@@ -76,9 +76,9 @@ class Shape:
     lateness: int = 0
     grouping: str = "sum"  # ``sum``, ``list``, or ``none``.
     late_output: bool = False  # Whether late elements go to a sink.
-    lines_too: bool = False  # Whether the lines go to a second sink as they are.
-    calls_too: bool = False  # Whether a function gets the panes, too.
-    parts: tuple[str, ...] = ()  # What else it does: see `stream_parts`.
+    lines_too: bool = False  # Whether the lines also go to a second sink, unchanged.
+    calls_too: bool = False  # Whether a function also gets the panes.
+    parts: tuple[str, ...] = ()  # The parts of the program: see `stream_parts`.
     delay: int = 3  # Of the watermark, in seconds.
     idle: int | None = None  # After how many seconds without input the watermark follows the clock.
     files_per_batch: int | None = None  # For a log, the records.
@@ -139,9 +139,9 @@ class Arriving:
 
 @dataclass(frozen=True)
 class Life:
-    """What becomes of one driver."""
+    """The life of one driver."""
 
-    # ``finish``: it goes on to its end; ``crash``, ``full disk``, ``stall``: at an operation; ``cancel``, ``drain``:
+    # ``finish``: it runs to its end; ``crash``, ``full disk``, ``stall``: at an operation; ``cancel``, ``drain``:
     # after a time.
     fate: str = "finish"
     at: float = 0.0  # The number of the operation, or the time in seconds.
@@ -158,7 +158,7 @@ class Life:
 class Program:
     shapes: tuple[Shape, ...]  # The pipeline, and what it is changed to.
     files: tuple[Arriving, ...]
-    lives: tuple[Life, ...]  # The last one goes on to its end.
+    lives: tuple[Life, ...]  # The last one runs to its end.
     clock_step: float = 0.0  # By how many seconds a clock is set at some time.
     is_calm: bool = False  # Whether what is unlikely does not happen.
 
@@ -481,7 +481,7 @@ def one_after_the_other(lives: list[Life]) -> list[Life]:
 
 
 def with_another_plan(at: Random, shapes: list[Shape], lives: list[Life]) -> tuple[list[Shape], list[Life]]:
-    """One more shape, for which Spark's part of the checkpoint is written anew or the state is given up."""
+    """One more shape, for which Spark's part of the checkpoint is rewritten or the state is given up."""
     shape = shapes[-1]
     change = at.choice(("shards", "source", "order", "source", "part", "part"))
     after = written_anew(at, shape, change)

@@ -110,7 +110,7 @@ def test_state_is_written_anew_when_nothing_waits_any_more() -> None:
 
 
 def test_a_micro_batch_that_has_begun_after_the_end_is_whole_in_all_sinks() -> None:
-    """Spark cannot note it as done, since the disk is full; the run is done nevertheless, and nobody repeats it."""
+    """Spark cannot note it as done, since the disk is full; the run is done nevertheless, and no run repeats it."""
     assert failure_of(215, a_full_disk_after_the_end(215)) is None
 
 
@@ -136,7 +136,7 @@ def test_there_are_breaks_of_the_order_of_commits_and_of_each_known_fix() -> Non
         "a stream that has failed is done",
         "a second run is not refused",
         "a drain ends the sources at once",
-        "a run that has ended goes on",
+        "a run that has ended continues",
     }
 
 

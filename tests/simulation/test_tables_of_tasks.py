@@ -1,4 +1,4 @@
-"""What becomes of the table of a task that somebody else has dropped, on the simulated server."""
+"""The table of a task that another session has dropped, on the simulated server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def test_the_driver_takes_it_for_lost(server: Server) -> None:
-    """A crash takes the lock of its driver, and another driver drops what nobody has locked."""
+    """A crash takes the lock of its driver, and another driver drops the tables that no session has locked."""
     writer = postgres.PostgresWriter(ADDRESS, LAYOUT, True, "0123456789ab")
     writer.begin("a stream", 1)
     with pytest.raises(RowsLost):

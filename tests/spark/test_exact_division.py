@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from penstock_spark.lowering.columns import quotient
+from penstock_spark.lowering.columns import write_quotient
 
 pytestmark = pytest.mark.spark
 
@@ -47,5 +47,5 @@ def test_a_quotient_is_the_nearest_float(spark):
     assert len(given) > 1_500
     rows = [(Decimal(total), count) for total, count in given]
     frame = spark.createDataFrame(rows, "total decimal(38, 0), count bigint")
-    found = [row[0] for row in frame.selectExpr(quotient("total", "count")).collect()]
+    found = [row[0] for row in frame.selectExpr(write_quotient("total", "count")).collect()]
     assert found == [total / count for total, count in given]

@@ -16,7 +16,7 @@ import penstock as beam
 from penstock.error import RunnerError
 from penstock.io.sparkio import from_dataframe
 from penstock.options.pipeline_options import PipelineOptions
-from penstock_spark.reports.failure import Failure, marked
+from penstock_spark.reports.failure import Failure, mark
 from penstock_spark.reports.reporting import Reporting, reports_of
 
 
@@ -86,7 +86,7 @@ def test_a_forged_mark_in_what_a_step_leaves_with_is_only_text(touched, mode):
 def test_a_mark_of_another_run_is_only_text(touched, monkeypatch):
     """Also of one in the same program: what its logs have told does not come back as an error of this run."""
     with reports_of(Reporting()):
-        old = marked(KeyError("of old"), "at step 'Old' (old.py:1)")
+        old = mark(KeyError("of old"), "at step 'Old' (old.py:1)")
     assert re.search("penstock-failure<[0-9a-f]{64}:", old)
 
     def leaves(element):
@@ -142,6 +142,6 @@ def test_a_failure_is_told_to_its_own_run_only():
     from penstock_spark.reports.failure import find_failure
 
     with reports_of(Reporting()):
-        text = marked(KeyError("x"), "at step 'A'")
+        text = mark(KeyError("x"), "at step 'A'")
         assert isinstance(find_failure(f"forged penstock-failure<{'0' * 64}:AAAA> {text}"), Failure)
     assert find_failure(text) is None

@@ -147,7 +147,7 @@ def test_a_folder_that_was_deleted_is_not_taken_for_a_missing_java(
 def test_a_java_that_is_too_new_for_an_older_spark_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock_spark.session.spark_versions._installed", lambda: (4, 1))
+    monkeypatch.setattr("penstock_spark.session.spark_versions._read_installed", lambda: (4, 1))
     monkeypatch.setenv("JAVA_HOME", str(_fake_java(tmp_path / "new", "23.0.1")))
     monkeypatch.setenv("PATH", str(tmp_path / "on_path" / "bin"))
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda _: None)
@@ -167,7 +167,7 @@ def test_the_wrapper_drops_only_the_arguments_that_this_java_does_not_know(
     echo.write_text('#!/bin/sh\necho \'openjdk version "25"\'\nprintf "%s\\n" "$@"\n')
     echo.chmod(0o755)
     found = java.Java(str(echo), "25")
-    home = java.wrapped(found)
+    home = java.wrap_java(found)
     given = [
         "-Xmx1g",
         "--add-modules=jdk.incubator.vector",
@@ -178,7 +178,7 @@ def test_the_wrapper_drops_only_the_arguments_that_this_java_does_not_know(
     ]
     shown = subprocess.run([f"{home}/bin/java", *given], capture_output=True, text=True, check=True).stdout
     assert shown.splitlines()[1:] == ["-Xmx1g", "--add-opens=java.base/java.nio=ALL-UNNAMED", "a b", ""]
-    assert java.wrapped(found) == home
+    assert java.wrap_java(found) == home
 
 
 def test_a_cache_folder_that_cannot_be_used_is_replaced_by_a_temporary_one(

@@ -25,7 +25,7 @@ DATA = re.compile(r"checkpoint/inputs-\d+/[^/]+/pages/.*\.parquet")
 
 
 def newer_sparks(folder: Path, spark: Any) -> bool:
-    """Whether a checkpoint was written by a newer Spark than this one."""
+    """True if a checkpoint was written by a newer Spark than this one."""
     plan = lasting.plan_in(folder / "checkpoint")
     return version_of(plan["spark"]) > version_of(spark.version)
 

@@ -133,12 +133,12 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
 
 
 def begun(checkpoint: Path, batch: int) -> bool:
-    """Whether a micro-batch has been begun."""
+    """True if a micro-batch has been begun."""
     return (checkpoint / "spark" / "offsets" / str(batch)).exists()
 
 
 def written(checkpoint: Path, batch: int) -> bool:
-    """Whether a micro-batch is done."""
+    """True if a micro-batch is done."""
     return (checkpoint / "spark" / "commits" / str(batch)).exists()
 
 

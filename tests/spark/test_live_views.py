@@ -17,7 +17,7 @@ from penstock import field
 from penstock.testing.test_pipeline import TestPipeline
 from penstock_conformance import command
 from penstock_spark.live import views as live_views
-from penstock_spark.live.kept import kept_snapshot
+from penstock_spark.live.kept import read_snapshot
 from penstock_spark.live.snapshot import RunSnapshot
 
 
@@ -73,7 +73,7 @@ def test_a_stream_shows_itself_on_its_page_and_beside_its_checkpoint(
     assert 'timing="on_time"} 2' in metrics
     assert 'step="Sum",tag=""} 2' in metrics
     assert result.cancel() == "CANCELLED"
-    kept = kept_snapshot(checkpoint)
+    kept = read_snapshot(checkpoint)
     assert kept == result.snapshot()
     assert (kept.state, kept.run) == ("CANCELLED", seen.run)
     # Teams and points are elements; labels are not.

@@ -376,7 +376,7 @@ def test_a_stream_continues_on_its_checkpoint_and_drains(spark, tmp_path, kind):
     if is_append:
         with pytest.raises(ValueError, match="pass a trigger_interval only if"):
             lasting.run("--trigger_interval=1")
-        with pytest.raises(ValueError, match=r"'Sum/CombinePerKey.*' is that of Spark's own aggregate"):
+        with pytest.raises(ValueError, match=r"'Sum/CombinePerKey.*' belongs to Spark's own aggregate"):
             read_state(tmp_path / "checkpoint")
     result = lasting.run()
     until(lambda: lasting.commits() >= 6, result)

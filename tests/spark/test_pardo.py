@@ -126,7 +126,7 @@ def test_only_windowed_values_may_leave_finish_bundle():
 
     p = TestPipeline()
     _ = p | beam.Create([1]) | beam.ParDo(Plain())
-    with pytest.raises(TypeError, match="finish_bundle gave a value of type int"):
+    with pytest.raises(TypeError, match="finish_bundle yielded a value of type int"):
         p.run()
 
 

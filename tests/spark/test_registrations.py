@@ -164,4 +164,4 @@ def test_a_value_brings_no_registrations_where_there_are_none(monkeypatch: pytes
     monkeypatch.setattr(registry, "custom_types", [])
     monkeypatch.setattr(registry, "custom_fallbacks", [])
     monkeypatch.setattr(SCHEMA_REGISTRY, "by_id", {})
-    assert registrations.pickled_registrations(pickle.dumps) == ()
+    assert registrations.pickle_registrations(pickle.dumps) == ()

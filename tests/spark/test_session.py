@@ -11,8 +11,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock_spark.session.configuration import configured
-from penstock_spark.session.session import SessionOptions, empty_frame, moved, runner_session, session_for
+from penstock_spark.session.configuration import read_spark_property
+from penstock_spark.session.session import (
+    SessionOptions,
+    empty_frame,
+    move_to_session,
+    runner_session,
+    session_for,
+)
 
 
 def test_the_users_session_is_taken_as_it_is_from_any_thread(spark: SparkSession) -> None:
@@ -65,7 +71,7 @@ def test_a_frame_without_rows_of_the_runners_session_leaves_the_users_the_active
 def test_a_moved_frame_runs_with_the_settings_of_its_new_session(spark: SparkSession) -> None:
     settings = {"spark.sql.shuffle.partitions": "5", "spark.sql.adaptive.enabled": "false"}
     runner = runner_session(spark, settings)
-    frame = moved(spark.sql("SELECT id % 7 AS k, count(*) FROM range(100) GROUP BY 1"), runner)
+    frame = move_to_session(spark.sql("SELECT id % 7 AS k, count(*) FROM range(100) GROUP BY 1"), runner)
     assert frame.sparkSession is runner
     assert frame.rdd.getNumPartitions() == 5
     assert frame.count() == 7
@@ -105,4 +111,4 @@ def test_sparks_own_configuration_is_read_where_spark_reads_it(
     (tmp_path / "spark-defaults.conf").write_text(defaults)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
-    assert configured("spark.master") == master
+    assert read_spark_property("spark.master") == master

@@ -18,7 +18,7 @@ import pyspark.cloudpickle
 import pytest
 
 from penstock_spark.shipping.import_paths import driver_sys_path, packages_as_zip
-from penstock_spark.shipping.user_modules import by_value, pickle_by_value_modules
+from penstock_spark.shipping.user_modules import pickle_by_value, pickle_by_value_modules
 
 _MODULES = {
     "own_leaf": "LIMIT = 3\n",
@@ -102,7 +102,7 @@ def test_within_the_block_both_picklers_send_the_users_modules_whole(
     own: dict[str, types.ModuleType], pickler: types.ModuleType, tmp_path: Path
 ) -> None:
     small = own["own_helper"].small
-    with by_value(pickle_by_value_modules([small])):
+    with pickle_by_value(pickle_by_value_modules([small])):
         content = pickler.dumps(small)
     assert not pickler.list_registry_pickle_by_value()
     code = "import pickle, sys; small = pickle.load(sys.stdin.buffer); print(small(2), small(3))"
@@ -116,7 +116,7 @@ def test_what_the_user_registered_stays_registered(own: dict[str, types.ModuleTy
     helper = own["own_helper"]
     cloudpickle.register_pickle_by_value(helper)
     try:
-        with by_value([helper]):
+        with pickle_by_value([helper]):
             pass
         assert cloudpickle.list_registry_pickle_by_value() == {"own_helper"}
     finally:

@@ -23,7 +23,7 @@ from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.formats.registry import open_source
 from penstock_spark.reports.failure import find_failure
 from penstock_spark.sources import staging
-from penstock_spark.sources.heartbeats import Beats, open_heartbeats
+from penstock_spark.sources.heartbeats import HeartbeatDecoder, open_heartbeats
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.worker.batch import decode_page
@@ -172,7 +172,7 @@ def test_a_text_source_is_staged_like_any_other(spark: SparkSession, tmp_path: P
 
 def decoded(source: Any, spark: SparkSession) -> DataFrame:
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = Beats(source)
+        decoder = HeartbeatDecoder(source)
         for batch in batches:
             yield pa.RecordBatch.from_pydict(
                 {"heartbeat": [cloudpickle.dumps(heartbeat) for heartbeat in decoder(batch)]}

@@ -37,8 +37,8 @@ from penstock.io import (
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
-from penstock_spark.reports.failure import StepFailed, find_failure, to_exception
-from penstock_spark.reports.reporting import report_with, reporting_now, reports_of
+from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
+from penstock_spark.reports.reporting import current_reporting, report_with, reports_of
 from penstock_spark.session.session import runner_session
 from penstock_spark.sources.scan import Rejected, StreamScan
 from penstock_spark.sources.stream_files import SURVEYED_FILES
@@ -83,7 +83,7 @@ class Streams:
     def errors(self, *scans: StreamScan) -> dict[int, BaseException]:
         """The first error of each scan that has one, by their numbers, from one run, which fails because of them."""
         found: dict[int, BaseException] = {}
-        reporting = reporting_now()
+        reporting = current_reporting()
 
         def look(batch: DataFrame) -> None:
             rows = batch.where("error IS NOT NULL").collect()
@@ -113,7 +113,7 @@ class Streams:
 
 
 def _decoded(scan: StreamScan, number: int, tell_errors: bool) -> DataFrame:
-    make_decoder, reporting = scan.make_decoder, reporting_now()
+    make_decoder, reporting = scan.make_decoder, current_reporting()
 
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(reporting)
@@ -122,7 +122,7 @@ def _decoded(scan: StreamScan, number: int, tell_errors: bool) -> DataFrame:
             parts, error = [], None
             try:
                 parts = [cloudpickle.dumps((part.place, part.values)) for part in decoder(batch)]
-            except StepFailed as failed:
+            except StepFailure as failed:
                 if not tell_errors:
                     raise
                 parts, error = [None], str(failed)

@@ -72,7 +72,7 @@ def before_the_year_1(row: dict[str, Any]) -> int:
 def panes(
     folder: Path, windowing: Any, combine: Any, *flags: str, **source: Any
 ) -> tuple[bool, Counter[str]]:
-    """Whether Spark adds up, and all panes of a run."""
+    """Returns whether Spark adds up, and all panes of a run."""
     into: list[str] = []
     options = PipelineOptions(["--mode=micro_batch", "--shuffle_partitions=2", *flags])
     pipeline = beam.Pipeline(options=options)

@@ -22,9 +22,9 @@ def test_progress_is_told_unless_it_is_switched_off(
 ) -> None:
     monkeypatch.delenv("PYTEST_VERSION", raising=False)
     monkeypatch.delenv(progress.QUIET, raising=False)
-    progress.tell("one")
+    progress.print_progress("one")
     monkeypatch.setenv(quiet, "1")
-    progress.tell("two")
+    progress.print_progress("two")
     assert capsys.readouterr().err == "penstock: one\n"
 
 

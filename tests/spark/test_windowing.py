@@ -214,7 +214,7 @@ class Fails(NonMergingWindowFn):
     ("result", "error", "text"),
     [
         (None, ArithmeticError, "assign broke"),
-        ("no window", TypeError, "Fails.assign gave a value of type str, not a window"),
+        ("no window", TypeError, "Fails.assign returned a str, not a window"),
     ],
 )
 def test_a_window_fn_that_fails_is_an_error_that_names_the_step(result, error, text):

@@ -14,7 +14,7 @@ from penstock_spark.session import worker_socket
 
 def test_nothing_on_the_socket_of_a_worker_waits_to_be_confirmed(spark: SparkSession) -> None:
     def options(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for record in worker_socket.promptly(records):
+        for record in worker_socket.acknowledge_each(records):
             number = worker_socket._number_of_socket()
             assert number is not None
             with socket.socket(fileno=os.dup(number)) as known:

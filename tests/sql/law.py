@@ -20,7 +20,7 @@ from relations import (
     random_input,
 )
 
-from penstock_spark.reports.failure import StepFailed
+from penstock_spark.reports.failure import StepFailure
 
 RENDERINGS = ["CHANGES", "CHANGES", "CHANGES", "STREAM", "TVR", "TABLE"]
 
@@ -136,7 +136,7 @@ def first_broken(seeds: Iterable[int], check_seed: Callable[[int], None]) -> int
     for seed in seeds:
         try:
             check_seed(seed)
-        except (Broken, StepFailed):
+        except (Broken, StepFailure):
             return seed
     return None
 
@@ -170,7 +170,7 @@ def check_emitted(seed: int) -> None:
         return
     clause = random.choice(_AT_WATERMARK)
     if random.random() < 0.3:
-        # Whether a row is late for its session depends on the session that there is.
+        # A row may be late for one session and not for another, so this needs an input without late rows.
         query, given = (
             random_windowed_query(seed, sessions=True),
             random_input(seed, late=False, retracts=False),

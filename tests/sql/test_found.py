@@ -19,7 +19,7 @@ from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Join, below_projections
 from penstock.transforms.sql import SqlTransform
-from penstock_spark.reports.failure import StepFailed
+from penstock_spark.reports.failure import StepFailure
 
 FOUND = [
     # A condition that neither belongs to one side nor is an equality was pushed down for ever.
@@ -154,7 +154,7 @@ def test_a_subquery_may_have_two_rows_as_long_as_an_instant_lasts(sides: tuple[s
 
 @pytest.mark.parametrize("query", ["SELECT k FROM a", "SELECT COUNT(*) AS n FROM a GROUP BY ts"])
 def test_a_subquery_with_two_rows_fails(query: str) -> None:
-    with pytest.raises(StepFailed, match="ValueError"):
+    with pytest.raises(StepFailure, match="ValueError"):
         list(changes(f"SELECT ({query}) AS x, k FROM b", random_input(402)))
 
 

@@ -231,7 +231,7 @@ ARROW = Border(
         "dicts": lambda columns, place: to_dicts(table_of(columns)),
         "Rows": lambda columns, place: to_rows(table_of(columns)),
     },
-    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.as_read", lambda kind: kind),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.type_in_python", lambda kind: kind),
     trip=Trip(through_arrow, find_no_losses),
 )
 

@@ -28,7 +28,7 @@ from penstock_connectors.database.address import Address
 from penstock_connectors.database.columns import postgres_type
 from penstock_connectors.database.layout import Layout
 from penstock_connectors.database.pages import Page
-from penstock_connectors.database.reader import Part, RowsReader, _chosen, _columns, _planning
+from penstock_connectors.database.reader import Part, RowsReader, _choose_columns, _columns, _planning
 from penstock_connectors.database.through_driver import DriverWriter
 from penstock_spark.sinks.plan import MicroBatch
 
@@ -77,8 +77,8 @@ def through_postgres(column: Column, element: Any, place: Path) -> list[Any]:
     address = Address(server().url, "crossed", "", WHERE)
     with postgres.connect(address) as connection:
         make_table(connection, columns)
-        postgres.copy(
-            connection, postgres.target_of(address), rows.schema.names, postgres.as_text(rows, WHERE)
+        postgres.copy_rows(
+            connection, postgres.target_of(address), rows.schema.names, postgres.to_csv(rows, WHERE)
         )
     return read_table(ReadFromDatabase(server().url, "crossed").source)
 
@@ -96,20 +96,20 @@ def make_table(connection: Any, columns: Sequence[Column]) -> None:
 def copy(connection: Any, address: Address, columns: Sequence[Column]) -> None:
     schema = schema_of(columns)
     batch = pa.RecordBatch.from_pylist(padded(columns), schema=schema)
-    postgres.copy(connection, postgres.target_of(address), schema.names, postgres.as_text(batch, WHERE))
+    postgres.copy_rows(connection, postgres.target_of(address), schema.names, postgres.to_csv(batch, WHERE))
 
 
 def read_table(source: DatabaseSource) -> list[Any]:
     address = Address.of(source, WHERE)
     with _planning(address, source) as planning:
-        found = _chosen(source, _columns(planning, source, address))
+        found = _choose_columns(source, _columns(planning, source, address))
     reader = RowsReader(source, address, found, [[Part()]], None)
     return [row for page in reader._rows(Part()) for row in page]
 
 
 def swap_days_and_hours(patch: pytest.MonkeyPatch) -> None:
     """Intervals are read as psycopg reads them, and written by their days alone."""
-    patch.setattr(postgres, "interval_text", lambda micros: f"{micros // 86_400_000_000} days")
+    patch.setattr(postgres, "format_interval", lambda micros: f"{micros // 86_400_000_000} days")
 
 
 POSTGRES_COLUMNS = spelled(
@@ -158,7 +158,7 @@ def follow(columns: Sequence[Column], *, initial_rows: bool) -> list[Any]:
         source = ReadChangesFromPostgres(
             server().url, "crossed", slot="crossed", publication="crossed", initial_rows=initial_rows
         ).source
-        rows = changes._changed_rows(source, WHERE)
+        rows = changes._make_changed_rows(source, WHERE)
         later.callback(rows.close)
         start = rows.first_position()
         if not initial_rows:
@@ -228,10 +228,10 @@ def insert_and_read(
 
 def make_truth_values_integers(patch: pytest.MonkeyPatch) -> None:
     """New tables have columns of integers for bools."""
-    new_type = through_driver.new_type
+    new_type = through_driver.choose_type
     patch.setattr(
         through_driver,
-        "new_type",
+        "choose_type",
         lambda kind, in_key: new_type(pa.int64() if kind == pa.bool_() else kind, in_key),
     )
 

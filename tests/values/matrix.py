@@ -2,7 +2,7 @@
 
 A *border* says how it spells each type of the table (`penstock.values.types`), and has *ways*: functions that take the
 values across, together, and return what arrives, by column. `differences` compares that with what the table says. A way
-that needs a pipeline is a `Step`: those of all borders run in one pipeline for batches, and in one for streams.
+that needs a pipeline is a `Step`: the steps of all borders run in one pipeline for batches, and in one for streams.
 ``python tests/values/borders.py`` prints the pairs that are covered.
 
 Another border is about fifteen lines: a name for each type that it has, a function that writes records, and its ways.
@@ -25,7 +25,7 @@ import penstock as beam
 from penstock.elements.row import Row
 from penstock.metrics.execution import MetricsContainer
 from penstock.values.types import TYPES, ValueType
-from penstock_spark.reports.failure import StepFailed, find_failure, guarded, to_exception
+from penstock_spark.reports.failure import StepFailure, call_guarded, find_failure, to_exception
 from penstock_spark.sinks.files import FileSink
 
 NUMBER = "n"
@@ -204,7 +204,7 @@ def crossed_in_a_pipeline(
 
 
 def refusals(border: Border, column: Column, value: Any, place: Path) -> dict[str, str]:
-    """What is wrong with what becomes of a value beyond its type, by the shape of its element; nothing if all is well.
+    """The error for a value beyond its type, by the shape of its element; nothing if all is well.
 
     A value comes back equal, or is refused by the name of its field and step, with a hint, in the same words.
     """
@@ -223,10 +223,10 @@ def refusals(border: Border, column: Column, value: Any, place: Path) -> dict[st
 
 
 def _became(trip: Trip, column: Column, element: Any, place: Path) -> str | tuple[Any]:
-    """What the caller of a pipeline is told about an element; or else what arrives, in a tuple."""
+    """The error that the caller of a pipeline gets for an element; or else the arriving value, in a tuple."""
     try:
-        [record] = guarded(MetricsContainer(""), WHERE, lambda: list(trip.send(column, element, place)))
-    except StepFailed as marked:
+        [record] = call_guarded(MetricsContainer(""), WHERE, lambda: list(trip.send(column, element, place)))
+    except StepFailure as marked:
         failure = find_failure(str(marked))
         assert failure is not None
         error = to_exception(failure)

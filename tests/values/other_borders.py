@@ -118,7 +118,7 @@ ORC = Border(
         ),
     },
     write_orc,
-    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.as_read", lambda kind: kind),
+    break_it=lambda patch: patch.setattr("penstock_spark.columns.values.type_in_python", lambda kind: kind),
     lacks={
         "unsigned integer": "pyarrow writes none to ORC",
         "time of day": "ORC has none",
@@ -317,7 +317,7 @@ NUMPY = Border(
     "batches of NumPy",
     spelled(
         {"boolean": [bool], "integer": [int], "float": [float], "text": [str], "bytes": [bytes]},
-        # NumPy cuts NUL characters off the end of a text, so such texts are refused.
+        # NumPy cuts NUL characters off the end of a string, so such strings are refused.
         lambda value, spelling: not (isinstance(value, str | bytes) and value[-1:] in ("\0", b"\0")),
     ),
     {"numpy.ndarray": through_arrays},

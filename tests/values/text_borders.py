@@ -113,13 +113,13 @@ def through_csv(column: Column, element: Any, place: Path) -> Iterator[Any]:
 
 def replace_what_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        "penstock_spark.formats.csv.writer.encoded_rows",
+        "penstock_spark.formats.csv.writer.encode_rows",
         lambda text, encoding, *_: text.encode(encoding, "replace"),
     )
 
 
 write_csv_of_windows = partial(write_csv, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-"""Within quotes, some lines end as those of the file do, and others do not."""
+"""Within quotes, some lines end like the lines of the file, and others do not."""
 
 
 _PARSE: dict[str, Callable[[str], Any]] = {

@@ -1,4 +1,4 @@
-"""Values that ``fastavro`` would write as another value without a word, or not at all: 1.5 as the integer 1, a text as
+"""Values that ``fastavro`` would write as another value silently, or not at all: 1.5 as the integer 1, a string as
 true, a time without a zone as an instant in the zone of the worker, and no field that the schema lacks.
 """
 
@@ -24,11 +24,11 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_connectors.avro.field_errors import MISFIT, misfit_in
-from penstock_spark.connecting.values import Loss, overflows, unknown_fields, wrong_zone
+from penstock_connectors.avro.field_errors import MISMATCH, find_mismatch
+from penstock_spark.connecting.values import Loss, find_unknown_fields, find_wrong_zone, overflows
 
 Check = Callable[[list[Any]], Loss | None]
-"""What would be lost of these values, as far as the package itself does not look."""
+"""Returns the loss when these values are written, as far as the package itself does not look."""
 
 
 def check_of(schema: Any) -> Check | None:
@@ -37,7 +37,7 @@ def check_of(schema: Any) -> Check | None:
     It looks at all values of a column at once.
 
     >>> check = check_of({"type": "array", "items": "long"})
-    >>> check([[1, 2], []]), check([[1.5]]) is MISFIT, check_of("string")
+    >>> check([[1, 2], []]), check([[1.5]]) is MISMATCH, check_of("string")
     (None, True, None)
     """
     return _Checks().of(schema, "the elements")
@@ -130,9 +130,9 @@ def _of_records(
     values: list[Any], checks: Sequence[tuple[Mapping[str, Any], Check | None]], name: str
 ) -> Loss | None:
     if not all(isinstance(value, Mapping) for value in values):
-        return MISFIT
+        return MISMATCH
     whose = "an element" if name == "the elements" else f"the field {name}"
-    lost = unknown_fields(values, frozenset(field["name"] for field, _ in checks), whose)
+    lost = find_unknown_fields(values, frozenset(field["name"] for field, _ in checks), whose)
     if lost is not None:
         return lost
     for part, check in checks:
@@ -142,26 +142,26 @@ def _of_records(
         there = [value[part["name"]] for value in values if part["name"] in value]
         lost = check(there)
         if lost is not None:
-            return misfit_in(part, there) if lost is MISFIT else lost
+            return find_mismatch(part, there) if lost is MISMATCH else lost
     return None
 
 
 def _of_arrays(values: list[Any], items: Check | None) -> Loss | None:
     # The package would write the characters of a text, and the keys of a dict.
     if any(issubclass(kind, str | bytes | Mapping) for kind in set(map(type, values))):
-        return MISFIT
+        return MISMATCH
     return None if items is None else items(list(chain.from_iterable(values)))
 
 
 def _of_maps(values: list[Any], items: Check | None) -> Loss | None:
     if not all(issubclass(kind, Mapping) for kind in set(map(type, values))):
-        return MISFIT
+        return MISMATCH
     return None if items is None else items([item for value in values for item in value.values()])
 
 
 def _classes(values: list[Any], value: ValueType) -> Loss | None:
     """The package writes nothing for null, whatever the value is, and truth values and fractions as integers."""
-    return None if all(map(value.takes, set(map(type, values)))) else MISFIT
+    return None if all(map(value.takes, set(map(type, values)))) else MISMATCH
 
 
 def _decimals(values: list[Any], digits: int, scale: int) -> Loss | None:
@@ -172,17 +172,17 @@ def _decimals(values: list[Any], digits: int, scale: int) -> Loss | None:
         value.is_finite() and value.copy_abs() < limit and value.as_tuple().exponent >= -scale  # type: ignore[operator]
         for value in decimals
     )
-    return None if fits else MISFIT
+    return None if fits else MISMATCH
 
 
 def _narrow(values: list[Any]) -> Loss | None:
-    return MISFIT if overflows(values, FLOAT_GREATEST[32]) else _classes(values, FLOAT)
+    return MISMATCH if overflows(values, FLOAT_GREATEST[32]) else _classes(values, FLOAT)
 
 
 def _doubles(values: list[Any]) -> Loss | None:
     wholes = [value for value in values if type(value) is int]
     fits = all(abs(value) <= 1 << FLOAT_DIGIT_BITS[64] or float(value) == value for value in wholes)
-    return _classes(values, FLOAT) if fits else MISFIT
+    return _classes(values, FLOAT) if fits else MISMATCH
 
 
 def _uuids(values: list[Any], name: str) -> Loss | None:
@@ -192,7 +192,7 @@ def _uuids(values: list[Any], name: str) -> Loss | None:
             try:
                 uuid.UUID(value)
             except (ValueError, AttributeError, TypeError):
-                return MISFIT
+                return MISMATCH
     return None
 
 
@@ -202,11 +202,11 @@ def _dates(values: list[Any], name: str) -> Loss | None:
 
 def _moments(values: list[Any], name: str, kind: type, is_instant: bool, unit_micros: int) -> Loss | None:
     times: list[Any] = [value for value in values if isinstance(value, kind)]
-    lost = wrong_zone(times, is_instant, name)
+    lost = find_wrong_zone(times, is_instant, name)
     if lost is not None:
         return lost
     if unit_micros > 1 and any(time.microsecond % unit_micros for time in times):
-        return MISFIT
+        return MISMATCH
     return _classes(values, TIME)
 
 

@@ -23,14 +23,20 @@ from penstock.values.types import (
     TIME,
     ValueType,
 )
-from penstock_spark.connecting.values import Loss, forbidden_none, limits_of, misfit_of, missing_field
+from penstock_spark.connecting.values import (
+    Loss,
+    limits_of,
+    make_missing_field_loss,
+    make_none_loss,
+    make_type_loss,
+)
 
-MISFIT = Loss(
+MISMATCH = Loss(
     TypeError,
     "an element does not fit the schema of the Avro files",
     "correct the schema, or convert the elements first",
 )
-"""What does not fit, without the name of a field: an element that has none, or a check that does not know it."""
+"""The loss without the name of a field: for an element that has none, or a check that does not know it."""
 
 SPELLINGS: dict[ValueType, Any] = {
     INTEGER: "long",
@@ -59,18 +65,18 @@ _LIMITS = {_name_of(kind): value.limits for value, kind in SPELLINGS.items()} | 
 }
 
 
-def misfit_in(field: Mapping[str, Any], values: Iterable[Any]) -> Loss:
+def find_mismatch(field: Mapping[str, Any], values: Iterable[Any]) -> Loss:
     """The loss of a field of a record, one of whose values does not fit.
 
-    >>> misfit_in({"name": "points", "type": ["null", "int"]}, [1 << 40]).what
+    >>> find_mismatch({"name": "points", "type": ["null", "int"]}, [1 << 40]).what
     'a value of the field points does not fit the type int'
     """
     branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
     if "null" not in branches and any(value is None for value in values):
-        return forbidden_none(field["name"])
+        return make_none_loss(field["name"])
     kinds = [branch for branch in branches if branch != "null"] or ["null"]
     limits = _limits_of(kinds[0]) if len(kinds) == 1 else ""
-    return misfit_of(f"a value of the field {field['name']}", " or ".join(map(_name_of, kinds)), limits)
+    return make_type_loss(f"a value of the field {field['name']}", " or ".join(map(_name_of, kinds)), limits)
 
 
 def _limits_of(kind: Any) -> str:
@@ -80,23 +86,27 @@ def _limits_of(kind: Any) -> str:
     return _LIMITS.get(_name_of(kind), "")
 
 
-def refused_by_the_package(records: Iterable[Any], schema: Any) -> Loss:
+def find_refusal_by_package(records: Iterable[Any], schema: Any) -> Loss:
     """The loss of records of which the package does not write one; it names the field, if the elements have fields.
 
     >>> schema = {"type": "record", "name": "Score", "fields": [{"name": "points", "type": "long"}]}
-    >>> refused_by_the_package([{"points": 1}, {"points": 1 << 63}], schema).what
+    >>> find_refusal_by_package([{"points": 1}, {"points": 1 << 63}], schema).what
     'a value of the field points does not fit the type long'
     """
     fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
     refused = next((each for each in records if not _writes(schema, each)), None)
     if not isinstance(refused, Mapping):
-        return MISFIT
+        return MISMATCH
     for count, last in enumerate(fields, 1):
         # A field may have a type that an earlier one names.
         if not _writes({**schema, "fields": fields[:count]}, refused):
             is_there = last["name"] in refused
-            return misfit_in(last, [refused[last["name"]]]) if is_there else missing_field(last["name"])
-    return MISFIT
+            return (
+                find_mismatch(last, [refused[last["name"]]])
+                if is_there
+                else make_missing_field_loss(last["name"])
+            )
+    return MISMATCH
 
 
 def _writes(schema: Any, record: Any) -> bool:

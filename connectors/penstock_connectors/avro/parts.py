@@ -15,7 +15,7 @@ _MAGIC = b"Obj\x01"
 _MARK_BYTES = 16
 
 
-class NotAvro(ValueError):
+class NotAvroError(ValueError):
     """A file does not begin with a header of Avro."""
 
 
@@ -62,9 +62,9 @@ class _Joined(io.RawIOBase):
 
 
 def _header(file: BinaryIO, size: int) -> bytes:
-    """Returns the header, whatever its length; NotAvro if there is none."""
+    """Returns the header, whatever its length; NotAvroError if there is none."""
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise NotAvro
+        raise NotAvroError
     while count := _number(file):
         if count < 0:
             _number(file)
@@ -72,13 +72,13 @@ def _header(file: BinaryIO, size: int) -> bytes:
             length = _number(file)
             # A damaged file may claim more than the memory can hold.
             if not 0 <= length <= size - file.tell():
-                raise NotAvro
+                raise NotAvroError
             file.seek(length, io.SEEK_CUR)
     end = file.tell() + _MARK_BYTES
     file.seek(0)
     header = file.read(end)
     if len(header) < end:
-        raise NotAvro
+        raise NotAvroError
     return header
 
 
@@ -88,7 +88,7 @@ def _number(file: BinaryIO) -> int:
     while True:
         byte = file.read(1)
         if not byte or shift > 63:
-            raise NotAvro
+            raise NotAvroError
         value |= (byte[0] & 0x7F) << shift
         shift += 7
         if byte[0] < 0x80:

@@ -15,12 +15,12 @@ from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.avroio import AvroSource
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock_connectors.avro.parts import NotAvro, open_part
+from penstock_connectors.avro.parts import NotAvroError, open_part
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     PartitionValues,
     Split,
-    beside,
+    add_folder_values,
     find_files,
     leaves_files_out,
     partition_values,
@@ -30,8 +30,8 @@ from penstock_spark.connecting.files import (
     stream_of_contents,
     unreadable,
 )
-from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, no_elements, scan_of_parts
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, make_empty_scan, scan_of_parts
+from penstock_spark.connecting.running import fail_step
 
 _BATCH_RECORDS = 2_000
 _LACKS_CODEC = re.compile(
@@ -54,7 +54,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return make_empty_scan(spark)
     values.check(files.paths)
     records = AvroRecords(source.as_rows, values, where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
@@ -63,7 +63,7 @@ def open_avro(source: AvroSource, spark: SparkSession, where: str) -> Scan:
         for name in files.paths:
             if name not in read:
                 # An empty file, which has no header, and no split either.
-                raise _damaged(name, where)
+                raise _make_damaged_error(name, where)
         return scan_of_parts(spark, SplitReader(records, parts))
     return scan_of_contents(files, spark, records.of_content, where)
 
@@ -87,10 +87,10 @@ class SplitReader(PartsReader):
         try:
             with open_part(split) as file:
                 yield from self.records.all_of(file, split.name)
-        except NotAvro:
-            step_failed(_damaged(split.name, where), where)
+        except NotAvroError:
+            fail_step(_make_damaged_error(split.name, where), where)
         except OSError as error:
-            step_failed(unreadable(error, split.name, where), where)
+            fail_step(unreadable(error, split.name, where), where)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class AvroRecords:
             schema = reader.writer_schema
             convert = _row_of(package.parse_schema(schema)) if self.as_rows else None
         except Exception:
-            raise _damaged(name, self.where) from None
+            raise _make_damaged_error(name, self.where) from None
         if self.values.names:
             if convert is None and not _is_record(schema):
                 what = f"{name} has values that are no records, beside which partition_by has no place for columns"
@@ -134,16 +134,16 @@ class AvroRecords:
 def _with_columns(convert: Convert | None, known: dict[str, Any]) -> Convert:
     """Makes elements of records with the values of the folders at their ends."""
     if convert is None:
-        return lambda record: beside(record, known)
+        return lambda record: add_folder_values(record, known)
     to_row = convert
-    return lambda record: Row(**beside(dict(vars(to_row(record))), known))
+    return lambda record: Row(**add_folder_values(dict(vars(to_row(record))), known))
 
 
 def _is_record(schema: Any) -> bool:
     return isinstance(schema, dict) and schema["type"] == "record"
 
 
-def _damaged(name: str, where: str) -> ValueError:
+def _make_damaged_error(name: str, where: str) -> ValueError:
     what = f"{name} is not an Avro file, or it is damaged"
     return refusal(
         ValueError, what, where=where, hint="delete it, write it again, or give a pattern without it"
@@ -153,7 +153,7 @@ def _damaged(name: str, where: str) -> ValueError:
 def _unreadable(name: str, error: Exception, where: str) -> ValueError:
     lacks = _LACKS_CODEC.match(str(error))
     if lacks is None:
-        return _damaged(name, where)
+        return _make_damaged_error(name, where)
     codec, packages = lacks.groups()
     what = f"{name} is compressed with {codec}, for which a package is not installed"
     return refusal(ValueError, what, where=where, hint=f"install one of these: {packages.rstrip(',')}")

@@ -15,17 +15,17 @@ from penstock.io.avroio import AvroSink
 from penstock.io.files.compression import CompressionTypes
 from penstock.utils.timestamp import PreciseTimestamp, Timestamp
 from penstock_connectors.avro.exact import check_of
-from penstock_connectors.avro.field_errors import SPELLINGS, refused_by_the_package
+from penstock_connectors.avro.field_errors import SPELLINGS, find_refusal_by_package
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     FileSink,
     Partitions,
     RecordsFile,
-    files_by_tasks,
+    make_task_file_sink,
     open_for_writing,
 )
-from penstock_spark.connecting.running import step_failed
-from penstock_spark.connecting.values import plain, schema_of, value_of
+from penstock_spark.connecting.running import fail_step
+from penstock_spark.connecting.values import schema_of, to_plain, value_of
 
 _TIMESTAMPS = frozenset({Timestamp, PreciseTimestamp})
 
@@ -43,7 +43,7 @@ def avro_files(sink: AvroSink, where: str) -> FileSink:
         partitions = Partitions(sink.partition_by, fields, open_file, where, record_of=record_of)
     # The tasks need not know the type of the elements, whose module they may lack.
     open_shard = partial(_AvroShard, schema=schema, codec=sink.codec, where=where)
-    return files_by_tasks(sink.shards, "Avro files", open_shard, where, partitions)
+    return make_task_file_sink(sink.shards, "Avro files", open_shard, where, partitions)
 
 
 def _without(schema: Any, columns: Sequence[str]) -> Any:
@@ -90,7 +90,7 @@ def _with_defaults(fields: dict[str, Any], columns: Sequence[str]) -> Callable[[
     defaults = {name: fields[name]["default"] for name in columns if "default" in fields[name]}
 
     def record_of(value: Any) -> Any:
-        record = value if type(value) is dict else plain(value)
+        record = value if type(value) is dict else to_plain(value)
         return {**defaults, **record} if defaults and isinstance(record, dict) else record
 
     return record_of
@@ -151,12 +151,12 @@ def _records_of(values: Sequence[Any]) -> list[Any]:
     have_times = not _TIMESTAMPS.isdisjoint(map(type, chain.from_iterable(map(dict.values, dicts))))
     if len(dicts) == len(values) and not have_times:
         return dicts
-    return [_with_datetimes(value) if type(value) is dict else plain(value) for value in values]
+    return [_with_datetimes(value) if type(value) is dict else to_plain(value) for value in values]
 
 
 def _with_datetimes(record: dict[Any, Any]) -> dict[Any, Any]:
     return {
-        name: plain(value, name) if type(value) in _TIMESTAMPS else value for name, value in record.items()
+        name: to_plain(value, name) if type(value) in _TIMESTAMPS else value for name, value in record.items()
     }
 
 
@@ -178,7 +178,7 @@ class _AvroShard:
         try:
             records = _records_of(values)
         except ValueError as error:
-            step_failed(error, self._where)
+            fail_step(error, self._where)
         write = self._writer.write
         try:
             lost = None if self._check is None else self._check(records)
@@ -188,9 +188,9 @@ class _AvroShard:
             raise
         except Exception:
             # The message of the package would show the value.
-            lost = refused_by_the_package(records, self._schema)
+            lost = find_refusal_by_package(records, self._schema)
         if lost is not None:
-            step_failed(lost.refused(self._where), self._where)
+            fail_step(lost.refused(self._where), self._where)
         return len(values)
 
     def close(self) -> None:

@@ -42,18 +42,18 @@ class Address:
         try:
             text = self.url()
         except Exception as error:
-            what = f"the function that gives the url of the database raised {type(error).__name__}"
+            what = f"the function that returns the url of the database raised {type(error).__name__}"
             raise refusal(
                 ValueError, what, where=self.where, hint="call it yourself to see the error"
             ) from None
         if not isinstance(text, str):
-            what = f"the function that gives the url of the database returned {noun_for(text)}"
+            what = f"the function that should return the url of the database returned {noun_for(text)}"
             raise refusal(
                 TypeError, what, where=self.where, hint="return a text such as postgresql://host/name"
             )
         return text
 
-    def parsed(self) -> URL:
+    def parse(self) -> URL:
         """Returns the URL; refuses one that cannot be read, or that needs a package which is not there."""
         SQLALCHEMY.check(self.where)
         from sqlalchemy import make_url
@@ -77,7 +77,7 @@ class Address:
 
     @property
     def is_postgres(self) -> bool:
-        return self.parsed().drivername == "postgresql+psycopg"
+        return self.parse().drivername == "postgresql+psycopg"
 
     def engine(self) -> Engine:
         """Returns an engine without a pool, whose errors show no values."""
@@ -85,7 +85,7 @@ class Address:
         from sqlalchemy.exc import NoSuchModuleError
         from sqlalchemy.pool import NullPool
 
-        url = self.parsed()
+        url = self.parse()
         options: dict[str, Any] = {}
         if url.drivername.startswith("sqlite"):
             options = {"timeout": 60}  # SQLite has one writer at a time: the others wait.
@@ -105,9 +105,9 @@ class Address:
             )
             raise UnsupportedByRunner(what, where=self.where, hint="install it with pip") from None
         if url.drivername.startswith("postgresql"):
-            from penstock_connectors.database.postgres_values import settle
+            from penstock_connectors.database.postgres_values import fix_settings
 
-            event.listen(engine, "connect", lambda connection, _: settle(connection))
+            event.listen(engine, "connect", lambda connection, _: fix_settings(connection))
         return engine
 
     @property
@@ -123,7 +123,7 @@ class Address:
 
     def passwords(self) -> tuple[str, ...]:
         """Returns the strings that must never be shown."""
-        url = self.parsed()
+        url = self.parse()
         found = [str(url.password or ""), *map(str, url.query.values()), self.text()]
         return tuple(text for text in found if text)
 

@@ -21,16 +21,16 @@ from penstock.io.postgres_changes import PostgresChangesSource
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.changed_table import (
-    Published,
+    PublishedTable,
     Slot,
     Table,
     check_same,
     check_slot,
-    explained,
+    explain_error,
     system_of,
 )
 from penstock_connectors.database.changed_values import ChangeDecoder, adapter, unreadable
-from penstock_connectors.database.check import unreachable
+from penstock_connectors.database.check import make_unreachable_error
 from penstock_connectors.database.pgoutput import (
     Begin,
     Change,
@@ -79,7 +79,7 @@ class ChangedRows(RangeSource[Any]):
                 table = Table.of(connection, source, address)
                 slot = Slot.of(connection, source.slot)
         except psycopg.Error as error:
-            raise (unreachable if is_lost(error) else explained)(error, address) from None
+            raise (make_unreachable_error if is_lost(error) else explain_error)(error, address) from None
         if slot is not None:
             slot.check(address.where)
         return ChangedRows(source, address, table, slot is not None)
@@ -139,7 +139,9 @@ class ChangedRows(RangeSource[Any]):
 
     def _position(self, connection: Any, lsn: int) -> dict[str, Any]:
         source, table = self._source, self._table.oid
-        published = Published.of(connection, source.publication, table, source.table, self._address.where)
+        published = PublishedTable.of(
+            connection, source.publication, table, source.table, self._address.where
+        )
         return {
             "system": system_of(connection),
             "slot": source.slot,
@@ -238,7 +240,7 @@ class ChangedRows(RangeSource[Any]):
             return question(self._connection)
         except psycopg.Error as error:
             self._disconnect()
-            raise explained(error, self._address) from None
+            raise explain_error(error, self._address) from None
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -256,7 +258,7 @@ class ChangedRows(RangeSource[Any]):
                 else:
                     yield from self._changes(connection, piece.start, piece.end)
         except psycopg.Error as error:
-            raise explained(error, self._address) from None
+            raise explain_error(error, self._address) from None
 
     def _rows(self, connection: Any, snapshot: str, first: int, end: int | None) -> Iterator[list[Any]]:
         try:

@@ -58,7 +58,7 @@ class Table:
         _check_server(connection, address)
         oid, has_blocks = _oid(connection, source, address)
         _check_identity(connection, oid, source.table, address.where)
-        published = Published.of(connection, source.publication, oid, source.table, address.where)
+        published = PublishedTable.of(connection, source.publication, oid, source.table, address.where)
         types = dict(
             connection.execute(
                 "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped",
@@ -76,7 +76,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedTable:
     """A table in a publication: its columns, its filter, and the publication's version."""
 
     columns: tuple[str, ...]
@@ -84,7 +84,7 @@ class Published:
     version: str  # Another one after each change of the publication.
 
     @staticmethod
-    def of(connection: Any, name: str, oid: int, table: str, where: str) -> Published:
+    def of(connection: Any, name: str, oid: int, table: str, where: str) -> PublishedTable:
         """Returns the table in a publication; ValueError if that does not publish all changes of the table."""
         found = connection.execute(_PUBLISHED, {"oid": oid, "publication": name}).fetchone()
         if found is None:
@@ -99,13 +99,13 @@ class Published:
             what = f"the publication {name} leaves out some kinds of changes"
             hint = f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate')"
             raise refusal(ValueError, what, where=where, hint=hint)
-        return Published(tuple(columns), row_filter, version)
+        return PublishedTable(tuple(columns), row_filter, version)
 
 
-def published_columns(address: Address, publication: str) -> tuple[str, ...]:
+def read_published_columns(address: Address, publication: str) -> tuple[str, ...]:
     with connect(address) as connection:
         oid = oid_of(connection, address)
-        return Published.of(connection, publication, oid or 0, address.table, address.where).columns
+        return PublishedTable.of(connection, publication, oid or 0, address.table, address.where).columns
 
 
 def oid_of(connection: Any, address: Address) -> int | None:
@@ -153,7 +153,7 @@ def _oid(connection: Any, source: PostgresChangesSource, address: Address) -> tu
     if kind == "r" and has_children:
         what = f"other tables inherit from the table {source.table}, and their changes are not its own"
         raise refusal(
-            ValueError, what, where=address.where, hint="use partitions, or read each table by itself"
+            ValueError, what, where=address.where, hint="use partitions, or read each table on its own"
         )
     return oid, kind == "r"
 
@@ -237,7 +237,7 @@ class Slot:
         if self.confirmed > start:
             what = (
                 f"the replication slot {self.name} is at {lsn_text(self.confirmed)}, but the stream has read only "
-                f"up to {lsn_text(start)}: somebody else has moved it"
+                f"up to {lsn_text(start)}: another client has moved it"
             )
             hint = "give each stream a slot of its own, and begin with a new checkpoint"
             raise refusal(LookupError, what, where=where, hint=hint)
@@ -267,19 +267,19 @@ def check_same(
     if oid_of(connection, address) != start["table"]:
         what = f"the table {source.table} is another one than before: it was dropped or renamed"
         raise refusal(LookupError, what, where=where, hint=_SLOT_HINT)
-    published = Published.of(connection, source.publication, start["table"], source.table, where)
+    published = PublishedTable.of(connection, source.publication, start["table"], source.table, where)
     if published.version != start["publication"]:
         what = f"the publication {source.publication} was changed, and may not have published everything"
         raise refusal(LookupError, what, where=where, hint=_SLOT_HINT)
     return check_slot(connection, start["slot"], lsn_of(start["lsn"]), where)
 
 
-def explained(error: psycopg.Error, address: Address) -> Exception:
+def explain_error(error: psycopg.Error, address: Address) -> Exception:
     """Explains an error of psycopg; returns a ConnectionError if waiting may help."""
     state = error.sqlstate or ""
     what = f"cannot read {address.shown}"
     if state == _SLOT_IS_ACTIVE:
-        what += ": somebody else reads the replication slot now"
+        what += ": another client reads the replication slot now"
         return refusal(ConnectionError, what, where=address.where, hint="give each stream a slot of its own")
     if is_lost(error):
         what += ": there is no connection to the database"

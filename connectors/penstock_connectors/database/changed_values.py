@@ -24,7 +24,7 @@ from penstock_connectors.database.pgoutput import (
     Unchanged,
     Values,
 )
-from penstock_connectors.database.postgres_values import unholdable
+from penstock_connectors.database.postgres_values import make_unrepresentable_error
 from penstock_connectors.database.reader import kind_of_type
 
 _UNREADABLE = (psycopg.Error, ValueError, OverflowError, ArithmeticError)
@@ -44,7 +44,7 @@ def adapter(oid: int) -> Load | None:
 def unreadable(table: str, types: Mapping[str, int], error: Exception, where: str) -> ValueError:
     """Returns the refusal of a value of a table, whose columns have the types of the server with these numbers."""
     hints = {name: kind_of_type(oid) for name, oid in types.items()}
-    found = unholdable(error, hints, f"the table {table}", where)
+    found = make_unrepresentable_error(error, hints, f"the table {table}", where)
     if found is not None:
         return found
     what = f"a value of the table {table} cannot be read ({type(error).__name__})"
@@ -91,7 +91,7 @@ class ChangeDecoder:
         if message.oid != self._table.oid:
             return []
         if self._columns is None:
-            self._columns = self._compared()
+            self._columns = self._compare_columns()
         is_insert = message.old is None and message.is_whole
         if not message.is_whole or (self._partial and not is_insert):
             name = next(iter(self._partial.values()), self._source.table)
@@ -121,7 +121,7 @@ class ChangeDecoder:
             **{name: None if values[at] is None else load(values[at]) for name, at, load in columns}
         )
 
-    def _compared(self) -> list[tuple[str, int, Load]]:
+    def _compare_columns(self) -> list[tuple[str, int, Load]]:
         """Returns the place and the reader of each column; ValueError if the table had other columns at that time."""
         relation = self._relation
         if relation is None:

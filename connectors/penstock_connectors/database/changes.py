@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def open_changes(source: PostgresChangesSource, spark: SparkSession, where: str) -> Scan:
     """Opens the changes that the slot keeps now; the slot continues to keep them."""
     if source.has_initial_rows:
-        what = "a batch cannot begin with the rows of the table and go on with its changes"
+        what = "a batch cannot begin with the rows of the table and continue with its changes"
         hint = "read the rows with ReadFromDatabase, or pass initial_rows=False to read what the slot keeps"
         raise refusal(ValueError, what, where=where, hint=hint)
-    changed = _changed_rows(source, where)
+    changed = _make_changed_rows(source, where)
     if not changed.has_slot:
         what = f"there is no replication slot {source.slot}"
         raise refusal(ValueError, what, where=where, hint="run it as a stream, which makes the slot")
@@ -38,7 +38,7 @@ def open_changes(source: PostgresChangesSource, spark: SparkSession, where: str)
 def open_changes_stream(
     source: PostgresChangesSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
-    return open_range_stream(RangesOfSource(_changed_rows(source, where)), stream, spark, where)
+    return open_range_stream(RangesOfSource(_make_changed_rows(source, where)), stream, spark, where)
 
 
 def type_of_changes(source: PostgresChangesSource, spark: SparkSession | None, where: str) -> Any:
@@ -47,14 +47,14 @@ def type_of_changes(source: PostgresChangesSource, spark: SparkSession | None, w
     columns = source.columns
     if columns is None:
         with contextlib.suppress(Exception):
-            from penstock_connectors.database.changed_table import published_columns
+            from penstock_connectors.database.changed_table import read_published_columns
 
-            columns = published_columns(address, source.publication)
+            columns = read_published_columns(address, source.publication)
     row = type_of_database(DatabaseSource(source.url, source.table, columns=columns), spark, where)
     return None if row is None else typehints.Tuple[ValueKind, row]
 
 
-def _changed_rows(source: PostgresChangesSource, where: str) -> ChangedRows:
+def _make_changed_rows(source: PostgresChangesSource, where: str) -> ChangedRows:
     address = _address(source, where)
     from penstock_connectors.database.changed_rows import ChangedRows
 

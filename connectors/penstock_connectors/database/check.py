@@ -9,9 +9,9 @@ from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
 
 from penstock.error import RunnerError, refusal
 from penstock_connectors.database.address import Address
-from penstock_connectors.database.errors import masked
+from penstock_connectors.database.errors import mask_passwords
 from penstock_connectors.database.layout import Layout
-from penstock_connectors.database.types import new_type, why_not
+from penstock_connectors.database.types import choose_type, explain_mismatch
 
 
 def check_table(address: Address, layout: Layout, create: bool) -> None:
@@ -36,18 +36,18 @@ def check_table(address: Address, layout: Layout, create: bool) -> None:
             ValueError, f"there is no table {address.table}", where=address.where, hint="create it"
         ) from None
     except SQLAlchemyError as error:
-        raise unreachable(error, address) from None
+        raise make_unreachable_error(error, address) from None
     finally:
         engine.dispose()
 
 
-def unreachable(error: Any, address: Address) -> RunnerError:
+def make_unreachable_error(error: Any, address: Address) -> RunnerError:
     """Returns the error for a failed connection; its text comes from the client library, and may name the user."""
     # Without the client library's exception, SQLAlchemy's own text says little.
     original = getattr(error, "orig", None) or (
         type(error).__name__ if isinstance(error, SQLAlchemyError) else error
     )
-    said = masked(str(original), address)
+    said = mask_passwords(str(original), address)
     what = f"cannot connect to {address.shown}: {said}"
     hint = "look whether the database runs, and at the url, the user and the password"
     return RunnerError(what, where=address.where, hint=hint)
@@ -55,7 +55,7 @@ def unreachable(error: Any, address: Address) -> RunnerError:
 
 def _check_new(address: Address, layout: Layout, dialect: str) -> None:
     for field in layout.schema:
-        why = why_not(field.type, new_type(field.type, field.name in layout.key), dialect)
+        why = explain_mismatch(field.type, choose_type(field.type, field.name in layout.key), dialect)
         if why is not None and dialect != "postgresql":
             raise _misfit(address, field, why)
 
@@ -71,7 +71,7 @@ def _check_columns(inspector: Inspector, address: Address, layout: Layout, diale
         column = columns[field.name]
         if column.get("computed"):
             raise _misfit(address, field, "the database computes it")
-        why = why_not(field.type, column["type"], dialect)
+        why = explain_mismatch(field.type, column["type"], dialect)
         if why is not None:
             raise _misfit(address, field, why)
     primary = list(inspector.get_pk_constraint(name, schema=schema).get("constrained_columns") or ())

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock_connectors.database.address import Address
-from penstock_connectors.database.errors import failure
-from penstock_spark.connecting.tables import holds
+from penstock_connectors.database.errors import make_write_error
+from penstock_spark.connecting.tables import is_committed
 from penstock_spark.connecting.writing import MicroBatch
 
 COMMITS = "penstock_commits"
@@ -24,13 +24,13 @@ def is_next(known: Sequence[Any], driver: str, batch: MicroBatch, address: Addre
     """
     [(last, owner)] = known or [(None, None)]
     if owner != driver:
-        raise displaced(address, is_other=owner is not None)
-    return not holds(last, batch.number)
+        raise make_displaced_error(address, is_other=owner is not None)
+    return not is_committed(last, batch.number)
 
 
-def displaced(address: Address, is_other: bool) -> Exception:
+def make_displaced_error(address: Address, is_other: bool) -> Exception:
     if is_other:
         said = "another run has taken over this stream"
-        return failure(address, said, "let the other one run, or stop it and start this one again")
+        return make_write_error(address, said, "let the other one run, or stop it and start this one again")
     said = f"the row of this stream in {COMMITS} has been deleted"
-    return failure(address, said, "never delete rows of streams that run")
+    return make_write_error(address, said, "never delete rows of streams that run")

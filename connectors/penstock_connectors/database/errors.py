@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.error import RunnerError
 from penstock_connectors.database.address import Address
-from penstock_spark.connecting.running import find_failure, reporting_now
+from penstock_spark.connecting.running import current_reporting, find_failure
 
 _SHOWN_CHARACTERS = 1_000
 _COPIED_COLUMN = re.compile(r"column (\"[^\"]*\"|[^\s:,]+)")
@@ -56,7 +56,7 @@ def may_succeed_again(error: Any) -> bool:
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
-def refused(error: Any, address: Address) -> RunnerError:
+def to_step_error(error: Any, address: Address) -> RunnerError:
     """Converts an error of psycopg to one of the step."""
     state = getattr(error, "sqlstate", None) or ""
     diagnostics = getattr(error, "diag", None)
@@ -69,13 +69,13 @@ def refused(error: Any, address: Address) -> RunnerError:
     said = said.format(
         constraint=f"constraint {constraint}" if constraint else "constraint", column=_column(diagnostics)
     )
-    return failure(address, said, hint, _shown(error, diagnostics))
+    return make_write_error(address, said, hint, _show_message(error, diagnostics))
 
 
-def failure(address: Address, said: str, hint: str, shown: str = "") -> RunnerError:
+def make_write_error(address: Address, said: str, hint: str, shown: str = "") -> RunnerError:
     what = f"{_cannot_write(address)}: {said}"
     return RunnerError(
-        what + (f" ({masked(shown, address)})" if shown else ""), where=address.where, hint=hint
+        what + (f" ({mask_passwords(shown, address)})" if shown else ""), where=address.where, hint=hint
     )
 
 
@@ -83,7 +83,7 @@ class RowsLost(RunnerError):
     """The database has crashed and lost the rows of tasks before the transaction that would have written them."""
 
 
-def rows_lost(address: Address) -> RowsLost:
+def make_rows_lost_error(address: Address) -> RowsLost:
     what = f"{_cannot_write(address)}: the database has lost rows on their way, since it has crashed"
     return RowsLost(what, where=address.where, hint="start again: nothing of the transaction was written")
 
@@ -109,15 +109,15 @@ def _column(diagnostics: Any) -> str:
     return f"the column {name}" if name else "a column"
 
 
-def _shown(error: Any, diagnostics: Any) -> str:
+def _show_message(error: Any, diagnostics: Any) -> str:
     """Returns the database's own words, which may quote a row: only if the user wants to see elements."""
-    if not reporting_now().show_elements:
+    if not current_reporting().show_elements:
         return ""
     words = (getattr(diagnostics, name, None) for name in ("message_primary", "message_detail", "context"))
     return "; ".join(filter(None, words)) or str(error)
 
 
-def masked(text: str, address: Address) -> str:
+def mask_passwords(text: str, address: Address) -> str:
     """Returns a text without any password of the URL."""
     text = " ".join(text.split())[:_SHOWN_CHARACTERS]
     for secret in sorted(address.passwords(), key=len, reverse=True):

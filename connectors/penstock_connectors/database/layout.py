@@ -17,7 +17,7 @@ from penstock.io.database import DatabaseSink
 from penstock.relations.upserts import Upsert
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.columns import check_types, is_nested
-from penstock_spark.connecting.values import plain, schema_of, spark_schema_of, to_arrow_schema, to_batch
+from penstock_spark.connecting.values import schema_of, spark_schema_of, to_arrow_schema, to_batch, to_plain
 
 ORDER = "penstock_order"
 """Which of several changes of a key is the last: the number of the partition, and of the row in it."""
@@ -48,7 +48,7 @@ class Layout:
                 raise refusal(ValueError, what, where=where, hint=f"the fields are {', '.join(schema.names)}")
             if is_nested(schema.field(name).type):
                 what = f"the column {name} of the key has the type {schema.field(name).type}"
-                raise refusal(ValueError, what, where=where, hint="use texts, numbers and times as keys")
+                raise refusal(ValueError, what, where=where, hint="use strings, numbers and times as keys")
             if sink.elements == "rows" and schema.field(name).nullable and sink.mode == "upsert":
                 schema = schema.set(schema.get_field_index(name), schema.field(name).with_nullable(False))
         return Layout(schema, sink.key, sink.mode, sink.elements, where)
@@ -64,7 +64,7 @@ class Layout:
 
     @property
     def has_changes(self) -> bool:
-        """Whether an element may delete a row."""
+        """True if an element may delete a row."""
         return self.elements != "rows"
 
     @property
@@ -113,7 +113,7 @@ class Layout:
         key = dict(zip(self.key, parts, strict=True))
         if upsert.is_deleted:
             return key
-        value = plain(upsert.value) if _is_record(upsert.value) else upsert.value
+        value = to_plain(upsert.value) if _is_record(upsert.value) else upsert.value
         if isinstance(value, dict):
             return {**value, **key}
         if len(self.others) != 1:
@@ -152,7 +152,7 @@ def _parts(key: Any) -> Iterator[Any]:
 
 
 def json_of(values: pa.Array, where: str, name: str) -> list[str | None]:
-    """A column of lists, records or dicts as JSON; times and Decimals become texts."""
+    """A column of lists, records or dicts as JSON; times and Decimals become strings."""
     try:
         return [
             None

@@ -4,7 +4,7 @@ A task with few rows hands them to the driver instead, so that a small micro-bat
 
 The tables of tasks are not logged, so a crash of the server empties them; the driver therefore counts their rows. They
 carry the name of the driver, which holds a lock of that name for as long as it is connected: another driver that finds
-tables without the lock deletes them. A crash of the server takes the lock, too, so another driver may be quicker; what
+tables without the lock deletes them. A crash of the server also takes the lock, so another driver may be quicker; what
 it has deleted counts as lost with the crash, and the tasks make it again.
 """
 
@@ -29,12 +29,18 @@ from penstock.utils import clock
 from penstock.values.types import BINARY, DURATION
 from penstock_connectors.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_connectors.database.columns import is_nested, postgres_type
-from penstock_connectors.database.commits import COMMITS, displaced, is_next
-from penstock_connectors.database.errors import may_succeed_again, refused, rows_lost
+from penstock_connectors.database.commits import COMMITS, is_next, make_displaced_error
+from penstock_connectors.database.errors import make_rows_lost_error, may_succeed_again, to_step_error
 from penstock_connectors.database.layout import CHANGE, ORDER, PARTITION_SHIFT, Layout, json_of
 from penstock_connectors.database.pages import NOTHING, Page, page_row
-from penstock_connectors.database.postgres_values import interval_text, settle
-from penstock_spark.connecting.tables import BEFORE_ALL, TryAgain, digest, holds, persist
+from penstock_connectors.database.postgres_values import fix_settings, format_interval
+from penstock_spark.connecting.tables import (
+    BEFORE_ALL,
+    RetryCommit,
+    digest_stream,
+    is_committed,
+    retry_commits,
+)
 from penstock_spark.connecting.values import value_of
 from penstock_spark.connecting.writing import Encoder, MicroBatch
 
@@ -50,7 +56,7 @@ _Result = TypeVar("_Result")
 
 def connect(address: Address, **more: Any) -> psycopg.Connection[Any]:
     """A connection of its own, in the mode where each statement is a transaction; `more` settings for the server."""
-    url = make_url(address.parsed())
+    url = make_url(address.parse())
     _, arguments = url.get_dialect()().create_connect_args(url)
     settings: dict[str, Any] = {
         "connect_timeout": CONNECT_TIMEOUT_SECONDS,
@@ -62,7 +68,7 @@ def connect(address: Address, **more: Any) -> psycopg.Connection[Any]:
     }
     connection = psycopg.Connection.connect(**settings)
     if "replication" not in more:
-        settle(connection)
+        fix_settings(connection)
     return connection
 
 
@@ -73,14 +79,14 @@ def _persisting(address: Address, work: Callable[[], _Result], again: Callable[[
         try:
             return work()
         except psycopg.Error as error:
-            failure = refused(error, address)
-            raise (TryAgain(failure) if again(error) else failure) from None
+            failure = to_step_error(error, address)
+            raise (RetryCommit(failure) if again(error) else failure) from None
 
-    return persist(attempt)
+    return retry_commits(attempt)
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, and not that the database refuses."""
+    """True if the connection is lost, and not if the database refuses."""
     state = error.sqlstate
     is_cut = state is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return is_cut or bool(state and state.startswith(_LOST))
@@ -109,7 +115,7 @@ class StagedRows(Encoder):
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         batch = self.layout.rows(values, _first_order() + self.rows)
-        text = as_text(batch, self.layout.where)
+        text = to_csv(batch, self.layout.where)
         self.rows += batch.num_rows
         self._chunks.append(text)
         self._size += len(text)
@@ -142,7 +148,7 @@ class StagedRows(Encoder):
 
     def _copy(self, text: bytes) -> None:
         assert self._table is not None
-        table = identifier(self.address, self._table)
+        table = identify_beside(self.address, self._table)
         if self._connection is None or self._connection.broken:
             self._disconnect()
             self._connection = connect(self.address)
@@ -151,11 +157,11 @@ class StagedRows(Encoder):
             if (found := count_staged(self._connection, self.address, table)) == self.rows:
                 return  # The answer was lost, and not the rows.
             if found != self._staged:
-                raise rows_lost(self.address)
+                raise make_rows_lost_error(self.address)
         try:
-            copy(self._connection, table, self.layout.staged_names, text)
+            copy_rows(self._connection, table, self.layout.staged_names, text)
         except psycopg.errors.UndefinedTable:
-            raise rows_lost(self.address) from None
+            raise make_rows_lost_error(self.address) from None
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -168,7 +174,7 @@ def _first_order() -> int:
     return (context.partitionId() if context is not None else 0) << PARTITION_SHIFT
 
 
-def as_text(batch: pa.RecordBatch, where: str) -> bytes:
+def to_csv(batch: pa.RecordBatch, where: str) -> bytes:
     """Rows as PostgreSQL reads them as CSV: nothing between commas is null, and two quotes are an empty text."""
     columns = [
         _plain(column, batch.schema.field(place).name, where) for place, column in enumerate(batch.columns)
@@ -187,27 +193,27 @@ def _plain(column: pa.Array, name: str, where: str) -> pa.Array:
         )
     if value_of(kind) is DURATION:
         micros = pc.cast(pc.cast(column, pa.duration("us")), pa.int64()).to_pylist()
-        return pa.array([None if each is None else interval_text(each) for each in micros], pa.string())
+        return pa.array([None if each is None else format_interval(each) for each in micros], pa.string())
     return pa.array(json_of(column, where, name), pa.string()) if is_nested(kind) else column
 
 
 # --- In both.
 
 
-def identifier(address: Address, name: str) -> sql.Identifier:
+def identify_beside(address: Address, name: str) -> sql.Identifier:
     """A table beside the one that is written."""
     return sql.Identifier(*address.beside(name))
 
 
 def target_of(address: Address) -> sql.Identifier:
-    return identifier(address, address.parts[1])
+    return identify_beside(address, address.parts[1])
 
 
 def names_of(names: Sequence[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-def count(connection: Any, table: sql.Identifier) -> int:
+def count_rows(connection: Any, table: sql.Identifier) -> int:
     [[found]] = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchall()
     return int(found)
 
@@ -215,12 +221,12 @@ def count(connection: Any, table: sql.Identifier) -> int:
 def count_staged(connection: Any, address: Address, table: sql.Identifier) -> int:
     """The rows in the table of a task; RowsLost if it is gone."""
     try:
-        return count(connection, table)
+        return count_rows(connection, table)
     except psycopg.errors.UndefinedTable:
-        raise rows_lost(address) from None
+        raise make_rows_lost_error(address) from None
 
 
-def copy(connection: Any, table: sql.Identifier, names: Sequence[str], text: bytes) -> None:
+def copy_rows(connection: Any, table: sql.Identifier, names: Sequence[str], text: bytes) -> None:
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(table, names_of(names))
     with connection.cursor() as cursor, cursor.copy(statement) as copying:
         copying.write(text)
@@ -290,13 +296,13 @@ class PostgresWriter:
 
     def _begin(self, number: int) -> None:
         connection = self._connected()
-        for name in _staged_tables(connection, self.address, _STAGED):
+        for name in _list_staged_tables(connection, self.address, _STAGED):
             other = name.removeprefix(_STAGED).partition("_")[0]
             if other != self.driver and _try_lock(connection, other):
                 _drop_quietly(connection, self.address, [name])
                 connection.execute("SELECT pg_advisory_unlock(%s)", [_lock(other)])
         if self.stream:
-            claim(connection, self.address, self.stream, self.driver, number)
+            claim_stream(connection, self.address, self.stream, self.driver, number)
 
     def _connected(self) -> Any:
         if self._connection is None or self._connection.broken or self._connection.closed:
@@ -329,7 +335,7 @@ class PostgresWriter:
 
     def _is_next(self, connection: Any, batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
-        commits, name = identifier(self.address, COMMITS), digest(batch.stream)
+        commits, name = identify_beside(self.address, COMMITS), digest_stream(batch.stream)
         look = sql.SQL("SELECT batch, driver FROM {} WHERE stream = %s").format(commits)
         known = connection.execute(look, [name]).fetchall()
         if not is_next(known, self.driver, batch, self.address):
@@ -338,7 +344,7 @@ class PostgresWriter:
             "UPDATE {} SET batch = %s, written = now() WHERE stream = %s AND batch = %s AND driver = %s"
         ).format(commits)
         if not connection.execute(note, [batch.number, name, *known[0]]).rowcount:
-            raise displaced(self.address, is_other=True)
+            raise make_displaced_error(self.address, is_other=True)
         return True
 
     def _merge(self, connection: Any, pages: list[Page]) -> None:
@@ -347,21 +353,25 @@ class PostgresWriter:
         tables = []
         for page in pages:
             if page.table is not None:
-                table = identifier(self.address, page.table)
+                table = identify_beside(self.address, page.table)
                 if count_staged(connection, self.address, table) != page.rows:
-                    raise rows_lost(self.address)
+                    raise make_rows_lost_error(self.address)
                 tables.append(table)
         merge(connection, self.address, self.layout, tables, [page.data for page in pages if page.data])
         _drop(connection, tables)
 
-    def holds(self, batch: MicroBatch) -> bool:
-        """Whether the micro-batch of a stream, or a later one, is in the table."""
-        return _persisting(self.address, lambda: holds(self._last(batch.stream), batch.number), is_lost)
+    def is_committed(self, batch: MicroBatch) -> bool:
+        """True if the micro-batch of a stream, or a later one, is in the table."""
+        return _persisting(
+            self.address, lambda: is_committed(self._last(batch.stream), batch.number), is_lost
+        )
 
     def _last(self, stream: str) -> int | None:
-        query = sql.SQL("SELECT batch FROM {} WHERE stream = %s").format(identifier(self.address, COMMITS))
+        query = sql.SQL("SELECT batch FROM {} WHERE stream = %s").format(
+            identify_beside(self.address, COMMITS)
+        )
         try:
-            found = self._connected().execute(query, [digest(stream)]).fetchall()
+            found = self._connected().execute(query, [digest_stream(stream)]).fetchall()
         except psycopg.errors.UndefinedTable:
             return None
         return next((int(batch) for (batch,) in found), None)
@@ -373,7 +383,9 @@ class PostgresWriter:
         try:
             connection = self._connected()
             _drop_quietly(
-                connection, self.address, _staged_tables(connection, self.address, f"{_STAGED}{self.driver}_")
+                connection,
+                self.address,
+                _list_staged_tables(connection, self.address, f"{_STAGED}{self.driver}_"),
             )
             self._has_left = False
         except psycopg.Error:
@@ -392,15 +404,15 @@ class PostgresWriter:
             self._connection = None
 
 
-def claim(connection: Any, address: Address, stream: str, driver: str, number: int) -> None:
+def claim_stream(connection: Any, address: Address, stream: str, driver: str, number: int) -> None:
     """Makes a driver the only one that may commit a stream, unless one with a higher number has it by now."""
-    commits = identifier(address, COMMITS)
+    commits = identify_beside(address, COMMITS)
     statement = sql.SQL(
         "INSERT INTO {} AS known (stream, batch, driver, claim, target) VALUES (%s, %s, %s, %s, %s)"
         " ON CONFLICT (stream) DO UPDATE SET driver = excluded.driver, claim = excluded.claim"
         " WHERE known.claim <= excluded.claim"
     ).format(commits)
-    values = [digest(stream), BEFORE_ALL, driver, number, address.table]
+    values = [digest_stream(stream), BEFORE_ALL, driver, number, address.table]
     try:
         found = connection.execute(statement, values)
     except psycopg.errors.UndefinedTable:
@@ -408,13 +420,13 @@ def claim(connection: Any, address: Address, stream: str, driver: str, number: i
             "CREATE TABLE IF NOT EXISTS {} (stream text PRIMARY KEY, batch bigint NOT NULL, driver text NOT NULL,"
             " claim bigint NOT NULL, target text NOT NULL, written timestamptz)"
         ).format(commits)
-        _made_once(connection, make)
+        _make_once(connection, make)
         found = connection.execute(statement, values)
     if not found.rowcount:
-        raise displaced(address, True)
+        raise make_displaced_error(address, True)
 
 
-def _made_once(connection: Any, statement: Any) -> None:
+def _make_once(connection: Any, statement: Any) -> None:
     """Makes a table that another connection may be making now: IF NOT EXISTS does not wait for it."""
     try:
         with connection.transaction():
@@ -441,7 +453,7 @@ def create_table(connection: Any, address: Address, layout: Layout) -> None:
     if layout.key:
         columns.append(sql.SQL("PRIMARY KEY ({})").format(names_of(layout.key)))
     make = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, sql.SQL(", ").join(columns))
-    _made_once(connection, make)
+    _make_once(connection, make)
 
 
 def merge(
@@ -449,26 +461,26 @@ def merge(
     address: Address,
     layout: Layout,
     tables: Sequence[sql.Identifier],
-    texts: Sequence[bytes],
+    contents: Sequence[bytes],
 ) -> None:
-    """Puts rows from tables and texts into the table."""
-    if not tables and not texts:
+    """Puts rows from tables, and from text in the form of COPY, into the table."""
+    if not tables and not contents:
         return
     target, names = target_of(address), names_of(layout.names)
     if layout.mode == "insert":
-        for text in texts:
-            copy(connection, target, layout.staged_names, text)
+        for content in contents:
+            copy_rows(connection, target, layout.staged_names, content)
         for table in tables:
             connection.execute(
                 sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}").format(target, names, names, table)
             )
         return
     sources = list(tables)
-    if texts:
+    if contents:
         inline = sql.Identifier("pg_temp", "penstock_rows")
         make_staged(connection, address, layout, inline, kind="TEMP", end="ON COMMIT DROP")
-        for text in texts:
-            copy(connection, inline, layout.staged_names, text)
+        for content in contents:
+            copy_rows(connection, inline, layout.staged_names, content)
         sources.append(inline)
     staged = names_of(layout.staged_names)
     union = sql.SQL(" UNION ALL ").join(sql.SQL("SELECT {} FROM {}").format(staged, each) for each in sources)
@@ -491,7 +503,7 @@ def _keep_last(connection: Any, target: sql.Identifier, layout: Layout, union: s
 
 
 def _keep_changes(connection: Any, target: sql.Identifier, layout: Layout, union: sql.Composed) -> None:
-    """What is taken back as often as it comes has no effect; of what is left, each row goes or comes."""
+    """A row that is retracted as often as it is inserted has no effect; each other row is inserted or deleted."""
     names, key = names_of(layout.names), names_of(layout.key)
     connection.execute(
         sql.SQL(
@@ -534,7 +546,7 @@ def _upsert(connection: Any, target: sql.Identifier, layout: Layout, rows: sql.C
 
 
 def _is_committed(connection: Any, transaction: str) -> bool:
-    """What became of a transaction whose answer was lost; waits until it has ended."""
+    """True if a transaction whose answer was lost is committed; waits until it has ended."""
     while True:
         [[state]] = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchall()
         if state != "in progress":
@@ -555,7 +567,7 @@ def _try_lock(connection: Any, driver: str) -> bool:
     return bool(has)
 
 
-def _staged_tables(connection: Any, address: Address, prefix: str) -> list[str]:
+def _list_staged_tables(connection: Any, address: Address, prefix: str) -> list[str]:
     schema, _ = address.parts
     found = connection.execute(
         "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
@@ -574,6 +586,6 @@ def _drop_quietly(connection: Any, address: Address, names: Sequence[str]) -> No
     """Drops tables one by one; one that another user owns, or that has gone, stays or has gone."""
     for name in names:
         try:
-            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(identifier(address, name)))
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(identify_beside(address, name)))
         except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable):
             continue

@@ -33,7 +33,7 @@ _CLASSES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class Unholdable(psycopg.DataError):
+class UnrepresentableValue(psycopg.DataError):
     """A value that its column's Python class cannot hold; the text describes it."""
 
 
@@ -44,12 +44,12 @@ class IntervalLoader(Loader):
         found = _INTERVAL.fullmatch(data)
         if found is None:
             is_infinite = bytes(data) in (b"infinity", b"-infinity")
-            raise Unholdable(
+            raise UnrepresentableValue(
                 "an interval that is infinite" if is_infinite else "an interval of an unknown form"
             )
         years, months, days, sign, hours, minutes, seconds, fraction = found.groups()
         if int(years or 0) * 12 + int(months or 0):
-            raise Unholdable("an interval with months, which have no fixed length")
+            raise UnrepresentableValue("an interval with months, which have no fixed length")
         micros = 0
         if hours is not None:
             whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
@@ -57,10 +57,10 @@ class IntervalLoader(Loader):
         try:
             return datetime.timedelta(int(days or 0), 0, -micros if sign == b"-" else micros)
         except OverflowError:
-            raise Unholdable("an interval of more than 999999999 days") from None
+            raise UnrepresentableValue("an interval of more than 999999999 days") from None
 
 
-def settle(connection: psycopg.Connection[Any]) -> None:
+def fix_settings(connection: psycopg.Connection[Any]) -> None:
     """Makes a connection read all values in the same way; the text of intervals is read here."""
     connection.adapters.register_loader("interval", IntervalLoader)
     connection.execute(_SETTINGS)
@@ -68,10 +68,10 @@ def settle(connection: psycopg.Connection[Any]) -> None:
         connection.commit()
 
 
-def interval_text(micros: int) -> str:
+def format_interval(micros: int) -> str:
     """Returns a number of microseconds as the text of an interval, in days and the rest of a day.
 
-    >>> interval_text(93_600_000_000), interval_text(-1)
+    >>> format_interval(93_600_000_000), format_interval(-1)
     ('1 days 7200000000 microseconds', '0 days -1 microseconds')
     """
     days, rest = divmod(abs(micros), _DAY_MICROS)
@@ -79,7 +79,9 @@ def interval_text(micros: int) -> str:
     return f"{sign * days} days {sign * rest} microseconds"
 
 
-def unholdable(error: BaseException, hints: Mapping[str, Any], whose: str, where: str) -> ValueError | None:
+def make_unrepresentable_error(
+    error: BaseException, hints: Mapping[str, Any], whose: str, where: str
+) -> ValueError | None:
     """Returns the refusal of a value that psycopg could not make; None for another error.
 
     Args:
@@ -90,7 +92,7 @@ def unholdable(error: BaseException, hints: Mapping[str, Any], whose: str, where
     """
     if not isinstance(error, psycopg.DataError | OverflowError) or getattr(error, "sqlstate", None):
         return None
-    classes, what = _told(error)
+    classes, what = _describe_value(error)
     names = [
         name
         for name, hint in hints.items()
@@ -105,9 +107,9 @@ def unholdable(error: BaseException, hints: Mapping[str, Any], whose: str, where
     return refusal(ValueError, f"{column} of {whose} has {what}", where=where, hint=hint)
 
 
-def _told(error: BaseException) -> tuple[tuple[Any, ...], str]:
+def _describe_value(error: BaseException) -> tuple[tuple[Any, ...], str]:
     """Returns the Python classes that the column may have, and a description of the value."""
-    if isinstance(error, Unholdable):
+    if isinstance(error, UnrepresentableValue):
         return (datetime.timedelta,), str(error)
     # psycopg names the type, and ends with the value, which no message may show.
     text = str(error)

@@ -25,9 +25,9 @@ from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import DECIMAL_DIGITS, TYPES
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.columns import POSTGRES
-from penstock_connectors.database.errors import masked
+from penstock_connectors.database.errors import mask_passwords
 from penstock_spark.connecting.reading import PartsReader, Scan, parallelism_of, scan_of_parts
-from penstock_spark.connecting.running import reporting_now, step_failed
+from penstock_spark.connecting.running import current_reporting, fail_step
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -61,14 +61,14 @@ class Part:
 
 
 def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Scan:
-    """Rows, in the order in which the database gives them."""
+    """Rows, in the database's order."""
     address = Address.of(source, where)
     with _planning(address, source) as connection:
         found = _columns(connection, source, address)
         parts = _parts(connection, source, found, address, parallelism_of(spark))
     snapshot = Snapshot.of(address, source) if address.is_postgres and len(parts) > 1 else None
     name = None if snapshot is None else snapshot.name
-    reader = RowsReader(source, address, _chosen(source, found), [[part] for part in parts], name)
+    reader = RowsReader(source, address, _choose_columns(source, found), [[part] for part in parts], name)
     # The scan lives as long as the run, and with it the snapshot.
     return scan_of_parts(spark, reader) if snapshot is None else scan_of_parts(spark, reader, snapshot.close)
 
@@ -76,9 +76,9 @@ def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Sc
 def type_of_database(source: DatabaseSource, spark: SparkSession | None, where: str) -> Any:
     """By the columns, for which the database is asked when the transform is applied; None if that fails."""
     address = Address.of(source, where)
-    address.parsed()  # Refuses a package that is missing.
+    address.parse()  # Refuses a package that is missing.
     with contextlib.suppress(Exception), _planning(address, source) as connection:
-        columns = _chosen(source, _columns(connection, source, address))
+        columns = _choose_columns(source, _columns(connection, source, address))
         return RowTypeConstraint.from_fields([(column.name, column.hint) for column in columns])
     return None
 
@@ -91,12 +91,12 @@ def _planning(address: Address, source: DatabaseSource) -> Iterator[Connection]:
     engine = address.engine()
     try:
         with engine.connect() as connection:
-            yield _prepared(connection, address)
+            yield _prepare(connection, address)
     except SQLAlchemyError as error:
         if address.is_postgres and (found := _unholdable(error, (), source, address)):
             raise found from None
         # The whole text would repeat the query.
-        said = masked(str(getattr(error, "orig", None) or error).partition("\n")[0], address)
+        said = mask_passwords(str(getattr(error, "orig", None) or error).partition("\n")[0], address)
         what = f"cannot read {source.describe()}: {said}"
         hint = "check the names of tables and columns, the url, the user and the password"
         raise RunnerError(what, where=address.where, hint=hint) from None
@@ -104,7 +104,7 @@ def _planning(address: Address, source: DatabaseSource) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _prepared(connection: Connection, address: Address) -> Connection:
+def _prepare(connection: Connection, address: Address) -> Connection:
     if not address.is_postgres:
         return connection
     return connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -129,7 +129,7 @@ def _columns(connection: Connection, source: DatabaseSource, address: Address) -
     return by_name
 
 
-def _chosen(source: DatabaseSource, found: Mapping[str, Column]) -> tuple[Column, ...]:
+def _choose_columns(source: DatabaseSource, found: Mapping[str, Column]) -> tuple[Column, ...]:
     return tuple(found[name] for name in source.columns or found)
 
 
@@ -211,7 +211,7 @@ def _of_query(connection: Connection, source: DatabaseSource, address: Address) 
 
 
 def kind_of_type(oid: int) -> Any:
-    """What PostgreSQL's type of this number is in Python; its name or its number if that is unknown."""
+    """The Python type for PostgreSQL's type of this number; its name or its number if that is unknown."""
     name = _type_name(oid)
     return _POSTGRES_TYPES.get(name, name or oid)
 
@@ -283,7 +283,7 @@ def _parts(
 
 
 def cuts_between(first: Any, last: Any, number: int, where: str) -> list[Any]:
-    """Values at which to cut, so that there are at most so many parts of about the same width.
+    """Values at which to cut, so that there are at most `number` parts of about the same width.
 
     >>> cuts_between(0, 99, 4, ""), cuts_between(3, 3, 4, "")
     ([25, 50, 75], [])
@@ -314,7 +314,7 @@ def cuts_between(first: Any, last: Any, number: int, where: str) -> list[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number other than a float, NaN or an infinity."""
+    """True if it is a number other than a float, NaN or an infinity."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return is_whole or (isinstance(value, decimal.Decimal) and value.is_finite())
 
@@ -341,7 +341,7 @@ class Snapshot:
         with contextlib.ExitStack() as opened:
             try:
                 connection = opened.enter_context(address.engine().connect())
-                connection = _prepared(connection, address)
+                connection = _prepare(connection, address)
                 # The transaction has nothing to do until all is read, and the server must not end it for that.
                 connection.exec_driver_sql(WITHOUT_TIME_LIMITS)
                 name = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
@@ -377,13 +377,13 @@ class RowsReader(PartsReader):
         except GeneratorExit:
             raise
         except BaseException as error:
-            step_failed(self._explained(error), self.address.where)
+            fail_step(self._explained(error), self.address.where)
 
     def _rows(self, part: Part) -> Iterator[list[Any]]:
         engine = self.address.engine()
         try:
             with engine.connect() as connection:
-                prepared = _prepared(connection, self.address)
+                prepared = _prepare(connection, self.address)
                 if self.snapshot is not None:
                     prepared.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{self.snapshot}'")
                 streaming = prepared.execution_options(
@@ -427,11 +427,11 @@ def _unholdable(
     error: BaseException, columns: Sequence[Column], source: DatabaseSource, address: Address
 ) -> ValueError | None:
     """The refusal of a value of PostgreSQL that Python's class does not hold; None for another error."""
-    from penstock_connectors.database.postgres_values import unholdable
+    from penstock_connectors.database.postgres_values import make_unrepresentable_error
 
     whose = f"the {source.what}" if source.table is not None else source.what
     hints = {column.name: column.hint for column in columns}
-    return unholdable(getattr(error, "orig", None) or error, hints, whose, address.where)
+    return make_unrepresentable_error(getattr(error, "orig", None) or error, hints, whose, address.where)
 
 
 def _is_instant(column: Column) -> bool:
@@ -450,11 +450,11 @@ def _with_utc(row: Any, places: Sequence[int]) -> Any:
 
 
 def _unreadable(error: Any, source: DatabaseSource, address: Address) -> RunnerError:
-    """What the database said while it was read, which may quote values: only if the user wants to see elements."""
+    """The database's error while it was read, which may quote values: only if the user wants to see elements."""
     original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None)
     said = f"the database stopped with {type(original).__name__}" + (f" {state}" if state else "")
-    if reporting_now().show_elements:
-        said += f": {masked(str(original), address)}"
+    if current_reporting().show_elements:
+        said += f": {mask_passwords(str(original), address)}"
     what = f"cannot read {source.what} of {address.shown}: {said}"
     return RunnerError(what, where=address.where, hint="look whether the database runs, and at its log")

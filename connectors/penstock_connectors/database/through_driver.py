@@ -21,13 +21,19 @@ from penstock.utils import clock
 from penstock.values.types import FLOAT, INSTANT
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.columns import is_nested
-from penstock_connectors.database.commits import COMMITS, displaced, is_next
-from penstock_connectors.database.errors import failure
+from penstock_connectors.database.commits import COMMITS, is_next, make_displaced_error
+from penstock_connectors.database.errors import make_write_error
 from penstock_connectors.database.layout import CHANGE, ORDER, Layout, json_of
 from penstock_connectors.database.pages import Page, page_row
-from penstock_connectors.database.types import new_type
-from penstock_spark.connecting.running import reporting_now
-from penstock_spark.connecting.tables import BEFORE_ALL, TryAgain, digest, holds, persist
+from penstock_connectors.database.types import choose_type
+from penstock_spark.connecting.running import current_reporting
+from penstock_spark.connecting.tables import (
+    BEFORE_ALL,
+    RetryCommit,
+    digest_stream,
+    is_committed,
+    retry_commits,
+)
 from penstock_spark.connecting.values import value_of
 from penstock_spark.connecting.writing import Encoder, MicroBatch
 
@@ -38,7 +44,7 @@ Row = dict[str, Any]
 
 
 @dataclass
-class CarriedRows(Encoder):
+class ArrowRows(Encoder):
     """Rows for the driver, as Arrow."""
 
     layout: Layout
@@ -76,20 +82,20 @@ class DriverWriter:
                 self._merge(connection, pages)
             is_sent[0] = True
 
-        # Whether the last words of a batch were heard, nobody knows; a stream looks for its number.
+        # A batch cannot know whether the database received its last statements; a stream looks for its number.
         self._persisting(work, is_safe=lambda: bool(batch.stream) or not is_sent[0])
 
-    def holds(self, batch: MicroBatch) -> bool:
-        """Whether the micro-batch of a stream, or a later one, is in the table."""
+    def is_committed(self, batch: MicroBatch) -> bool:
+        """True if the micro-batch of a stream, or a later one, is in the table."""
         commits, found = self._commits(), list[int]()
 
         def look(connection: Connection) -> None:
             if sa.inspect(connection).has_table(commits.name, commits.schema):
-                of_stream = commits.c.stream == digest(batch.stream)
+                of_stream = commits.c.stream == digest_stream(batch.stream)
                 found[:] = connection.execute(sa.select(commits.c.batch).where(of_stream)).scalars()
 
         self._persisting(look, is_safe=lambda: True)
-        return holds(next(iter(found), None), batch.number)
+        return is_committed(next(iter(found), None), batch.number)
 
     def tidy(self) -> None:
         """Tasks leave nothing behind."""
@@ -102,17 +108,17 @@ class DriverWriter:
 
         def attempt(_: int) -> None:
             try:
-                with transaction(engine) as connection:
+                with open_transaction(engine) as connection:
                     work(connection)
             except SQLAlchemyError as error:
                 is_lost = isinstance(error, DBAPIError) and (
                     error.connection_invalidated or _is_locked(error)
                 )
-                failure = refused(error, self.address, engine.dialect.name)
-                raise (TryAgain(failure) if is_lost and is_safe() else failure) from None
+                failure = to_step_error(error, self.address, engine.dialect.name)
+                raise (RetryCommit(failure) if is_lost and is_safe() else failure) from None
 
         try:
-            persist(attempt)
+            retry_commits(attempt)
         finally:
             engine.dispose()
 
@@ -133,13 +139,13 @@ class DriverWriter:
     def _claim(self, connection: Connection, stream: str, number: int) -> None:
         commits = self._commits()
         commits.create(connection, checkfirst=True)
-        of_stream = commits.c.stream == digest(stream)
+        of_stream = commits.c.stream == digest_stream(stream)
         mine = sa.update(commits).where(of_stream, commits.c.claim <= number)
         if not connection.execute(mine.values(driver=self.driver, claim=number)).rowcount:
             if connection.execute(sa.select(commits.c.claim).where(of_stream)).all():
-                raise displaced(self.address, True)
+                raise make_displaced_error(self.address, True)
             first = {
-                "stream": digest(stream),
+                "stream": digest_stream(stream),
                 "batch": BEFORE_ALL,
                 "driver": self.driver,
                 "claim": number,
@@ -150,7 +156,7 @@ class DriverWriter:
     def _is_next(self, connection: Connection, batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
         commits = self._commits()
-        of_stream = commits.c.stream == digest(batch.stream)
+        of_stream = commits.c.stream == digest_stream(batch.stream)
         known = connection.execute(sa.select(commits.c.batch, commits.c.driver).where(of_stream)).all()
         if not is_next(known, self.driver, batch, self.address):
             return False
@@ -158,13 +164,13 @@ class DriverWriter:
         now = datetime.datetime.fromtimestamp(clock.seconds(), datetime.UTC).replace(tzinfo=None)
         note = sa.update(commits).where(of_stream, *same).values(batch=batch.number, written=now)
         if not connection.execute(note).rowcount:
-            raise displaced(self.address, is_other=True)
+            raise make_displaced_error(self.address, is_other=True)
         return True
 
     def _merge(self, connection: Connection, pages: list[Page]) -> None:
         schema, name = self.address.parts
         if self.create:
-            new_table(self.address, self.layout).create(connection, checkfirst=True)
+            define_table(self.address, self.layout).create(connection, checkfirst=True)
         pages = [page for page in pages if page.rows]
         if not pages:
             return
@@ -173,7 +179,7 @@ class DriverWriter:
         if lost:
             # SQLAlchemy may leave out the values of columns that it does not know.
             said = f"the table has lost the column {lost[0]}"
-            raise failure(self.address, said, "compare the table with the rows, and start again")
+            raise make_write_error(self.address, said, "compare the table with the rows, and start again")
         rows = rows_of(pages, self.layout, table, connection.dialect.name)
         if self.layout.mode == "insert":
             for some in _cut(rows):
@@ -195,7 +201,7 @@ def _same(column: Any, value: Any) -> Any:
     return column.is_(None) if value is None else column == value
 
 
-def transaction(engine: Engine) -> Any:
+def open_transaction(engine: Engine) -> Any:
     """A transaction that includes the creation of tables, and that has SQLite's only writer from the beginning."""
     if engine.dialect.name == "sqlite" and not event.contains(engine, "begin", _begin_writing):
         # Else Python's module begins one with the first change, and creates tables outside.
@@ -212,12 +218,12 @@ def _begin_writing(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def new_table(address: Address, layout: Layout) -> Table:
+def define_table(address: Address, layout: Layout) -> Table:
     schema, name = address.parts
     columns = [
         sa.Column(
             each.name,
-            new_type(each.type, each.name in layout.key),
+            choose_type(each.type, each.name in layout.key),
             primary_key=each.name in layout.key,
             nullable=each.nullable and each.name not in layout.key,
             autoincrement=False,
@@ -268,7 +274,7 @@ def _last(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[R
 
 
 def _net(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[Row], list[Row]]:
-    """The rows that go and come, without what is taken back as often as it comes."""
+    """The rows to delete and to insert, without rows that are retracted as often as they are inserted."""
     counts: Counter[str] = Counter()
     kept: dict[str, Row] = {}
     for row in rows:
@@ -280,7 +286,7 @@ def _net(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[Ro
     come = [kept[text] for text in (+counts).elements()]
     if len({tuple(row[name] for name in layout.key) for row in come}) < len(come):
         said, hint = "a key has several rows at once", "make what tells the rows apart a part of the key"
-        raise failure(address, said, hint)
+        raise make_write_error(address, said, hint)
     return [kept[text] for text in -counts], come
 
 
@@ -333,11 +339,11 @@ def _is_locked(error: Any) -> bool:
     return "database is locked" in str(error.orig)
 
 
-def refused(error: Any, address: Address, dialect: str) -> Exception:
+def to_step_error(error: Any, address: Address, dialect: str) -> Exception:
     """An error of SQLAlchemy as one of the step's."""
     original = getattr(error, "orig", None)
     # SQLite's own words have names and no values.
-    is_shown = dialect == "sqlite" or reporting_now().show_elements
+    is_shown = dialect == "sqlite" or current_reporting().show_elements
     shown = str(original) if original is not None and is_shown else ""
     said, hint = (
         f"the database refuses it ({type(original or error).__name__})",
@@ -358,4 +364,4 @@ def refused(error: Any, address: Address, dialect: str) -> Exception:
         said, hint = "the disk of the database is full", "make room on it, and start again"
     elif "locked" in shown:
         said, hint = "another program has locked the database for more than a minute", "let it end first"
-    return failure(address, said, hint, shown)
+    return make_write_error(address, said, hint, shown)

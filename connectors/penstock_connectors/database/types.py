@@ -1,4 +1,4 @@
-"""What SQLAlchemy knows about columns: the types of a new table, and whether the types of an existing one fit."""
+"""Matches types with SQLAlchemy: the types of a new table, and whether the types of an existing one fit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ONLY_IN_POSTGRES: dict[ValueType, tuple[Any, ...]] = {
 }
 
 
-def new_type(kind: pa.DataType, in_key: bool) -> Any:
+def choose_type(kind: pa.DataType, in_key: bool) -> Any:
     """The type of a new column in another database."""
     value = value_of(kind)
     if value is INTEGER and kind.bit_width < 64:
@@ -54,12 +54,12 @@ def new_type(kind: pa.DataType, in_key: bool) -> Any:
     if value is DECIMAL:
         return sa.Numeric(kind.precision, kind.scale)
     if value is TEXT and in_key:
-        # Some databases have no keys of texts without a length.
+        # Some databases have no keys of strings without a length.
         return sa.String(255)
     return sa.JSON() if value not in _TYPES else _TYPES[value][0]
 
 
-def why_not(kind: pa.DataType, column: Any, dialect: str) -> str | None:
+def explain_mismatch(kind: pa.DataType, column: Any, dialect: str) -> str | None:
     """Why a column of a database cannot hold all values of a type; None if it can, or if only the values tell."""
     is_postgres, value = dialect == "postgresql", value_of(kind)
     if value is DECIMAL and dialect == "sqlite":
@@ -68,33 +68,35 @@ def why_not(kind: pa.DataType, column: Any, dialect: str) -> str | None:
         return "SQLite keeps no lengths of time: convert it to a number of microseconds"
     if isinstance(column, sa.types.NullType):
         return None if dialect == "sqlite" else "penstock does not know its type"
-    # In SQLAlchemy 2.0, a Float is a Numeric, too.
+    # In SQLAlchemy 2.0, a Float is also a Numeric.
     is_rounded = isinstance(column, sa.Float) and value is not FLOAT
-    if is_rounded or not isinstance(column, _accepted(value, is_postgres)):
-        return f"it has the type {_shown(column)}"
+    if is_rounded or not isinstance(column, _list_accepted(value, is_postgres)):
+        return f"it has the type {_show_type(column)}"
     if (
         value in (INSTANT, LOCAL_TIME)
         and is_postgres
         and (value is INSTANT) != bool(getattr(column, "timezone", False))
     ):
-        return f"it has the type {_shown(column)}, and one of the two has a time zone"
+        return f"it has the type {_show_type(column)}, and one of the two has a time zone"
     if value is FLOAT and kind.bit_width == 64 and is_postgres and isinstance(column, sa.REAL):
         return "it has the type REAL, which rounds floats: make it double precision"
     if value is DECIMAL and isinstance(column, sa.Numeric) and column.precision is not None:
         scale = column.scale or 0
         if kind.scale > scale or kind.precision - kind.scale > column.precision - scale:
             digits = f"decimal_of({column.precision}, {scale})"
-            return f"it has the type {_shown(column)}, which rounds Decimals: declare the field as {digits}"
+            return (
+                f"it has the type {_show_type(column)}, which rounds Decimals: declare the field as {digits}"
+            )
     return None
 
 
-def _accepted(value: ValueType | None, is_postgres: bool) -> tuple[Any, ...]:
+def _list_accepted(value: ValueType | None, is_postgres: bool) -> tuple[Any, ...]:
     if value not in _TYPES:
         return (sa.JSON,)
     return _TYPES[value][1] + (_ONLY_IN_POSTGRES.get(value, ()) if is_postgres else ())
 
 
-def _shown(column: Any) -> str:
+def _show_type(column: Any) -> str:
     try:
         return str(column)
     except Exception:

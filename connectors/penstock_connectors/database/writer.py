@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger(__name__)
 def check_database(sink: DatabaseSink, where: str) -> None:
     """Refuses what would fail later, before a run starts."""
     address, layout = Address.of(sink, where), Layout.of(sink, where)
-    address.parsed()  # Refuses a package that is missing.
+    address.parse()  # Refuses a package that is missing.
     from penstock_connectors.database.check import check_table
 
     check_table(address, layout, sink.create)
@@ -50,9 +50,9 @@ class _Encoders:
             from penstock_connectors.database.postgres import StagedRows
 
             return StagedRows(self.address, self.layout, self.driver)
-        from penstock_connectors.database.through_driver import CarriedRows
+        from penstock_connectors.database.through_driver import ArrowRows
 
-        return CarriedRows(self.layout)
+        return ArrowRows(self.layout)
 
 
 @dataclass
@@ -110,11 +110,11 @@ def plan_database(sink: DatabaseSink, is_stream: bool, where: str) -> SinkPlan:
                 writers.close()
         return []
 
-    def holds(batch: MicroBatch) -> bool:
+    def is_committed(batch: MicroBatch) -> bool:
         try:
-            return writers.get().holds(batch)
+            return writers.get().is_committed(batch)
         finally:
             writers.close()
 
     make_encoder = _Encoders(address, layout, driver)
-    return SinkPlan(SCHEMA, make_encoder, None, commit, holds=holds, close=writers.close)
+    return SinkPlan(SCHEMA, make_encoder, None, commit, is_committed=is_committed, close=writers.close)

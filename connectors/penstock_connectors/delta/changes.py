@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.io.delta import DeltaSink
-from penstock_connectors.delta.data_files import DataFile, nothing_left_behind, rows_of
+from penstock_connectors.delta.data_files import DataFile, discard_on_failure, rows_of
 from penstock_connectors.delta.table import files_of
-from penstock_spark.connecting.tables import DELETED, LastChanges, change_schema, check_keys
+from penstock_spark.connecting.tables import DELETED, LatestUpserts, check_keys, make_upsert_schema
 from penstock_spark.connecting.writing import Encoder
 
 
@@ -23,7 +23,7 @@ class ChangeFiles(Encoder):
         self._sink = sink
         self._columns = columns
         self._where = where
-        self._changes = LastChanges(sink, columns, where)
+        self._changes = LatestUpserts(sink, columns, where)
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         self._changes.add(values)
@@ -35,8 +35,8 @@ class ChangeFiles(Encoder):
         if first is None:
             return rows_of(())
         files = files_of(self._sink.place, self._where)
-        file = DataFile(files, change_schema(self._sink, self._columns), "changes")
-        with nothing_left_behind([file]):
+        file = DataFile(files, make_upsert_schema(self._sink, self._columns), "changes")
+        with discard_on_failure([file]):
             for batch in chain([first], batches):
                 file.write(batch)
             return rows_of([file.close()])
@@ -64,9 +64,9 @@ def merge_changes(
 
     names = [name for name in schema.names if name != DELETED]
     written = names if sink.value is None else [*sink.key, sink.value]
-    updates = {f'"{_quoted(name)}"': f'changes."{_quoted(name)}"' for name in names}
-    new = {f'"{_quoted(name)}"': f'changes."{_quoted(name)}"' for name in written}
-    same = " AND ".join(f'kept."{_quoted(name)}" = changes."{_quoted(name)}"' for name in sink.key)
+    updates = {f'"{_quote(name)}"': f'changes."{_quote(name)}"' for name in names}
+    new = {f'"{_quote(name)}"': f'changes."{_quote(name)}"' for name in written}
+    same = " AND ".join(f'kept."{_quote(name)}" = changes."{_quote(name)}"' for name in sink.key)
     reader = pa.RecordBatchReader.from_batches(schema, batches())
     (
         table.merge(reader, same, "changes", "kept", commit_properties=properties)
@@ -77,5 +77,5 @@ def merge_changes(
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return name.replace('"', '""')

@@ -12,13 +12,13 @@ from penstock.io.delta import DeltaSink
 from penstock.values.types import IN_FOLDERS
 from penstock_connectors.delta.table import schema_of_table
 from penstock_connectors.packages import DELTALAKE
-from penstock_spark.connecting.tables import columns_of as columns_of_table
-from penstock_spark.connecting.tables import no_type
+from penstock_spark.connecting.tables import choose_columns as columns_of_table
+from penstock_spark.connecting.tables import make_type_error
 from penstock_spark.connecting.values import value_of
 
 
 def columns_of(sink: DeltaSink, table: Any, where: str) -> pa.Schema:
-    """The columns of the data; ValueError if the elements do not fit the table, or nothing gives columns."""
+    """The columns of the data; ValueError if the elements do not fit the table, or there are no columns to write."""
     own = None if table is None else schema_of_table(table)
     return columns_of_table(sink, own, sink.partition_by, partial(_for_delta, where=where), where)
 
@@ -49,7 +49,7 @@ def _for_delta(wanted: pa.Schema, where: str) -> pa.Schema:
     """The columns as Delta has them; ValueError for a type that it lacks."""
     for field in wanted:
         if not _is_known(field.type):
-            raise no_type("Delta", field, where)
+            raise make_type_error("Delta", field, where)
     package = DELTALAKE.load(where)
     return pa.schema(package.Schema.from_arrow(wanted).to_arrow())
 

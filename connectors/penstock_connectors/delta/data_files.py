@@ -48,13 +48,13 @@ class DataFiles(Encoder):
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         if values:
             batch = to_batch(values, self._columns, self._where)
-            with nothing_left_behind(self._open.values()):
+            with discard_on_failure(self._open.values()):
                 for key, rows in self._apart(batch):
                     self._file(key).write(rows)
         return rows_of(())
 
     def finish(self) -> pa.RecordBatch | None:
-        with nothing_left_behind(self._open.values()):
+        with discard_on_failure(self._open.values()):
             for key in [*self._open]:
                 self._close(key)
         return rows_of(self._written)
@@ -63,9 +63,9 @@ class DataFiles(Encoder):
         if not self._parts:
             yield (), batch
             return
-        texts = zip(*(self._texts(batch, name) for name in self._parts), strict=True)
+        keys = zip(*(self._texts(batch, name) for name in self._parts), strict=True)
         found: dict[PartitionKey, list[int]] = {}
-        for row, key in enumerate(texts):
+        for row, key in enumerate(keys):
             found.setdefault(key, []).append(row)
         rest = batch.select([name for name in batch.schema.names if name not in self._parts])
         for key, rows in found.items():
@@ -79,10 +79,10 @@ class DataFiles(Encoder):
             raise refusal(
                 ValueError, what, where=self._where, hint="replace the empty text, or partition otherwise"
             )
-        texts = {value: None if value is None else str(value) for value in set(values)}
+        strings = {value: None if value is None else str(value) for value in set(values)}
         if value_of(batch.schema.field(name).type) is BOOLEAN:
-            texts = {value: None if value is None else str(value).lower() for value in set(values)}
-        return [texts[value] for value in values]
+            strings = {value: None if value is None else str(value).lower() for value in set(values)}
+        return [strings[value] for value in values]
 
     def _file(self, key: PartitionKey) -> DataFile:
         if key not in self._open:
@@ -165,7 +165,7 @@ class DataFile:
 
 
 @contextmanager
-def nothing_left_behind(files: Collection[DataFile]) -> Iterator[None]:
+def discard_on_failure(files: Collection[DataFile]) -> Iterator[None]:
     """If the disk is full, half a file on it would keep the next try from writing."""
     try:
         yield
@@ -176,7 +176,7 @@ def nothing_left_behind(files: Collection[DataFile]) -> Iterator[None]:
 
 
 def _statistics(footer: pq.FileMetaData, columns: pa.Schema) -> dict[str, Any]:
-    """What lets a reader skip the file: the ranges of integers and dates, whose text nobody can misread."""
+    """The statistics by which a reader skips the file: the ranges of integers and dates, whose text is unambiguous."""
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}
     ranged = {each.name for each in columns if value_of(each.type) in (INTEGER, DATE)}

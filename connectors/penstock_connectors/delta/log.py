@@ -26,14 +26,14 @@ class LogFile:
     """A file that a commit names."""
 
     path: str
-    guarantee: Any  # What is known about all its rows, and gives the values of partition columns.
+    guarantee: Any  # Facts about all its rows, among them the values of partition columns.
     rows: int | None  # None if the log does not know.
     kind: str  # ``"add"``, ``"remove"``, or ``"cdc"`` for rows that tell their own kind of change.
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a version has done, as far as it has changed rows or what rows look like."""
+    """The work of a version, as far as it has changed rows or the shape of rows."""
 
     version: int
     added: tuple[LogFile, ...]
@@ -71,7 +71,7 @@ def read_commit(
         return tuple(
             _file(action, content, schema, parts, version)
             for content in found.get(action, ())
-            # What only moves rows changes nothing.
+            # An action that only moves rows changes nothing.
             if action == "cdc" or content.get("dataChange", True)
         )
 
@@ -85,7 +85,7 @@ def read_commit(
     )
 
 
-def newest_in_log(files: fs.FileSystem) -> int | None:
+def find_newest_version(files: fs.FileSystem) -> int | None:
     """The number of the newest commit; None if there is no log."""
     try:
         infos = files.get_file_info(fs.FileSelector(_FOLDER, allow_not_found=True))
@@ -95,8 +95,8 @@ def newest_in_log(files: fs.FileSystem) -> int | None:
     return max((int(each[1]) for each in found if each), default=None)
 
 
-def trace_in_log(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
-    """What tells the file of a version from another file of that name: its size, and when it was written."""
+def find_trace(files: fs.FileSystem, version: int) -> tuple[int | None, Any]:
+    """The size and the time of the file of a version, which tell it from another file of that name."""
     try:
         info = files.get_file_info(f"{_FOLDER}/{version:020d}.json")
     except OSError as error:
@@ -109,12 +109,14 @@ def _file(
 ) -> LogFile:
     path = unquote(content["path"])
     if content.get("deletionVector") is not None:
-        raise _unsupported(f"version {version} of the table marks rows of a file as deleted")
+        raise _make_unsupported_error(f"version {version} of the table marks rows of a file as deleted")
     if path.startswith("/") or "://" in path:
-        raise _unsupported(f"version {version} of the table names a file outside of its folder")
+        raise _make_unsupported_error(f"version {version} of the table names a file outside of its folder")
     values = content.get("partitionValues")
     if values is None and parts:
-        raise _unsupported(f"version {version} of the table does not tell the partition of a removed file")
+        raise _make_unsupported_error(
+            f"version {version} of the table does not tell the partition of a removed file"
+        )
     statistics = json.loads(content.get("stats") or "{}")
     return LogFile(path, _guarantee(values or {}, schema, parts), statistics.get("numRecords"), kind)
 
@@ -123,7 +125,7 @@ def _guarantee(values: Mapping[str, str | None], schema: pa.Schema, parts: tuple
     known = pc.scalar(True)
     for name in parts:
         text = values.get(name)
-        # The log of a table has an empty text for null, too.
+        # The log of a table also has an empty text for null.
         if text is None or text == "":
             known = known & pc.field(name).is_null()
         else:
@@ -138,7 +140,7 @@ def _value(text: str, kind: pa.DataType) -> pa.Scalar:
     return pa.scalar(text).cast(kind)
 
 
-def _unsupported(what: str) -> UnsupportedByRunner:
+def _make_unsupported_error(what: str) -> UnsupportedByRunner:
     return UnsupportedByRunner(
         what, hint="use ReadFromSpark('delta', path) with Delta's own jar, or read the table in batch"
     )

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from penstock.error import refusal
 from penstock.io.delta import DeltaSource, TablePlace
-from penstock_connectors.delta.table import files_of, open_table, schema_of_table, told
+from penstock_connectors.delta.table import files_of, open_table, schema_of_table, translate_errors
 from penstock_connectors.packages import DELTALAKE
 from penstock_spark.connecting.reading import (
     SHARE_BYTES,
@@ -23,13 +23,13 @@ from penstock_spark.connecting.reading import (
     Scan,
     decoder_of,
     hint_of_table,
-    no_elements,
+    make_empty_scan,
     packed,
     parallelism_of,
     scan_of_parts,
     schema_in_spark,
 )
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 
 _BATCH_ROWS = 16_384
 
@@ -39,7 +39,7 @@ class Share:
     """A part of a file: one of some equal numbers of its groups of rows."""
 
     path: str
-    guarantee: Any  # What is known about all its rows, and gives the values of partition columns.
+    guarantee: Any  # Facts about all its rows, among them the values of partition columns.
     number: int
     count: int
     bytes: int
@@ -51,7 +51,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     schema = _columns(source, table, where)
     shares = _shares(table, source, where)
     if not shares:
-        return no_elements(spark)
+        return make_empty_scan(spark)
     tasks = packed(shares, lambda share: share.bytes, parallelism_of(spark))
     reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
     return scan_of_parts(spark, reader)
@@ -74,20 +74,20 @@ def table_at(place: TablePlace, version: int | None, timestamp: str | None, wher
     newest = table.version()
     package = DELTALAKE.load(where)
     if version is not None and version > newest:
-        raise no_version(place, str(version), f"the newest is {newest}", where)
+        raise make_version_error(place, str(version), f"the newest is {newest}", where)
     if version is None and timestamp is None:
         return table
     try:
         table.load_as_version(version if timestamp is None else timestamp)
     except (package.exceptions.DeltaError, ValueError, OSError):
         known = f"the newest is {newest}, and old ones may be cleaned up"
-        raise no_version(
+        raise make_version_error(
             place, f"of {timestamp}" if version is None else str(version), known, where
         ) from None
     return table
 
 
-def no_version(place: TablePlace, wanted: str, known: str, where: str) -> ValueError:
+def make_version_error(place: TablePlace, wanted: str, known: str, where: str) -> ValueError:
     what = f"the Delta table {place.shown} has no version {wanted}: {known}"
     return refusal(ValueError, what, where=where, hint="DeltaTable(path).history() lists the versions")
 
@@ -114,7 +114,7 @@ def _columns(source: DeltaSource, table: Any, where: str) -> pa.Schema:
 
 
 def _shares(table: Any, source: DeltaSource, where: str) -> list[Share]:
-    with told(source.place, "cannot be read", where):
+    with translate_errors(source.place, "cannot be read", where):
         fragments = list(table.to_pyarrow_dataset().get_fragments())
         log = pa.table(table.get_add_actions())
     sizes = dict(zip(log.column("path").to_pylist(), log.column("size_bytes").to_pylist(), strict=True))
@@ -161,4 +161,4 @@ class _Reader(PartsReader):
         except OSError:
             what = f"the file {share.path} of the Delta table {self.source.place.shown} cannot be read"
             hint = "read a newer version: vacuum may have deleted it"
-            step_failed(refusal(OSError, what, where=self.where, hint=hint), self.where)
+            fail_step(refusal(OSError, what, where=self.where, hint=hint), self.where)

@@ -23,19 +23,19 @@ from penstock.io.custom.ranges import RangesOfSource, RangeSource, SourceRange
 from penstock.io.delta import DeltaChangesSource, DeltaSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.utils.windowed_value import ValueKind
-from penstock_connectors.delta.log import Commit, LogFile, newest_in_log, read_commit, trace_in_log
-from penstock_connectors.delta.scan import columns_to_read, no_version, table_at
-from penstock_connectors.delta.table import files_of, open_table, schema_of_table, told
+from penstock_connectors.delta.log import Commit, LogFile, find_newest_version, find_trace, read_commit
+from penstock_connectors.delta.scan import columns_to_read, make_version_error, table_at
+from penstock_connectors.delta.table import files_of, open_table, schema_of_table, translate_errors
 from penstock_spark.connecting.reading import (
     Scan,
     StreamScan,
-    columns_of_ranges,
     decoder_of,
     open_range_stream,
     open_ranges,
-    pruned_to,
+    prune_schema,
+    read_range_columns,
 )
-from penstock_spark.connecting.values import is_beyond_spark, is_unknown, struct_of
+from penstock_spark.connecting.values import has_unknown_type, is_unsupported_by_spark, struct_of
 
 _BATCH_ROWS = 16_384
 _FEED = "delta.enableChangeDataFeed"
@@ -56,12 +56,12 @@ def open_delta_stream(
     rows = AddedRows(source, where)
     scan = open_range_stream(RangesOfSource(rows), stream, spark, where)
     schema = rows.schema
-    if is_beyond_spark(schema) or is_unknown(schema):
+    if is_unsupported_by_spark(schema) or has_unknown_type(schema):
         return scan
 
     def make_columns(names: Collection[str] | None) -> DataFrame:
-        wanted = pruned_to(schema, names)
-        return columns_of_ranges(scan.frame, rows.of_columns(wanted), wanted, where)
+        wanted = prune_schema(schema, names)
+        return read_range_columns(scan.frame, rows.of_columns(wanted), wanted, where)
 
     return replace(scan, make_columns=make_columns)
 
@@ -77,7 +77,7 @@ def open_changes_stream(
 
 
 class _Versions(RangeSource[Any]):
-    """What the two have in common."""
+    """The common part of added rows and changed rows."""
 
     poll_seconds = 0.5
 
@@ -87,7 +87,7 @@ class _Versions(RangeSource[Any]):
         self._where = where
         self._to_elements: Callable[[pa.RecordBatch], Any] = decoder_of(source.elements)
         table = open_table(source.place, where)
-        with told(source.place, "cannot be read", where):
+        with translate_errors(source.place, "cannot be read", where):
             # This refuses tables with features that readers have to know.
             table.to_pyarrow_dataset()
         metadata = table.metadata()
@@ -108,7 +108,7 @@ class _Versions(RangeSource[Any]):
     def describe(self) -> str:
         return self._described
 
-    # What differs
+    # The parts that differ
 
     def _files(self, commit: Commit) -> tuple[LogFile, ...]:
         """The files to read of a commit; an error if it may not be read."""
@@ -119,7 +119,7 @@ class _Versions(RangeSource[Any]):
         return [(file,) for file in files]
 
     def _ends_before(self, version: int) -> bool:
-        """Whether nothing from a version on is read."""
+        """True if nothing from a version on is read."""
         return False
 
     # Positions
@@ -129,9 +129,9 @@ class _Versions(RangeSource[Any]):
 
     def _at_version(self, version: int) -> dict[str, Any]:
         """The position before a version, of which the log must know."""
-        newest = newest_in_log(files_of(self._place, self._where))
+        newest = find_newest_version(files_of(self._place, self._where))
         if newest is None or version > newest + 1:
-            raise no_version(self._place, str(version), f"the newest is {newest}", self._where)
+            raise make_version_error(self._place, str(version), f"the newest is {newest}", self._where)
         if version <= newest and self._commit(version) is None:
             raise self._is_gone(version)
         return self._position(version)
@@ -196,7 +196,7 @@ class _Versions(RangeSource[Any]):
         """All files of a version, in an order that does not change."""
         if self._rows_at is None or self._rows_at[0] != version:
             table = table_at(self._place, version, None, self._where)
-            with told(self._place, "cannot be read", self._where):
+            with translate_errors(self._place, "cannot be read", self._where):
                 log = pa.table(table.get_add_actions())
                 counts = dict(
                     zip(log.column("path").to_pylist(), log.column("num_records").to_pylist(), strict=True)
@@ -209,9 +209,9 @@ class _Versions(RangeSource[Any]):
         return self._rows_at[1]
 
     def _check_gap(self, version: int) -> None:
-        """Refuses to wait for a version that nobody will write."""
+        """Refuses to wait for a version that will never be written."""
         files = files_of(self._place, self._where)
-        newest = newest_in_log(files)
+        newest = find_newest_version(files)
         if newest is None or newest < version - 1:
             is_there = "has no log any more" if newest is None else f"ends with version {newest}"
             what = (
@@ -223,7 +223,7 @@ class _Versions(RangeSource[Any]):
 
     def _is_gone(self, version: int) -> Exception:
         what = f"version {version} is no longer in the log of the Delta table {self._place.shown}"
-        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to go on without it"
+        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to continue without it"
         return refusal(LookupError, what, hint=hint)
 
     def _check_same(self, first: int, last: int) -> None:
@@ -235,7 +235,7 @@ class _Versions(RangeSource[Any]):
         """
         files = files_of(self._place, self._where)
         # Mostly nothing is new, and both are one version.
-        traces = {version: trace_in_log(files, version) for version in dict.fromkeys((last, first))}
+        traces = {version: find_trace(files, version) for version in dict.fromkeys((last, first))}
         if self._traces.get(first) != traces[first]:
             metadata = open_table(self._place, self._where).metadata()
             if str(metadata.id) != self._table_id:
@@ -310,7 +310,7 @@ class AddedRows(_Versions):
         return struct_of(pa.schema([self._schema.field(name) for name in self._names]))
 
     def of_columns(self, wanted: T.StructType) -> AddedRows:
-        """The same, whose parts are Arrow batches of some columns."""
+        """The same source, whose parts are Arrow batches of some columns."""
         other = copy(self)
         other._names, other._to_elements = tuple(wanted.names), _as_they_are
         return other
@@ -350,7 +350,7 @@ class ChangedRows(_Versions):
         first = self._opened if source.starting_version is None else source.starting_version
         if source.ending_version is not None and source.ending_version > self._opened:
             known = f"the newest is {self._opened}"
-            raise no_version(source.place, str(source.ending_version), known, where)
+            raise make_version_error(source.place, str(source.ending_version), known, where)
         if first <= self._opened:
             # Only this shows whether the first version was written with the property.
             settings = table_at(source.place, first, None, where).metadata().configuration
@@ -370,7 +370,7 @@ class ChangedRows(_Versions):
         return commit.changes or (*commit.removed, *commit.added)
 
     def _parts_of(self, files: tuple[LogFile, ...]) -> list[tuple[LogFile, ...]]:
-        # What goes and what comes stay together: a row must not come before the one that it replaces has gone.
+        # Deleted and inserted rows stay together: a row must not come before the one that it replaces has gone.
         return [files] if files else []
 
     def _check_feed(self, settings: Mapping[str, str], version: int) -> None:

@@ -19,7 +19,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.delta import TablePlace
 from penstock_connectors.packages import DELTALAKE
 from penstock_spark.connecting.files import disk_path
-from penstock_spark.connecting.running import without_secrets
+from penstock_spark.connecting.running import redact_secrets
 
 _WITH_RULES = {
     "columnMapping": "columns whose names differ from its files'",
@@ -44,9 +44,9 @@ _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.ide
 def find_table(place: TablePlace, where: str) -> Any:
     """Returns the newest version of a table; None if the table does not exist."""
     package = DELTALAKE.load(where)
-    with told(place, "cannot be opened", where):
+    with translate_errors(place, "cannot be opened", where):
         try:
-            return package.DeltaTable(absolute(place), storage_options=dict(place.options) or None)
+            return package.DeltaTable(make_absolute(place), storage_options=dict(place.options) or None)
         except package.exceptions.TableNotFoundError:
             return None
 
@@ -65,7 +65,7 @@ def open_table(place: TablePlace, where: str) -> Any:
 
 
 @contextmanager
-def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
+def translate_errors(place: TablePlace, what: str, where: str) -> Iterator[None]:
     """Turns errors of the package into errors in three parts, without its options."""
     package = DELTALAKE.load(where)
     try:
@@ -80,19 +80,19 @@ def told(place: TablePlace, what: str, where: str) -> Iterator[None]:
             raise OSError(number, _FULL[number], place.shown) from None
         raise refusal(
             RuntimeError,
-            f"the Delta table {place.shown} {what}: {shown_error(error, place)}",
+            f"the Delta table {place.shown} {what}: {describe_error(error, place)}",
             where=where,
             hint="check the path, the options of the store, and that it can be reached",
         ) from None
 
 
-def shown_error(error: object, place: TablePlace) -> str:
+def describe_error(error: object, place: TablePlace) -> str:
     """Returns the first line of a message of the package, with its causes and without the secrets of the store."""
     text = _CAUSE.sub(": ", str(error))
-    return without_secrets(text.replace(place.path, place.shown), place.options)
+    return redact_secrets(text.replace(place.path, place.shown), place.options)
 
 
-def absolute(place: TablePlace) -> str:
+def make_absolute(place: TablePlace) -> str:
     """Returns the path in a form that does not depend on a process's working folder."""
     folder = local_folder(place)
     return place.path if folder is None else folder

@@ -4,8 +4,7 @@ The tasks write files, and the driver commits them together with the transaction
 stream's name and the micro-batch's number. A commit begins with the newest version of the log. If that has the
 identifier, or a later one, the micro-batch is in the table, and its files are deleted. If another driver commits in
 between, Delta refuses the commit for the same identifier, and lets it through for a different one. A stream commits its
-identifier when it starts for the first time. If a table has none later, it is another table, and nobody knows what it
-has.
+identifier when it starts for the first time. If a table has none later, it is another table, with unknown contents.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ from penstock_connectors.delta import changes
 from penstock_connectors.delta.columns import columns_of, partitions_of
 from penstock_connectors.delta.data_files import ROWS_SCHEMA, DataFiles
 from penstock_connectors.delta.table import (
-    absolute,
     check_writable,
+    describe_error,
     files_of,
     find_table,
     local_folder,
+    make_absolute,
     make_folder,
     open_table,
     schema_of_table,
-    shown_error,
-    told,
+    translate_errors,
 )
 from penstock_connectors.packages import DELTALAKE
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
-    TryAgain,
-    change_schema,
+    RetryCommit,
     commit_files,
-    digest,
+    digest_stream,
     has_begun,
-    holds,
+    is_committed,
     is_written,
     local_copies,
-    not_committed,
-    persist,
+    make_commit_error,
+    make_upsert_schema,
+    retry_commits,
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
@@ -67,7 +66,7 @@ def plan_delta(sink: DeltaSink, is_stream: bool, where: str) -> SinkPlan:
     if sink.key:
         make = partial(changes.ChangeFiles, sink, columns, where)
     commit = _Commit(sink, columns, parts, where)
-    return SinkPlan(ROWS_SCHEMA, make, None, commit, holds=commit.holds)
+    return SinkPlan(ROWS_SCHEMA, make, None, commit, is_committed=commit.is_committed)
 
 
 def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -81,27 +80,27 @@ def prepare_delta(sink: DeltaSink, spark: SparkSession, where: str, stream: str)
         parts = partitions_of(sink, table, columns, where)
         if table is None:
             make_folder(sink.place)
-            with told(sink.place, "cannot be made", where):
+            with translate_errors(sink.place, "cannot be made", where):
                 if _create(sink, columns, parts, [], mark, where):
                     return
-            raise TryAgain(_not_committed(sink, "another program has just made it", where))
-        if has_begun(_last(table, stream), _named(sink), where):
+            raise RetryCommit(_not_committed(sink, "another program has just made it", where))
+        if has_begun(_last(table, stream), _describe(sink), where):
             return
         if sink.mode == "error":
             raise _exists(sink, where)
         mode, cannot = ("overwrite", "overwritten") if sink.mode == "overwrite" else ("append", "written to")
-        with told(sink.place, f"cannot be {cannot}", where):
+        with translate_errors(sink.place, f"cannot be {cannot}", where):
             try:
                 table.create_write_transaction([], mode, columns, list(parts), commit_properties=mark)
             except package.exceptions.CommitFailedError as error:
-                raise TryAgain(_not_committed(sink, error, where)) from None
+                raise RetryCommit(_not_committed(sink, error, where)) from None
 
-    persist(begin)
+    retry_commits(begin)
 
 
 def app_of(stream: str) -> str:
     """The name of a stream in the log of a table."""
-    return f"penstock-{digest(stream)}"
+    return f"penstock-{digest_stream(stream)}"
 
 
 class _Commit:
@@ -131,10 +130,10 @@ class _Commit:
         else:
             make_folder(self._sink.place)
 
-    def holds(self, batch: MicroBatch) -> bool:
-        """Whether the table has a commit of the micro-batch, or of a later one."""
+    def is_committed(self, batch: MicroBatch) -> bool:
+        """True if the table has a commit of the micro-batch, or of a later one."""
         table = find_table(self._sink.place, self._where)
-        return table is not None and holds(_last(table, batch.stream), batch.number)
+        return table is not None and is_committed(_last(table, batch.stream), batch.number)
 
     def _commit(self, written: Sequence[dict[str, Any]], batch: MicroBatch) -> bool:
         """Commits the files; False if the table certainly names none of them."""
@@ -146,7 +145,7 @@ class _Commit:
             table = open_table(sink.place, where) if batch.stream else find_table(sink.place, where)
             if batch.stream:
                 why = ": it was deleted and made again"
-                if is_written(_last(table, batch.stream), batch.number, _named(sink), why, where):
+                if is_written(_last(table, batch.stream), batch.number, _describe(sink), why, where):
                     # A commit that seemed to fail may have succeeded.
                     return attempt > 0
             if table is None:
@@ -162,19 +161,19 @@ class _Commit:
             self._check_unchanged(table)
             properties = _properties(batch.stream, batch.number, where) if batch.stream else None
             try:
-                with told(sink.place, "does not take the commit", where):
+                with translate_errors(sink.place, "does not take the commit", where):
                     self._add(table, written, batch, properties)
             except package.exceptions.CommitFailedError as error:
-                raise TryAgain(_not_committed(sink, error, where)) from None
+                raise RetryCommit(_not_committed(sink, error, where)) from None
             return True
 
-        return persist(commit)
+        return retry_commits(commit)
 
     def _made(self, written: Sequence[dict[str, Any]]) -> bool:
         """Makes the table, with the files at once; whether all is done then."""
         sink, where = self._sink, self._where
         actions = [] if sink.key else _actions(written)
-        with told(sink.place, "cannot be made", where):
+        with translate_errors(sink.place, "cannot be made", where):
             is_made = _create(sink, self._columns, self._parts, actions, None, where)
         return is_made and not (sink.key and written)
 
@@ -182,7 +181,7 @@ class _Commit:
         sink = self._sink
         if sink.key:
             files = files_of(sink.place, self._where)
-            schema = change_schema(sink, self._columns)
+            schema = make_upsert_schema(sink, self._columns)
             with local_copies(files, [file["path"] for file in written]) as paths:
                 changes.check_keys_in(sink, paths, self._where)
                 changes.merge_changes(table, sink, schema, paths, properties)
@@ -249,7 +248,7 @@ def _create(
 
     try:
         create_table_with_add_actions(
-            absolute(sink.place),
+            make_absolute(sink.place),
             package.Schema.from_arrow(columns),
             actions,
             mode="error",
@@ -278,9 +277,9 @@ def _exists(sink: DeltaSink, where: str) -> FileExistsError:
     )
 
 
-def _named(sink: DeltaSink) -> str:
+def _describe(sink: DeltaSink) -> str:
     return f"the Delta table {sink.place.shown}"
 
 
 def _not_committed(sink: DeltaSink, error: object, where: str) -> RuntimeError:
-    return not_committed(_named(sink), shown_error(error, sink.place), where)
+    return make_commit_error(_describe(sink), describe_error(error, sink.place), where)

@@ -1,4 +1,4 @@
-"""What tasks write: files of the table, or the changes of keys as bytes; the driver gets a row for each."""
+"""Writes files of the table in tasks, or the changes of keys as bytes; the driver gets a row for each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.io.iceberg import IcebergSink
-from penstock_connectors.iceberg.table import Target, module
-from penstock_spark.connecting.tables import LastChanges, change_schema
+from penstock_connectors.iceberg.table import Target, load_module
+from penstock_spark.connecting.tables import LatestUpserts, make_upsert_schema
 from penstock_spark.connecting.values import to_batch
 from penstock_spark.connecting.writing import Encoder
 
@@ -59,8 +59,8 @@ class ChangeRows(Encoder):
     """Gives the driver the last upsert of each key of a task."""
 
     def __init__(self, sink: IcebergSink, columns: pa.Schema, where: str) -> None:
-        self._schema = change_schema(sink, columns)
-        self._changes = LastChanges(sink, columns, where)
+        self._schema = make_upsert_schema(sink, columns)
+        self._changes = LatestUpserts(sink, columns, where)
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         self._changes.add(values)
@@ -86,7 +86,7 @@ def changes_of(written: bytes) -> pa.Table:
 
 def files_of_rows(rows: pa.Table, target: Target, where: str) -> list[Any]:
     """Writes rows to files, apart by partitions, and describes the files; if one fails, it deletes all of them."""
-    arrow = module("io.pyarrow", where)
+    arrow = load_module("io.pyarrow", where)
     noted = _NotedFiles(target.io)
     try:
         return list(arrow._dataframe_to_data_files(target.metadata, rows, noted))

@@ -11,19 +11,19 @@ import pyarrow.compute as pc
 from penstock.io.iceberg import IcebergSink
 from penstock.values.types import DATE, INTEGER, TEXT
 from penstock_connectors.iceberg.data_files import delete_files, files_of_rows
-from penstock_connectors.iceberg.scan import batches_of, planned_files
-from penstock_connectors.iceberg.table import Target, module
+from penstock_connectors.iceberg.scan import batches_of, plan_files
+from penstock_connectors.iceberg.table import Target, load_module
 from penstock_spark.connecting.tables import DELETED
 from penstock_spark.connecting.values import value_of
 
 _KEYS_IN_FILTER = 200
-"""Up to so many keys are looked up by value in the statistics of the files, and more by their range."""
+"""The most keys that are looked up by value in the statistics of the files; more are looked up by their range."""
 
 _ROW = "_penstock_row"
 _CHANGE = "_penstock_change"
 
 
-def merged(
+def merge_changes(
     table: Any, sink: IcebergSink, target: Target, changes_of_tasks: Sequence[pa.Table], where: str
 ) -> tuple[list[Any], list[Any]]:
     """Writes files that the table does not name yet: the files to add, and those to remove instead.
@@ -34,14 +34,14 @@ def merged(
         return [], []
     added: list[Any] = []
     try:
-        removed = _replaced(table, sink, target, pa.concat_tables(changes_of_tasks), added, where)
+        removed = _replace_files(table, sink, target, pa.concat_tables(changes_of_tasks), added, where)
     except BaseException:
         delete_files([file.file_path for file in added], target.io)
         raise
     return added, removed
 
 
-def _replaced(
+def _replace_files(
     table: Any, sink: IcebergSink, target: Target, changes: pa.Table, added: list[Any], where: str
 ) -> list[Any]:
     """The files that go; adds to those that come instead, one by one, so that they are known if one fails."""
@@ -68,7 +68,7 @@ def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iter
     """The files that may have rows with the keys, by what the metadata says about them."""
     if table is None or table.current_snapshot() is None:
         return
-    expressions = module("expressions", where)
+    expressions = load_module("expressions", where)
     may_match = expressions.AlwaysTrue()
     for name in sink.key:
         values = changes[name].unique().drop_null()
@@ -83,11 +83,11 @@ def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iter
                 (ends["max"], expressions.LessThanOrEqual),
             ):
                 may_match = expressions.And(may_match, bound(name, end))
-    yield from planned_files(table.scan(may_match), sink.place, where)
+    yield from plan_files(table.scan(may_match), sink.place, where)
 
 
 def _rows(file: Any, table: Any, sink: IcebergSink, target: Target, where: str) -> pa.Table:
-    always = module("expressions", where).AlwaysTrue()
+    always = load_module("expressions", where).AlwaysTrue()
     batches = [*batches_of(file, sink.place, table.metadata, table.io, table.schema(), always, where)]
     return pa.Table.from_batches(batches, target.columns)
 

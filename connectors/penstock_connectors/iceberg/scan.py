@@ -15,56 +15,56 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSource
 from penstock_connectors.iceberg.table import (
     arrow_columns,
-    catalog_of,
-    module,
+    load_module,
+    open_catalog,
     open_table,
-    told,
-    without_history,
+    strip_history,
+    translate_errors,
 )
 from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     decoder_of,
     hint_of_table,
-    no_elements,
+    make_empty_scan,
     packed,
     parallelism_of,
     scan_of_parts,
     schema_in_spark,
 )
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 
 
 def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan:
     """Dicts or Rows of one snapshot, with the columns in the order of the table."""
-    with catalog_of(source.place, where) as catalog:
+    with open_catalog(source.place, where) as catalog:
         table = open_table(catalog, source.place, where)
         scan = _scan(table, source, where)
-        files = planned_files(scan, source.place, where)
+        files = plan_files(scan, source.place, where)
     if not files:
-        return no_elements(spark)
+        return make_empty_scan(spark)
     tasks = packed(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
     reader = FilesReader(
-        source, without_history(table.metadata), table.io, scan.projection(), scan.row_filter, tasks, where
+        source, strip_history(table.metadata), table.io, scan.projection(), scan.row_filter, tasks, where
     )
     return scan_of_parts(spark, reader)
 
 
 def type_of_iceberg(source: IcebergSource, spark: SparkSession | None, where: str) -> Any:
     """By the metadata of the table, which is read when the transform is applied; None if that fails."""
-    module("catalog", where)
+    load_module("catalog", where)
     return hint_of_table(lambda: schema_of_iceberg(source), source.elements)
 
 
 def schema_of_iceberg(source: IcebergSource) -> StructType | None:
     """The columns as Spark's types; None, so that Python reads the rows."""
-    with catalog_of(source.place, "") as catalog:
+    with open_catalog(source.place, "") as catalog:
         scan = _scan(open_table(catalog, source.place, ""), source, "")
     return schema_in_spark(arrow_columns(scan.projection(), ""))
 
 
 def _scan(table: Any, source: IcebergSource, where: str) -> Any:
-    """What is read of the table, which is checked."""
+    """The scan of the table, which is checked."""
     snapshot_id = _snapshot(table, source, where)
     schema = table.schema()
     if snapshot_id is not None:
@@ -75,13 +75,13 @@ def _scan(table: Any, source: IcebergSource, where: str) -> Any:
         if missing:
             what = f"the Iceberg table {source.place.shown} has no columns {', '.join(missing)}"
             raise refusal(ValueError, what, where=where, hint=f"it has {', '.join(known)}")
-    expressions = module("expressions", where)
+    expressions = load_module("expressions", where)
     row_filter = expressions.AlwaysTrue()
     if source.filter is not None:
         try:
-            row_filter = module("expressions.parser", where).parse(source.filter)
+            row_filter = load_module("expressions.parser", where).parse(source.filter)
             for of in (table.schema(), schema):
-                module("expressions.visitors", where).bind(of, row_filter, case_sensitive=True)
+                load_module("expressions.visitors", where).bind(of, row_filter, case_sensitive=True)
         except Exception as error:
             shown = str(error).partition("\n")[0]
             what = (
@@ -110,9 +110,9 @@ def _snapshot(table: Any, source: IcebergSource, where: str) -> int | None:
     return int(found.snapshot_id)
 
 
-def planned_files(scan: Any, place: CatalogTable, where: str) -> list[Any]:
+def plan_files(scan: Any, place: CatalogTable, where: str) -> list[Any]:
     """The files that may have rows of a scan, each with its delete files."""
-    with told(place, "cannot be read", where):
+    with translate_errors(place, "cannot be read", where):
         try:
             return list(scan.plan_files())
         except ValueError as error:
@@ -144,7 +144,7 @@ class FilesReader(PartsReader):
                 file, self.source.place, self.metadata, self.io, self.projection, self.row_filter, self.where
             )
         except OSError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
 
 def batches_of(
@@ -154,7 +154,7 @@ def batches_of(
 
     OSError if it cannot be read; Arrow's own message may show values.
     """
-    arrow = module("io.pyarrow", where)
+    arrow = load_module("io.pyarrow", where)
     columns = arrow_columns(projection, where)
     try:
         scan = arrow.ArrowScan(metadata, io, projection, row_filter)

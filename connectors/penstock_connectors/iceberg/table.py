@@ -17,8 +17,8 @@ import pyarrow as pa
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
 from penstock_connectors.packages import PYICEBERG
-from penstock_spark.connecting.running import NoAnswer, answer_of, without_secrets
-from penstock_spark.connecting.tables import columns_of, no_type
+from penstock_spark.connecting.running import CallTimeout, call_with_timeout, redact_secrets
+from penstock_spark.connecting.tables import choose_columns, make_type_error
 
 _NEWEST_FORMAT = 2
 """The newest version of the format that pyiceberg writes."""
@@ -33,42 +33,42 @@ _NO_RETRY = {"commit.retry.num-retries": "0"}
 """We retry ourselves: before each try, we have to look at the content of the table."""
 
 
-def module(name: str, where: str) -> Any:
+def load_module(name: str, where: str) -> Any:
     """Returns a module of the package; ModuleNotFoundError in three parts if it is not installed."""
     return PYICEBERG.load(where, name)
 
 
 @contextmanager
-def catalog_of(place: CatalogTable, where: str) -> Iterator[Any]:
+def open_catalog(place: CatalogTable, where: str) -> Iterator[Any]:
     """Yields the catalog, and closes it at the end of the block."""
-    load = module("catalog", where).load_catalog
-    with told(place, "cannot be opened: its catalog does not answer", where):
-        catalog = answered(partial(load, place.catalog, **dict(place.properties)))
+    load = load_module("catalog", where).load_catalog
+    with translate_errors(place, "cannot be opened: its catalog does not answer", where):
+        catalog = call_catalog(partial(load, place.catalog, **dict(place.properties)))
     with closing(catalog):
         yield catalog
 
 
-def answered(call: Callable[[], Any]) -> Any:
+def call_catalog(call: Callable[[], Any]) -> Any:
     """Returns the result of a catalog's call; TimeoutError if it does not answer, though it may still take effect."""
     try:
-        return answer_of(call, "penstock iceberg", ANSWER_SECONDS)
-    except NoAnswer:
+        return call_with_timeout(call, "penstock iceberg", ANSWER_SECONDS)
+    except CallTimeout:
         raise TimeoutError(f"no answer within {ANSWER_SECONDS:g} seconds") from None
 
 
 @contextmanager
-def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
+def translate_errors(place: CatalogTable, what: str, where: str) -> Iterator[None]:
     """Turns errors of the package into errors in three parts, without the properties of the catalog."""
     try:
         yield
     except RunnerError:
         raise
-    except refused_commits(where):
+    except list_refused_commits(where):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise  # The runner knows what to say of full disks.
-        shown = without_secrets(f"{error}" or type(error).__name__, place.properties)
+        shown = redact_secrets(f"{error}" or type(error).__name__, place.properties)
         raise refusal(
             RuntimeError,
             f"the Iceberg table {place.shown} {what}: {shown}",
@@ -77,18 +77,18 @@ def told(place: CatalogTable, what: str, where: str) -> Iterator[None]:
         ) from None
 
 
-def refused_commits(where: str) -> tuple[type[Exception], ...]:
+def list_refused_commits(where: str) -> tuple[type[Exception], ...]:
     """Returns the errors after which a commit is certainly not in the table, and may be retried on its newest state."""
-    errors = module("exceptions", where)
+    errors = load_module("exceptions", where)
     return (errors.CommitFailedException, errors.ValidationException, errors.TableAlreadyExistsError)
 
 
 def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
     """Returns the current state of a table; None if the table does not exist."""
-    with told(place, "cannot be opened", where):
+    with translate_errors(place, "cannot be opened", where):
         try:
-            table = answered(partial(catalog.load_table, place.name))
-        except module("exceptions", where).NoSuchTableError:
+            table = call_catalog(partial(catalog.load_table, place.name))
+        except load_module("exceptions", where).NoSuchTableError:
             return None
     table.metadata.properties.update(_NO_RETRY)
     return table
@@ -105,7 +105,7 @@ def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
 
 def arrow_columns(schema: Any, where: str) -> pa.Schema:
     """Returns the columns of a schema of Iceberg, without its identifiers."""
-    arrow = module("io.pyarrow", where)
+    arrow = load_module("io.pyarrow", where)
     small: pa.Schema = arrow._pyarrow_schema_ensure_small_types(
         arrow.schema_to_pyarrow(schema, include_field_ids=False)
     )
@@ -136,32 +136,32 @@ def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target
     if table is not None:
         check_writable(table, place, where)
         own = arrow_columns(table.schema(), where)
-        columns = columns_of(sink, own, _sources(sink), lambda wanted: wanted, where)
+        columns = choose_columns(sink, own, _sources(sink), lambda wanted: wanted, where)
         _check_partitions(sink, table.metadata, where)
         _check_computable(table.metadata, place, where)
-        return Target(columns, without_history(table.metadata), table.io)
+        return Target(columns, strip_history(table.metadata), table.io)
     staged: list[Any] = []
 
     def for_new_table(wanted: pa.Schema) -> pa.Schema:
         _check_types(wanted, where)
         _check_partition_columns(sink, wanted, where)
-        staged.append(new_table(sink, catalog, wanted, where))
+        staged.append(begin_table(sink, catalog, wanted, where))
         return arrow_columns(staged[0].table_metadata.schema(), where)
 
-    with told(place, "cannot be made", where):
+    with translate_errors(place, "cannot be made", where):
         namespace = tuple(place.name.split(".")[:-1])
-        has_namespace = answered(partial(catalog.namespace_exists, namespace))
+        has_namespace = call_catalog(partial(catalog.namespace_exists, namespace))
     if not has_namespace:
         what = f"the catalog has no namespace for the table {place.shown}"
         hint = "check the name, or make it with load_catalog(...).create_namespace(...)"
         raise refusal(LookupError, what, where=where, hint=hint)
-    columns = columns_of(sink, None, _sources(sink), for_new_table, where)
+    columns = choose_columns(sink, None, _sources(sink), for_new_table, where)
     _check_computable(staged[0].table_metadata, place, where)
-    with told(place, "cannot be made", where):
-        return Target(columns, without_history(staged[0].table_metadata), staged[0]._table.io)
+    with translate_errors(place, "cannot be made", where):
+        return Target(columns, strip_history(staged[0].table_metadata), staged[0]._table.io)
 
 
-def new_table(
+def begin_table(
     sink: IcebergSink,
     catalog: Any,
     columns: Any,
@@ -172,9 +172,11 @@ def new_table(
 
     The columns are a schema of Arrow or of Iceberg. Without a location, the catalog chooses one.
     """
-    parse = module("transforms", where).parse_transform
-    with told(sink.place, "cannot be made", where):
-        transaction = answered(partial(catalog.create_table_transaction, sink.place.name, columns, location))
+    parse = load_module("transforms", where).parse_transform
+    with translate_errors(sink.place, "cannot be made", where):
+        transaction = call_catalog(
+            partial(catalog.create_table_transaction, sink.place.name, columns, location)
+        )
         if sink.partition_by:
             with transaction.update_spec() as spec:
                 for part in sink.partition_by:
@@ -183,7 +185,7 @@ def new_table(
     return transaction
 
 
-def without_history(metadata: Any) -> Any:
+def strip_history(metadata: Any) -> Any:
     """Returns the metadata of a table without the snapshots, which may be very many, and which tasks do not need."""
     return metadata.model_copy(
         update={
@@ -204,7 +206,7 @@ def _check_partition_columns(sink: IcebergSink, columns: pa.Schema, where: str) 
 
 
 def _check_types(columns: pa.Schema, where: str) -> None:
-    convert = module("io.pyarrow", where)._pyarrow_to_schema_without_ids
+    convert = load_module("io.pyarrow", where)._pyarrow_to_schema_without_ids
     for field in columns:
         try:
             convert(pa.schema([field]))
@@ -212,7 +214,7 @@ def _check_types(columns: pa.Schema, where: str) -> None:
         except Exception:  # Only its class says that this error is about a type.
             is_known = False
         if not is_known:
-            raise no_type("Iceberg", field, where)
+            raise make_type_error("Iceberg", field, where)
 
 
 def _sources(sink: IcebergSink) -> tuple[str, ...]:

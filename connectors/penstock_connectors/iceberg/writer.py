@@ -5,7 +5,7 @@ number of the micro-batch, under a name for the stream. A try begins with the cu
 the number, or a later one, the micro-batch is in the table. The catalog takes the commit only if the table has had no
 other one since; otherwise the driver looks again. (A property stays when snapshots expire, and cannot be overtaken by
 a second driver, since it changes together with the snapshot that the commit depends on.) A stream sets its property
-when it starts for the first time. If a table has none later, it is another table, and nobody knows what it has.
+when it starts for the first time. If a table has none later, it is another table, with unknown contents.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from penstock_connectors.iceberg.data_files import (
     changes_of,
     delete_files,
 )
-from penstock_connectors.iceberg.merge import merged
+from penstock_connectors.iceberg.merge import merge_changes
 from penstock_connectors.iceberg.table import (
     Target,
-    answered,
-    catalog_of,
+    begin_table,
+    call_catalog,
     check_writable,
     find_table,
-    new_table,
+    list_refused_commits,
+    open_catalog,
     open_table,
-    refused_commits,
     target_of,
-    told,
+    translate_errors,
 )
-from penstock_spark.connecting.running import without_secrets
+from penstock_spark.connecting.running import redact_secrets
 from penstock_spark.connecting.tables import (
     BEFORE_ALL,
-    TryAgain,
+    RetryCommit,
     check_keys,
     commit_files,
-    digest,
+    digest_stream,
     has_begun,
-    holds,
+    is_committed,
     is_written,
-    not_committed,
-    persist,
+    make_commit_error,
+    retry_commits,
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
@@ -64,46 +64,46 @@ _COMMIT = "penstock.commit"
 
 def plan_iceberg(sink: IcebergSink, is_stream: bool, where: str) -> SinkPlan:
     """Looks at the table, if there is one, for what the elements have to fit; the step's output is empty."""
-    with catalog_of(sink.place, where) as catalog:
+    with open_catalog(sink.place, where) as catalog:
         target = target_of(sink, catalog, find_table(catalog, sink.place, where), where)
     make: Callable[[], Encoder] = partial(DataFiles, target, where)
     if sink.key:
         make = partial(ChangeRows, sink, target.columns, where)
     commit = _Commit(sink, target, where)
-    return SinkPlan(ROWS_SCHEMA, make, None, commit, holds=commit.holds)
+    return SinkPlan(ROWS_SCHEMA, make, None, commit, is_committed=commit.is_committed)
 
 
 def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: str) -> None:
     """Makes the table known to a stream that starts for the first time, and makes it if there is none."""
     mark = {property_of(stream): str(BEFORE_ALL)}
-    with catalog_of(sink.place, where) as catalog:
+    with open_catalog(sink.place, where) as catalog:
 
         def begin(attempt: int) -> None:
             table = find_table(catalog, sink.place, where)
             target = target_of(sink, catalog, table, where)
-            if table is not None and has_begun(_last(table, stream), _named(sink), where):
+            if table is not None and has_begun(_last(table, stream), _describe(sink), where):
                 return
             does_not = "cannot be made" if table is None else "cannot be changed"
             try:
-                with told(sink.place, does_not, where):
-                    made = None if table is not None else _made(sink, catalog, target, where)
+                with translate_errors(sink.place, does_not, where):
+                    made = None if table is not None else _make_table(sink, catalog, target, where)
                     transaction = made or table.transaction()
                     transaction.set_properties(mark)
-                    answered(transaction.commit_transaction)
-            except refused_commits(where) as error:
-                raise TryAgain(_not_committed(sink, error, where)) from None
+                    call_catalog(transaction.commit_transaction)
+            except list_refused_commits(where) as error:
+                raise RetryCommit(_not_committed(sink, error, where)) from None
 
-        persist(begin)
+        retry_commits(begin)
 
 
 def property_of(stream: str) -> str:
     """The property of a table with the number of the last micro-batch of a stream."""
-    return f"penstock.stream-{digest(stream)}"
+    return f"penstock.stream-{digest_stream(stream)}"
 
 
-def _made(sink: IcebergSink, catalog: Any, target: Target, where: str) -> Any:
+def _make_table(sink: IcebergSink, catalog: Any, target: Target, where: str) -> Any:
     """A transaction that makes the table as it was planned."""
-    return new_table(sink, catalog, target.metadata.schema(), where, target.metadata.location)
+    return begin_table(sink, catalog, target.metadata.schema(), where, target.metadata.location)
 
 
 def _last(table: Any, stream: str) -> int | None:
@@ -131,15 +131,15 @@ class _Commit:
             delete=lambda written: self._delete(() if self._sink.key else map(pickle.loads, written)),
         )
 
-    def holds(self, batch: MicroBatch) -> bool:
-        """Whether the table has a commit of the micro-batch, or of a later one."""
-        with catalog_of(self._sink.place, self._where) as catalog:
+    def is_committed(self, batch: MicroBatch) -> bool:
+        """True if the table has a commit of the micro-batch, or of a later one."""
+        with open_catalog(self._sink.place, self._where) as catalog:
             table = find_table(catalog, self._sink.place, self._where)
-            return table is not None and holds(_last(table, batch.stream), batch.number)
+            return table is not None and is_committed(_last(table, batch.stream), batch.number)
 
     def _commit(self, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""
-        with catalog_of(self._sink.place, self._where) as catalog:
+        with open_catalog(self._sink.place, self._where) as catalog:
             return self._commit_to(catalog, written, batch)
 
     def _commit_to(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
@@ -162,7 +162,7 @@ class _Commit:
                 if table is None:
                     table = open_table(catalog, sink.place, where)
                 why = f" any more: it was made again, or its property {property_of(batch.stream)} was removed"
-                if is_written(_last(table, batch.stream), batch.number, _named(sink), why, where):
+                if is_written(_last(table, batch.stream), batch.number, _describe(sink), why, where):
                     # A commit that seemed to fail may have succeeded.
                     return attempt > 0
             if table is not None and (not written or _has_commit(table, mark)):
@@ -173,24 +173,24 @@ class _Commit:
             if transaction is None:
                 return True
             try:
-                answered(transaction.commit_transaction)
-            except refused_commits(where) as error:
+                call_catalog(transaction.commit_transaction)
+            except list_refused_commits(where) as error:
                 self._delete(added)
-                raise TryAgain(failed(error)) from None
+                raise RetryCommit(failed(error)) from None
             except Exception as error:
                 # It may be in the table, or come late. The next try depends on the same snapshot, or finds it.
                 lost.append(error)
-                raise TryAgain(failed(error)) from None
+                raise RetryCommit(failed(error)) from None
             return True
 
-        return persist(commit)
+        return retry_commits(commit)
 
     def _transaction(
         self, catalog: Any, table: Any, written: Sequence[bytes], batch: MicroBatch, mark: str
     ) -> tuple[Any, list[Any]]:
         """A transaction with everything, or None if there is nothing to change; and files for this try alone."""
         sink, target, where = self._sink, self._target, self._where
-        made = None if table is not None else _made(sink, catalog, target, where)
+        made = None if table is not None else _make_table(sink, catalog, target, where)
         transaction = made or table.transaction()
         if table is not None:
             # Somebody may have changed the table since the pipeline started.
@@ -207,21 +207,21 @@ class _Commit:
         if sink.key:
             changes = [changes_of(each) for each in written]
             check_keys(sink, changes, where)
-            with told(sink.place, "cannot take the changes", where):
-                added, removed = merged(table, sink, target, changes, where)
+            with translate_errors(sink.place, "cannot take the changes", where):
+                added, removed = merge_changes(table, sink, target, changes, where)
                 if not added and not removed and table is not None:
                     return None, []
                 _overwrite(transaction, added, removed, properties)
         elif written:
-            with told(sink.place, "cannot take the files", where):
+            with translate_errors(sink.place, "cannot take the files", where):
                 _append(transaction, map(pickle.loads, written), properties)
         if batch.stream:
             transaction.set_properties({property_of(batch.stream): str(batch.number)})
         return transaction, added
 
     def _unknown(self, error: Exception, mark: str) -> Exception:
-        shown = without_secrets(str(error), self._sink.place.properties)
-        what = f"the catalog gives no answer to a commit of {_named(self._sink)}, which may have it: {shown}"
+        shown = redact_secrets(str(error), self._sink.place.properties)
+        what = f"the catalog does not answer a commit of {_describe(self._sink)}, which may have it: {shown}"
         hint = f"run the pipeline again only if no summary in table.snapshots() has {_COMMIT} = {mark}"
         return refusal(RuntimeError, what, where=self._where, hint=hint)
 
@@ -230,16 +230,16 @@ class _Commit:
         delete_files([each.file_path for each in files], self._target.io)
 
 
-def _named(sink: IcebergSink) -> str:
+def _describe(sink: IcebergSink) -> str:
     return f"the Iceberg table {sink.place.shown}"
 
 
 def _not_committed(sink: IcebergSink, error: Exception, where: str) -> Exception:
-    return not_committed(_named(sink), without_secrets(str(error), sink.place.properties), where)
+    return make_commit_error(_describe(sink), redact_secrets(str(error), sink.place.properties), where)
 
 
 def _has_commit(table: Any, mark: str) -> bool:
-    """Whether a commit whose answer was an error is in the table nevertheless."""
+    """True if a commit whose answer was an error is in the table nevertheless."""
     summaries = [snapshot.summary for snapshot in table.snapshots()]
     return any(summary is not None and summary.get(_COMMIT) == mark for summary in summaries)
 

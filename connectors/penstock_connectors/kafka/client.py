@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from penstock.error import refusal
 from penstock.utils import clock
 from penstock_connectors.packages import CONFLUENT_KAFKA
-from penstock_spark.connecting.running import NoAnswer, answer_of
+from penstock_spark.connecting.running import CallTimeout, call_with_timeout
 
 _LOGGER = logging.getLogger("penstock_connectors.kafka")
 _Answer = TypeVar("_Answer")
@@ -20,10 +20,10 @@ _Answer = TypeVar("_Answer")
 THREAD = "penstock kafka"
 
 REQUEST_SECONDS = 10.0
-"""How long the driver waits for an answer."""
+"""The time that the driver waits for an answer."""
 
 _LATE_SECONDS = 15.0
-"""How much longer than it was asked to a client may wait."""
+"""The time that a client may wait longer than it was asked to."""
 
 _FAREWELL_SECONDS = 1.0
 
@@ -47,17 +47,17 @@ _heard: dict[str, Any] = {}
 """Why a client could not reach its brokers, as its callback last said, by the brokers."""
 
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
-"""What a producer hears once another one uses its transactional identifier."""
+"""The errors of a producer once another one uses its transactional identifier."""
 
 
-def client(where: str | None = None) -> Any:
+def load_package(where: str | None = None) -> Any:
     """The client's package; ModuleNotFoundError in three parts if it is not installed."""
     return CONFLUENT_KAFKA.load(where)
 
 
-def make(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
+def make_client(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
     """A client such as ``"Consumer"``; what librdkafka says of its options becomes a ValueError without values."""
-    package = client()
+    package = load_package()
     inside = importlib.import_module("confluent_kafka.admin") if kind == "AdminClient" else package
     # Its own lines on the console would repeat for as long as a broker is away.
     hear = partial(_hear, config["bootstrap.servers"])
@@ -77,35 +77,35 @@ def _hear(brokers: str, error: Any) -> None:
         _heard[brokers] = error
 
 
-class StandsStill(ConnectionError):
+class ClientStalled(ConnectionError):
     """A client waits for much longer than it was asked to, and will not be asked again."""
 
 
-def in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
-    """What a call gives that waits for so many seconds at most; StandsStill if it waits for much longer.
+def call_in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
+    """The result of a call that waits for `seconds` at most; ClientStalled if it waits for much longer.
 
     The client waits until a time of day. Where a clock has been set back since, all of its threads wait for as much
     longer, even if the brokers have answered. Such a client is left behind, with the thread that has asked it.
     """
     try:
-        return answer_of(call, THREAD, seconds + _LATE_SECONDS)
-    except NoAnswer:
+        return call_with_timeout(call, THREAD, seconds + _LATE_SECONDS)
+    except CallTimeout:
         what = f"Kafka's client was to wait for {seconds:g} seconds, and waits for {_LATE_SECONDS:g} seconds longer"
         hint = "another client takes its place; check whether this machine's clock has been set back"
-        raise refusal(StandsStill, what, hint=hint) from None
+        raise refusal(ClientStalled, what, hint=hint) from None
 
 
-def leave(*clients: Any) -> None:
-    """Gives clients up. Whoever holds one last waits for the end of its threads, which may take long (`in_time`)."""
+def abandon(*clients: Any) -> None:
+    """Gives clients up. Their last holder waits for the end of their threads, which may take long (`call_in_time`)."""
     Thread(target=_hold, args=(clients,), name=THREAD, daemon=True).start()
 
 
 def _hold(clients: Any) -> None:
-    """Holds clients for so long that nobody else does."""
+    """Holds clients until the caller has let go of them."""
     clock.sleep(_FAREWELL_SECONDS)
 
 
-def asked(
+def ask_brokers(
     question: Callable[[], _Answer],
     what: str,
     brokers: str,
@@ -114,17 +114,17 @@ def asked(
 ) -> _Answer:
     """The brokers' answer to a question, or an error in three parts: a ConnectionError if they are away.
 
-    The question waits for so many seconds at most. Its error only says that there was no answer; the client that has
+    The question waits for `seconds` at most. Its error only says that there was no answer; the client that has
     asked, `asker`, knows why.
     """
-    package = client()
+    package = load_package()
     _heard.pop(brokers, None)
     try:
-        return in_time(question, seconds)
+        return call_in_time(question, seconds)
     except package.KafkaException as error:
         if asker is not None:
-            in_time(partial(asker.poll, 0), 0)
-        raise explained(error.args[0], what, brokers, _heard.get(brokers)) from None
+            call_in_time(partial(asker.poll, 0), 0)
+        raise explain_error(error.args[0], what, brokers, _heard.get(brokers)) from None
 
 
 def topic_of(partition: str) -> str:
@@ -139,11 +139,11 @@ def topic_of(partition: str) -> str:
 def topic_partition(name: str, *offset: int) -> Any:
     """A partition by its name, such as ``clicks/3``, and an offset in it if there is one."""
     topic, _, number = name.rpartition("/")
-    return client().TopicPartition(topic, int(number), *offset)
+    return load_package().TopicPartition(topic, int(number), *offset)
 
 
-def explained(error: Any, what: str, brokers: str, cause: Any = None) -> Exception:
-    """An error of Kafka's: what could not be done, and why.
+def explain_error(error: Any, what: str, brokers: str, cause: Any = None) -> Exception:
+    """An error from Kafka: what could not be done, and why.
 
     A broker that goes away while it checks who asks looks like one that refuses access, so a refusal that is only the
     `cause` of a missing answer is a ConnectionError.

@@ -10,12 +10,12 @@ from penstock.io.kafka import KafkaSink
 from penstock_connectors.kafka.client import (
     FENCED,
     REQUEST_SECONDS,
-    asked,
-    client,
-    explained,
-    in_time,
-    leave,
-    make,
+    abandon,
+    ask_brokers,
+    call_in_time,
+    explain_error,
+    load_package,
+    make_client,
 )
 from penstock_spark.connecting.writing import CommitStopped
 
@@ -83,14 +83,14 @@ class Clients:
             known = {key: value for key, value in sink.config.items() if key not in _OF_PRODUCERS}
             # Only a reader of committed records waits for marks of which the transaction is about to end.
             own = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
-            self._groups[name] = make("Consumer", {**known, **own})
+            self._groups[name] = make_client("Consumer", {**known, **own})
         return self._groups[name]
 
     def last_batch(self, sink: KafkaSink, name: str) -> int:
         """Returns the last micro-batch of which a part is written; -1 if there is none."""
-        mark = client().TopicPartition(sink.topic, 0)
+        mark = load_package().TopicPartition(sink.topic, 0)
         brokers = sink.config["bootstrap.servers"]
-        [found] = asked(
+        [found] = ask_brokers(
             lambda: self.group(sink, name).committed([mark], REQUEST_SECONDS),
             "the last transaction cannot be found",
             brokers,
@@ -99,16 +99,16 @@ class Clients:
 
     def drop(self, producer: Producer) -> None:
         """Has the next micro-batch make another producer."""
-        leave(self._producers.pop(producer.name, None))
+        abandon(self._producers.pop(producer.name, None))
 
     def leave(self, name: str) -> None:
         """Gives up all clients of a name."""
-        leave(self._producers.pop(name, None), self._groups.pop(name, None))
+        abandon(self._producers.pop(name, None), self._groups.pop(name, None))
 
     def close(self) -> None:
         """Gives up all clients. Whoever still waits for one of them can make no new one."""
         self._is_closed = True
-        leave(*self._producers.values(), *self._groups.values())
+        abandon(*self._producers.values(), *self._groups.values())
         self._producers.clear()
         self._groups.clear()
 
@@ -118,7 +118,7 @@ class Clients:
             raise CommitStopped
 
 
-class Failed(Exception):
+class ProducerFailure(Exception):
     """A producer could not do its work.
 
     Attributes:
@@ -157,9 +157,9 @@ class Producer:
         }
         if sink.is_exactly_once:
             config["transactional.id"] = name
-        self.client = make("Producer", config)
+        self.client = make_client("Producer", config)
         if sink.is_exactly_once:
-            asked(
+            ask_brokers(
                 lambda: self.client.init_transactions(TRANSACTION_SECONDS),
                 "no transaction can begin",
                 sink.config["bootstrap.servers"],
@@ -172,14 +172,14 @@ class Producer:
 
     def send(self, records: Sequence[Record]) -> int:
         """Hands records to the client; waits where its queue is full."""
-        package, produce = client(), self.client.produce
+        package, produce = load_package(), self.client.produce
         for topic, value, key, partition, timestamp, headers in records:
             while True:
                 try:
                     produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
                     break
                 except BufferError:
-                    in_time(partial(self.client.poll, _FLUSH_SECONDS), _FLUSH_SECONDS)
+                    call_in_time(partial(self.client.poll, _FLUSH_SECONDS), _FLUSH_SECONDS)
                     self.check()
                 except package.KafkaException as error:
                     raise self.failed(error) from None
@@ -189,16 +189,16 @@ class Producer:
 
     def flush(self) -> None:
         """Waits until everything is delivered, or something cannot be."""
-        while in_time(partial(self.client.flush, _FLUSH_SECONDS), _FLUSH_SECONDS):
+        while call_in_time(partial(self.client.flush, _FLUSH_SECONDS), _FLUSH_SECONDS):
             self.check()
         self.check()
 
     def check(self) -> None:
         """Raises what keeps records from being delivered."""
         if self._error is not None:
-            raise Failed(self._error)
+            raise ProducerFailure(self._error)
 
-    def failed(self, error: Any) -> Failed:
+    def failed(self, error: Any) -> ProducerFailure:
         """Returns the meaning of an exception of the client.
 
         After a fatal error, each call only says that there was one; a transaction, that records are not delivered.
@@ -207,7 +207,7 @@ class Producer:
         if raised.name() in ("_FATAL", "_INCONSISTENT"):
             self.client.poll(0)
             found = self._error or raised
-        return Failed(found, raised)
+        return ProducerFailure(found, raised)
 
     def _note(self, error: Any) -> None:
         # A fatal error is the cause of the errors of the records.
@@ -217,4 +217,4 @@ class Producer:
     def explained(self, error: Any) -> Exception:
         """Explains an error from Kafka in terms of this topic."""
         topic, brokers = self._sink.topic, self._sink.config["bootstrap.servers"]
-        return explained(error, f"the topic {topic!r} cannot be written", brokers)
+        return explain_error(error, f"the topic {topic!r} cannot be written", brokers)

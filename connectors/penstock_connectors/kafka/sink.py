@@ -28,15 +28,21 @@ from penstock.utils.identifiers import identifier
 from penstock_connectors.kafka.client import (
     REQUEST_SECONDS,
     THREAD,
-    StandsStill,
-    asked,
-    client,
-    in_time,
-    make,
+    ClientStalled,
+    ask_brokers,
+    call_in_time,
+    load_package,
+    make_client,
 )
-from penstock_connectors.kafka.producers import TRANSACTION_SECONDS, Clients, Failed, Producer, Record
-from penstock_spark.connecting.running import in_thread, step_failed
-from penstock_spark.connecting.tables import holds
+from penstock_connectors.kafka.producers import (
+    TRANSACTION_SECONDS,
+    Clients,
+    Producer,
+    ProducerFailure,
+    Record,
+)
+from penstock_spark.connecting.running import fail_step, start_in_thread
+from penstock_spark.connecting.tables import is_committed
 from penstock_spark.connecting.writing import CommitStopped, Encoder, MicroBatch, SinkPlan, write_in_tasks
 
 _LOGGER = logging.getLogger(__name__)
@@ -48,7 +54,7 @@ _CLIENTS_OF_TASKS = Clients()
 
 
 def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
-    client(where)
+    load_package(where)
     # For what this process writes itself. Another run of the stream in this process has clients of its own.
     clients = Clients()
 
@@ -56,7 +62,7 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
         if not batch.stream:
             check_topic(sink)
         stream = hashlib.sha256((batch.stream or identifier()).encode()).hexdigest()[:16]
-        # What serializes may be a function that only this process can import; the records are bytes by now.
+        # The serializers may be functions that only this process can import; the records are bytes by now.
         target = replace(sink, key_serializer=None, value_serializer=None)
         writing = _Writing(target, where, f"penstock-{stream}", batch.number)
         if not sink.is_exactly_once:
@@ -75,7 +81,7 @@ def plan_topic(sink: KafkaSink, is_stream: bool, where: str) -> SinkPlan:
             None,
             commit,
             commits_in_tasks=True,
-            commits_small_ones=is_stream,
+            commits_small_batches=is_stream,
             close=clients.close,
         )
     return SinkPlan("value binary", partial(Records, sink, where), None, commit, commits_in_tasks=True)
@@ -85,14 +91,14 @@ def prepare_topic(sink: KafkaSink, spark: SparkSession, where: str, stream: str)
     try:
         check_topic(sink)
     except Exception as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def check_topic(sink: KafkaSink) -> None:
     """Refuses a topic that does not exist, before anything is written; a ConnectionError if no broker answers."""
     brokers = sink.config["bootstrap.servers"]
-    producer = make("Producer", sink.config)
-    topics = asked(
+    producer = make_client("Producer", sink.config)
+    topics = ask_brokers(
         lambda: producer.list_topics(timeout=REQUEST_SECONDS).topics,
         "the topics cannot be listed",
         brokers,
@@ -120,7 +126,7 @@ class Records(Encoder):
             make_record = self._of_row if self.sink.with_headers else self._of_pair
             return list(map(make_record, values))
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def _of_pair(self, element: Any) -> Record:
         try:
@@ -229,7 +235,7 @@ class Parts(Records):
 
 @dataclass(frozen=True)
 class _Writing:
-    """What a task needs to write its share of a micro-batch."""
+    """The description of a micro-batch with which a task writes its share."""
 
     sink: KafkaSink
     where: str
@@ -250,7 +256,7 @@ def _write_here(writing: _Writing, clients: Clients, frame: DataFrame, batch: Mi
     """
     rows = frame.toArrow().to_batches()
     batch.check()
-    outcomes = in_thread(partial(write_parts, writing, clients, iter(rows)), THREAD)
+    outcomes = start_in_thread(partial(write_parts, writing, clients, iter(rows)), THREAD)
     while True:
         try:
             _, failure = outcomes.get(timeout=_STOP_SECONDS)
@@ -262,7 +268,7 @@ def _write_here(writing: _Writing, clients: Clients, frame: DataFrame, batch: Mi
                 clients.close()
                 raise CommitStopped from None
     if failure is not None:
-        step_failed(failure, writing.where)
+        fail_step(failure, writing.where)
 
 
 def write_all(writing: _Writing, clients: Clients, rows: Iterator[pa.RecordBatch]) -> int:
@@ -277,7 +283,7 @@ def write_all(writing: _Writing, clients: Clients, rows: Iterator[pa.RecordBatch
     except BaseException as error:
         # After a fatal error, a producer never works again.
         clients.drop(producer)
-        if isinstance(error, Failed):
+        if isinstance(error, ProducerFailure):
             raise producer.explained(error.error) from None
         raise
     return written
@@ -296,8 +302,8 @@ def _write_part(writing: _Writing, clients: Clients, part: int, pages: list[byte
     name = f"{writing.name}-{part}"
     try:
         return _write_once(writing, clients, name, pages)
-    except StandsStill as error:
-        # What the new clients find is not done is void as soon as they begin.
+    except ClientStalled as error:
+        # Records that the new clients find uncommitted are void as soon as they begin.
         _LOGGER.warning("%s: new clients replace the clients of %s: %s", writing.where, name, error)
         clients.leave(name)
         return _write_once(writing, clients, name, pages)
@@ -314,7 +320,7 @@ def _write_once(writing: _Writing, clients: Clients, name: str, pages: list[byte
             new_ones += 1
         try:
             return _in_transaction(writing, clients, producer, pages)
-        except Failed as failed:
+        except ProducerFailure as failed:
             # Another worker may have written this part since, or the commit has succeeded: the mark shows it. A new
             # producer may be shut out by a request that an ended run has left at a broker.
             may_succeed = failed.ends_producer if new_ones == 0 else failed.is_shut_out and new_ones == 1
@@ -324,8 +330,8 @@ def _write_once(writing: _Writing, clients: Clients, name: str, pages: list[byte
 
 
 def _in_transaction(writing: _Writing, clients: Clients, producer: Producer, pages: list[bytes]) -> int:
-    sink, package = writing.sink, client()
-    if holds(producer.last_batch, writing.batch):
+    sink, package = writing.sink, load_package()
+    if is_committed(producer.last_batch, writing.batch):
         return 0
     try:
         producer.client.begin_transaction()
@@ -333,8 +339,8 @@ def _in_transaction(writing: _Writing, clients: Clients, producer: Producer, pag
         mark = package.TopicPartition(sink.topic, 0, writing.batch + 1)
         group = clients.group(sink, producer.name).consumer_group_metadata()
         send = partial(producer.client.send_offsets_to_transaction, [mark], group, TRANSACTION_SECONDS)
-        in_time(send, TRANSACTION_SECONDS)
-        in_time(partial(producer.client.commit_transaction, TRANSACTION_SECONDS), TRANSACTION_SECONDS)
+        call_in_time(send, TRANSACTION_SECONDS)
+        call_in_time(partial(producer.client.commit_transaction, TRANSACTION_SECONDS), TRANSACTION_SECONDS)
         producer.check()
     except package.KafkaException as error:
         clients.drop(producer)

@@ -26,13 +26,13 @@ from penstock.utils import clock
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_connectors.kafka.client import (
     REQUEST_SECONDS,
-    StandsStill,
-    asked,
-    client,
-    explained,
-    in_time,
-    leave,
-    make,
+    ClientStalled,
+    abandon,
+    ask_brokers,
+    call_in_time,
+    explain_error,
+    load_package,
+    make_client,
     topic_of,
     topic_partition,
 )
@@ -67,7 +67,7 @@ def open_topics_stream(
 
 def _forget(consumer: Any) -> None:
     for key in [key for key, each in _consumers.items() if each is consumer]:
-        leave(_consumers.pop(key))
+        abandon(_consumers.pop(key))
 
 
 class Topics(NumberedSource[Any]):
@@ -108,7 +108,7 @@ class Topics(NumberedSource[Any]):
         return {**self._identifiers, **first, **self._beginning(first)}
 
     def _beginning(self, first: dict[str, int]) -> dict[str, int]:
-        """Where the user wants to begin, where that is not at the first offset."""
+        """The offsets where the user wants to begin, if that is not at the first offset."""
         if self._source.start_millis is not None:
             return self._at_millis(list(first), self._source.start_millis)
         if self._source.start == "latest":
@@ -144,7 +144,7 @@ class Topics(NumberedSource[Any]):
                 f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records were to be read"
             )
             raise refusal(
-                LookupError, what, hint="begin with a new checkpoint to go on without the lost ones"
+                LookupError, what, hint="begin with a new checkpoint to continue without the lost ones"
             )
         return ranges
 
@@ -176,9 +176,9 @@ class Topics(NumberedSource[Any]):
             while at < piece.end:
                 consume = partial(consumer.consume, min(_RECORDS_AT_ONCE, piece.end - at), _WAIT_SECONDS)
                 try:
-                    messages = in_time(consume, _WAIT_SECONDS)
-                except StandsStill as error:
-                    _LOGGER.warning("%s: another client goes on: %s", piece.partition, error)
+                    messages = call_in_time(consume, _WAIT_SECONDS)
+                except ClientStalled as error:
+                    _LOGGER.warning("%s: another client continues: %s", piece.partition, error)
                     _forget(consumer)
                     consumer = self._consumer()
                     consumer.assign([topic_partition(piece.partition, at)])
@@ -204,7 +204,7 @@ class Topics(NumberedSource[Any]):
             return
         offsets = [topic_partition(name, offset) for name, offset in _offsets_of(position).items()]
         if self._planner is None:
-            self._planner = make("Consumer", self._source.config, **{"enable.auto.commit": False})
+            self._planner = make_client("Consumer", self._source.config, **{"enable.auto.commit": False})
         commit = partial(self._planner.commit, offsets=offsets, asynchronous=False)
         self._asked(
             commit, f"the offsets of {self.describe()} cannot be committed", _COMMIT_SECONDS, self._planner
@@ -243,7 +243,7 @@ class Topics(NumberedSource[Any]):
                     raise refusal(LookupError, what, hint="leave it out of partitions")
         if source.pattern is not None:
             names = tuple(sorted(name for name in found.topics if re.fullmatch(source.pattern, name)))
-        # Only the controller gives identifiers, and a cluster that elects one has none for a moment.
+        # Only the controller knows identifiers, and a cluster that elects one has none for a moment.
         self._identifiers = self._identified(names) if found.controller_id in found.brokers else {}
         if source.partitions:
             return [f"{name}/{number}" for name, number in source.partitions]
@@ -253,7 +253,7 @@ class Topics(NumberedSource[Any]):
         """The identifiers of topics, without topics that are gone; none from brokers before Kafka 2.8."""
         if not topics:
             return {}
-        package = client()
+        package = load_package()
 
         def question(client: Any) -> dict[str, str]:
             found = {}
@@ -302,7 +302,7 @@ class Topics(NumberedSource[Any]):
         """The earliest or latest offsets, or the first ones at a time, of all partitions in one request."""
         if not partitions:
             return {}
-        package, kinds = client(), importlib.import_module("confluent_kafka.admin").OffsetSpec
+        package, kinds = load_package(), importlib.import_module("confluent_kafka.admin").OffsetSpec
         spec = kinds.for_timestamp(millis) if which == "time" else getattr(kinds, which)()
         isolation = "READ_UNCOMMITTED"
         if self._source.config.get("isolation.level", "read_committed") == "read_committed":
@@ -363,15 +363,15 @@ class Topics(NumberedSource[Any]):
     def _ask(self, what: str, question: Any) -> Any:
         if self._admin is None:
             config = {name: value for name, value in self._source.config.items() if name not in _OF_CONSUMERS}
-            self._admin = make("AdminClient", config)
+            self._admin = make_client("AdminClient", config)
         return self._asked(partial(question, self._admin), what, REQUEST_SECONDS, self._admin)
 
     def _asked(self, question: Callable[[], Any], what: str, seconds: float, asker: Any) -> Any:
         """The brokers' answer; if a client stands still, the next question goes to new ones."""
         try:
-            return asked(question, what, self._brokers, seconds, asker)
-        except StandsStill:
-            leave(self._admin, self._planner)
+            return ask_brokers(question, what, self._brokers, seconds, asker)
+        except ClientStalled:
+            abandon(self._admin, self._planner)
             self._admin = self._planner = None
             raise
 
@@ -390,12 +390,12 @@ class Topics(NumberedSource[Any]):
             **self._source.config,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            # What has been removed must be an error.
+            # Reading of removed records must be an error.
             "auto.offset.reset": "error",
         }
         key = repr(sorted(config.items()))
         if key not in _consumers:
-            _consumers[key] = make("Consumer", config)
+            _consumers[key] = make_client("Consumer", config)
         return _consumers[key]
 
     def _reached(self, event: Any, piece: SourceRange) -> int:
@@ -410,9 +410,9 @@ class Topics(NumberedSource[Any]):
                 return int(piece.start)
             case "_AUTO_OFFSET_RESET" | "OFFSET_OUT_OF_RANGE":
                 what = f"records of {piece.partition} from offset {piece.start} on are no longer there"
-                hint = "keep records longer; begin with a new checkpoint to go on without the lost ones"
+                hint = "keep records longer; begin with a new checkpoint to continue without the lost ones"
                 raise refusal(LookupError, what, hint=hint)
-        raise explained(error, f"{piece.partition} cannot be read", self._brokers)
+        raise explain_error(error, f"{piece.partition} cannot be read", self._brokers)
 
     def _no_records(self, piece: SourceRange, at: int) -> Exception:
         what = f"no record of {piece.partition} from offset {at} on has come for {self.patience_seconds:g} seconds, "
@@ -427,7 +427,7 @@ class Topics(NumberedSource[Any]):
         unreadable: dict[int, UnreadableElement] = {}
         for column, decode in ((keys, source.key_deserializer), (values, source.value_deserializer)):
             if decode is not None:
-                _decode(column, function_of(decode), messages, unreadable)
+                _decode(column, deserializer_of(decode), messages, unreadable)
         elements: list[Any] = list(zip(keys, values, strict=True))
         if source.with_metadata:
             elements = [_record(message, *pair) for message, pair in zip(messages, elements, strict=True)]
@@ -493,7 +493,7 @@ def _decode(
 
 
 def _why_no_time(millis: int) -> str | None:
-    """What is wrong with the time of a record; None if it can be an event time."""
+    """The reason why the time of a record is wrong; None if it can be an event time."""
     if millis == _NO_TIME:
         return "a record has no time"
     return "the time of a record is out of range" if abs(millis) > _MAX_MILLIS else None
@@ -503,7 +503,7 @@ def _unreadable(message: Any, error: Exception) -> UnreadableElement:
     return UnreadableElement(_record(message, message.key(), message.value()), error)
 
 
-def function_of(deserializer: Any) -> Any:
+def deserializer_of(deserializer: Any) -> Any:
     """A function from bytes."""
     if not isinstance(deserializer, AvroDeserializer):
         return deserializer

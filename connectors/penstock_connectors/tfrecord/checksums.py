@@ -9,7 +9,7 @@ from penstock_connectors.packages import GOOGLE_CRC32C
 Checksum = Callable[[bytes], int]
 
 
-def masked_crc32c(where: str) -> Checksum:
+def load_masked_crc32c(where: str) -> Checksum:
     """Returns the format's checksum function; ModuleNotFoundError if the package is not installed.
 
     The format turns and shifts each CRC-32C, because the CRC of data that has its own CRC in it says little.

@@ -15,7 +15,7 @@ _PIECE_BYTES = 16 << 20
 """At most so much is read at once, because a file may claim that a record is longer than the file."""
 
 
-class Damaged(Exception):
+class DamagedRecord(Exception):
     """A record of a file is not whole; `offset` is the byte where it begins."""
 
     def __init__(self, what: str, offset: int) -> None:
@@ -24,7 +24,7 @@ class Damaged(Exception):
         self.offset = offset
 
 
-def stored(records: Iterable[bytes], checksum: Checksum) -> bytes:
+def encode_records(records: Iterable[bytes], checksum: Checksum) -> bytes:
     """Returns the bytes of records in a file."""
     parts: list[bytes] = []
     for data in records:
@@ -33,21 +33,21 @@ def stored(records: Iterable[bytes], checksum: Checksum) -> bytes:
     return b"".join(parts)
 
 
-def records_in(file: BinaryIO, checksum: Checksum) -> Iterator[bytes]:
-    """Yields the records of an open file without its compression; `Damaged` at the first one that is not whole."""
+def read_records(file: BinaryIO, checksum: Checksum) -> Iterator[bytes]:
+    """Yields the records of an open file without its compression; `DamagedRecord` at the first damaged one."""
     offset = 0
     while head := file.read(_HEAD.size):
         if len(head) < _HEAD.size:
-            raise Damaged("is cut off", offset)
+            raise DamagedRecord("is cut off", offset)
         length, of_length = _HEAD.unpack(head)
         if checksum(head[: _LENGTH.size]) != of_length:
-            raise Damaged("has a length that does not match its checksum", offset)
+            raise DamagedRecord("has a length that does not match its checksum", offset)
         rest = _read(file, length + _CRC.size)
         if len(rest) < length + _CRC.size:
-            raise Damaged("is cut off", offset)
+            raise DamagedRecord("is cut off", offset)
         data = rest[:length]
         if checksum(data) != _CRC.unpack_from(rest, length)[0]:
-            raise Damaged("has data that does not match its checksum", offset)
+            raise DamagedRecord("has data that does not match its checksum", offset)
         yield data
         offset += _HEAD.size + length + _CRC.size
 

@@ -15,8 +15,8 @@ from penstock.error import refusal
 from penstock.io.files.compression import CompressionTypes, resolve_compression
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.tfrecordio import TFRecordSource
-from penstock_connectors.tfrecord.checksums import masked_crc32c
-from penstock_connectors.tfrecord.records import Damaged, records_in
+from penstock_connectors.tfrecord.checksums import load_masked_crc32c
+from penstock_connectors.tfrecord.records import DamagedRecord, read_records
 from penstock_spark.connecting.files import (
     SHORTER,
     Split,
@@ -36,12 +36,12 @@ from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     StreamScan,
-    no_elements,
+    make_empty_scan,
     packed,
     parallelism_of,
     scan_of_parts,
 )
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 
 _BATCH_RECORDS = 2_000
 _BATCH_BYTES = 8 << 20
@@ -55,10 +55,10 @@ def records_of_file(file: BinaryIO, name: str, compression_type: str, coder: Any
 
 def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Scan:
     """Opens files as bytes, or as the values that the coder decodes from them."""
-    masked_crc32c(where)
+    load_masked_crc32c(where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return make_empty_scan(spark)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parallelism = parallelism_of(spark)
         tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
@@ -70,7 +70,7 @@ def open_tfrecord_stream(
     source: TFRecordSource, stream: StreamSource, spark: SparkSession, where: str
 ) -> StreamScan:
     """Opens a stream of the records of files, each of which must fit into memory. Damaged files are rejects."""
-    masked_crc32c(where)
+    load_masked_crc32c(where)
     files = stream_files(stream, source.file_pattern, where)
     return stream_of_contents(files, stream, spark, ContentReader(source, where))
 
@@ -89,7 +89,7 @@ class FileReader(PartsReader):
                     raise OSError(errno.EIO, SHORTER)
                 yield from _batches(file, split.name, self.source, self.where)
         except OSError as error:
-            step_failed(unreadable(error, split.name, self.where), self.where)
+            fail_step(unreadable(error, split.name, self.where), self.where)
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ def _batches(file: BinaryIO, name: str, source: TFRecordSource, where: str) -> I
 
 def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterator[bytes]:
     """Yields the records of a file as stored; the ValueError for a damaged file does not show its content."""
-    checksum = masked_crc32c(where)
+    checksum = load_masked_crc32c(where)
     try:
         with unpacking(compression, name, where):
-            yield from records_in(open_for_reading(file, compression), checksum)
-    except Damaged as error:
+            yield from read_records(open_for_reading(file, compression), checksum)
+    except DamagedRecord as error:
         is_plain = compression == CompressionTypes.UNCOMPRESSED
         place = f"byte {error.offset}" if is_plain else f"byte {error.offset} of the uncompressed content"
         what = f"{name} is not a TFRecord file, or it is damaged: the record at {place} {error.what}"

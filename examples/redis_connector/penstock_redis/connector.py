@@ -11,7 +11,7 @@ from penstock.error import refusal
 from penstock.io import RangesOfSource
 from penstock_spark.connecting.formats import Format, Package
 from penstock_spark.connecting.reading import open_range_stream, open_ranges
-from penstock_spark.connecting.running import step_failed
+from penstock_spark.connecting.running import fail_step
 from penstock_spark.connecting.writing import Encoder, SinkPlan, write_in_tasks
 
 REDIS = Package("streams and keys of Redis", "redis", "redis")
@@ -50,7 +50,7 @@ class Pairs(Encoder):
         for value in values:
             if not (isinstance(value, tuple) and list(map(type, value)) == [str, str]):
                 what = f"an element is {type(value).__name__}, and not a pair of two strings"
-                step_failed(refusal(TypeError, what, hint="make pairs of strings with a Map"), self.where)
+                fail_step(refusal(TypeError, what, hint="make pairs of strings with a Map"), self.where)
         return pa.RecordBatch.from_arrays([pa.array(map(json.dumps, values), pa.string())], names=["pair"])
 
 

@@ -39,7 +39,7 @@ class RedisEntries(PartitionedSource):
     def describe(self):
         return f"redis streams {self.pattern}"
 
-    def beginnings(self):
+    def first_positions(self):
         server = connected(self.url)
         names = sorted(server.scan_iter(self.pattern, count=1000, _type="stream"))
         first_entries = {name.decode(): server.xrange(name, count=1) for name in names}

@@ -15,7 +15,7 @@ from penstock.coders.deterministic import decode_key, encode_key
 from penstock.coders.typecoders import registry
 
 
-class HostedCoder(Coder):
+class CoderAdapter(Coder):
     """A Beam coder as penstock's; each class of objects has a subclass."""
 
     beams: ClassVar[Any]
@@ -32,7 +32,7 @@ class HostedCoder(Coder):
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
         """Returns Beam's deterministic coder in place of this one, or this one; ValueError if there is none."""
-        return hosting(self.beams.as_deterministic_coder(step_label, error_message))()
+        return make_adapter_class(self.beams.as_deterministic_coder(step_label, error_message))()
 
 
 class ShardedKeyCoder(Coder):
@@ -48,7 +48,7 @@ class ShardedKeyCoder(Coder):
         return True
 
 
-def register_beams_coders() -> None:
+def register_beam_coders() -> None:
     """Has penstock use the coders that the program has registered with Beam.
 
     They stay registered, as they do with Beam. Rows are left out: penstock encodes them by their fields itself.
@@ -57,13 +57,13 @@ def register_beams_coders() -> None:
         # Beam itself registers coders for type hints and for sources, which are never elements.
         is_element = isinstance(kind, type) and not issubclass(kind, TypeConstraint | BoundedSource)
         if is_element and not issubclass(coder_class, RowCoder):
-            registry.register_coder(kind, hosting(beams_registry.get_coder(kind)))
+            registry.register_coder(kind, make_adapter_class(beams_registry.get_coder(kind)))
     # Beam chooses the coder of these keys by their type hint, and not by their class.
     registry.register_coder(ShardedKey, ShardedKeyCoder)
 
 
-def hosting(beams: Any) -> type[HostedCoder]:
+def make_adapter_class(beams: Any) -> type[CoderAdapter]:
     """Returns a class for a Beam coder, with the name of that coder, by which checkpoints and errors know it."""
     kind = type(beams)
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    return type(kind.__name__, (HostedCoder,), {"beams": beams, **names})
+    return type(kind.__name__, (CoderAdapter,), {"beams": beams, **names})

@@ -12,7 +12,7 @@ from penstock.functions.combinefn import CombineFn
 from penstock.transforms.combining.ready_combiners import CountCombineFn, MeanCombineFn
 
 
-class Held:
+class BeamAccumulator:
     """The accumulator of a Beam CombineFn."""
 
     __slots__ = ("value", "was_stored")
@@ -21,14 +21,14 @@ class Held:
         self.value = value
         self.was_stored = was_stored
 
-    def __reduce__(self) -> tuple[type[Held], tuple[Any, bool]]:
-        return Held, (self.value, True)
+    def __reduce__(self) -> tuple[type[BeamAccumulator], tuple[Any, bool]]:
+        return BeamAccumulator, (self.value, True)
 
     def __repr__(self) -> str:
         return repr(self.value)
 
 
-class HostedCombineFn(CombineFn):
+class CombineFnAdapter(CombineFn):
     """A Beam CombineFn as penstock's, with its further arguments.
 
     Beam's runners merge accumulators that were stored, even a single one, before they do anything else with them, and
@@ -48,33 +48,33 @@ class HostedCombineFn(CombineFn):
     def setup(self) -> None:
         self.fn.setup(*self.args, **self.kwargs)
 
-    def create_accumulator(self) -> Held:
-        return Held(self.fn.create_accumulator(*self.args, **self.kwargs))
+    def create_accumulator(self) -> BeamAccumulator:
+        return BeamAccumulator(self.fn.create_accumulator(*self.args, **self.kwargs))
 
-    def add_input(self, mutable_accumulator: Held, element: Any) -> Held:
+    def add_input(self, mutable_accumulator: BeamAccumulator, element: Any) -> BeamAccumulator:
         merged = self._merged(mutable_accumulator)
         mutable_accumulator.value = self.fn.add_input(merged, element, *self.args, **self.kwargs)
         return mutable_accumulator
 
-    def add_inputs(self, mutable_accumulator: Held, elements: Iterable[Any]) -> Held:
+    def add_inputs(self, mutable_accumulator: BeamAccumulator, elements: Iterable[Any]) -> BeamAccumulator:
         merged = self._merged(mutable_accumulator)
         mutable_accumulator.value = self.fn.add_inputs(merged, elements, *self.args, **self.kwargs)
         return mutable_accumulator
 
-    def merge_accumulators(self, accumulators: Iterable[Held]) -> Held:
+    def merge_accumulators(self, accumulators: Iterable[BeamAccumulator]) -> BeamAccumulator:
         values = [held.value for held in accumulators]
-        return Held(self.fn.merge_accumulators(values, *self.args, **self.kwargs))
+        return BeamAccumulator(self.fn.merge_accumulators(values, *self.args, **self.kwargs))
 
-    def compact(self, accumulator: Held) -> Held:
-        return Held(self.fn.compact(self._merged(accumulator), *self.args, **self.kwargs))
+    def compact(self, accumulator: BeamAccumulator) -> BeamAccumulator:
+        return BeamAccumulator(self.fn.compact(self._merged(accumulator), *self.args, **self.kwargs))
 
-    def extract_output(self, accumulator: Held) -> Any:
+    def extract_output(self, accumulator: BeamAccumulator) -> Any:
         return self.fn.extract_output(self._merged(accumulator), *self.args, **self.kwargs)
 
     def teardown(self) -> None:
         self.fn.teardown(*self.args, **self.kwargs)
 
-    def _merged(self, held: Held) -> Any:
+    def _merged(self, held: BeamAccumulator) -> Any:
         if held.was_stored:
             held.value = self.fn.merge_accumulators([held.value], *self.args, **self.kwargs)
             held.was_stored = False
@@ -94,4 +94,4 @@ def combine_fn_of(fn: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] |
     """Converts a Beam CombineFn, or a function such as ``sum``, to penstock's, with its further arguments."""
     fn = beam_core.CombineFn.maybe_from_callable(fn, has_side_inputs=bool(args or kwargs))
     same = _SAME.get(type(fn))
-    return HostedCombineFn(fn, args, kwargs) if same is None or args or kwargs else same(fn)
+    return CombineFnAdapter(fn, args, kwargs) if same is None or args or kwargs else same(fn)

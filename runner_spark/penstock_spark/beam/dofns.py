@@ -24,7 +24,13 @@ from penstock.machines.cells import OrderedListCell, SetCell
 from penstock.machines.user_state import UserTimer
 from penstock.transforms.combining.ready_combiners import PairWithNothing
 from penstock.typehints import typehints
-from penstock_spark.beam.state import HostedOrderedList, HostedSet, HostedTimer, state_of, timer_of
+from penstock_spark.beam.state import (
+    OrderedListStateAdapter,
+    SetStateAdapter,
+    TimerAdapter,
+    state_of,
+    timer_of,
+)
 from penstock_spark.beam.values import OUTPUT_KINDS, argument_of
 
 _CORE = "apache_beam.transforms.core"
@@ -41,14 +47,14 @@ _COMBINERS, _PAIR = "apache_beam.transforms.combiners", "Count.PerElement.expand
 
 
 def dofn_of(dofn: Any) -> DoFn:
-    """Penstock's DoFn for one of Beam's.
+    """Penstock's DoFn for a Beam DoFn.
 
     >>> dofn_of(beam_core.Map(len).dofn).fn is len, type(dofn_of(beam_core.Filter(len).dofn)).__name__
     (True, 'FilterDoFn')
     """
     found = _short_form(dofn)
     if found is None:
-        return HostedDoFn(dofn)
+        return DoFnAdapter(dofn)
     found.output_kinds = OUTPUT_KINDS
     return found
 
@@ -74,7 +80,7 @@ def _asks(default: Any) -> bool:
 
 
 def dofn_function(dofn: Any) -> Any:
-    """The function of the user's that a DoFn of Beam's calls for each element."""
+    """The user's function that a Beam DoFn calls for each element."""
     short = _short_form(dofn)
     return dofn.process if short is None else short.fn
 
@@ -98,7 +104,7 @@ _PLAIN: Mapping[str, DoFnParam] = {
 }
 
 
-def _asked(default: Any) -> Any:
+def _translate_default(default: Any) -> Any:
     match default:
         case beam_core._StateDoFnParam():
             return params.StateDoFnParam(state_of(default.state_spec))
@@ -120,9 +126,9 @@ def _context(kind: type[params.ContextDoFnParam], asked: Any) -> params.ContextD
 
 
 _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
-    UserTimer: HostedTimer,
-    OrderedListCell: HostedOrderedList,
-    SetCell: HostedSet,
+    UserTimer: TimerAdapter,
+    OrderedListCell: OrderedListStateAdapter,
+    SetCell: SetStateAdapter,
 }
 
 
@@ -131,8 +137,8 @@ def _argument(value: Any) -> Any:
     return argument_of(value) if change is None else change(value)
 
 
-class HostedDoFn(DoFn):
-    """A DoFn of Beam's."""
+class DoFnAdapter(DoFn):
+    """A Beam DoFn."""
 
     output_kinds = OUTPUT_KINDS
 
@@ -142,7 +148,7 @@ class HostedDoFn(DoFn):
         # Beam has no such attributes, but a class that runs on penstock may declare them.
         self.takes_retractions = getattr(dofn, "takes_retractions", False)
         self.gives_retractions = getattr(dofn, "gives_retractions", False)
-        # What depends on Beam's annotations is worked out once, and travels to the workers.
+        # The parts that depend on Beam's annotations are worked out once, and travel to the workers.
         self._signature = self._described()
 
     def describe(self) -> str:
@@ -156,8 +162,8 @@ class HostedDoFn(DoFn):
         return self._signature.process
 
     def _asked(self, default: Any) -> Any:
-        """Penstock's placeholder for one of Beam's; any other default argument as it is."""
-        return _asked(default)
+        """Penstock's placeholder for a Beam placeholder; any other default argument unchanged."""
+        return _translate_default(default)
 
     def _method_signature(self, name: str, function: Callable[..., Any]) -> MethodSignature:
         found = method_signature(name, function)
@@ -210,7 +216,7 @@ class HostedDoFn(DoFn):
     def _overridden(self, name: str, states: Iterable[StateSpec]) -> MethodSignature | None:
         method = getattr(self.dofn, name)
         is_default = getattr(method, "__func__", method) is getattr(beam_core.DoFn, name)
-        # The CombineFns of states have a life cycle, too.
+        # The CombineFns of states also have a life cycle.
         combines = any(isinstance(spec, CombiningValueStateSpec) for spec in states)
         if is_default and not (combines and name in ("setup", "teardown")):
             return None
@@ -277,7 +283,7 @@ class HostedDoFn(DoFn):
 
 
 class _Methods:
-    """The methods for timers of a DoFn of Beam's."""
+    """The methods for timers of a Beam DoFn."""
 
     def __init__(self, dofn: Any) -> None:
         self._dofn = dofn

@@ -1,4 +1,4 @@
-"""Turns a pipeline of Beam's into the graph that the compiler takes."""
+"""Turns a Beam pipeline into the graph that the compiler takes."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from penstock_spark.beam.dofns import dofn_function, dofn_of
 from penstock_spark.beam.side_inputs import side_input_of
 from penstock_spark.beam.sources import periodic_source, read_pieces, split_source
 from penstock_spark.beam.splittable import SplittableDoFn, is_splittable
-from penstock_spark.beam.streams import recorded_stream
-from penstock_spark.beam.text_files import from_anywhere, text_sink_of, text_source_of
-from penstock_spark.beam.types import element_type_of, refined
+from penstock_spark.beam.streams import translate_test_stream
+from penstock_spark.beam.text_files import text_sink_of, text_source_of, with_absolute_paths
+from penstock_spark.beam.types import element_type_of, refine_type
 from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
 from penstock_spark.supported import default_mode
@@ -58,16 +58,16 @@ _BEAM = os.path.dirname(apache_beam.__file__)
 
 
 def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
-    """The graph of a pipeline of Beam's, for a mode; without a mode, the graph decides.
+    """The graph of a Beam pipeline, for a mode; without a mode, the graph decides.
 
     Raises:
         UnsupportedByRunner: If the runner cannot run a transform; the message names it.
     """
-    graph = _built(pipeline, is_batch=True)
-    return graph if (mode or default_mode(graph)) == "batch" else _built(pipeline, is_batch=False)
+    graph = _build(pipeline, is_batch=True)
+    return graph if (mode or default_mode(graph)) == "batch" else _build(pipeline, is_batch=False)
 
 
-def _built(pipeline: Any, is_batch: bool) -> Graph:
+def _build(pipeline: Any, is_batch: bool) -> Graph:
     builder = _Builder(is_batch)
     for node in pipeline.transforms_stack[0].parts:
         builder.add(node)
@@ -89,7 +89,7 @@ class _Builder:
             raise _unknown(node)
         translate = _translation(node, self.is_batch)
         if translate is not None:
-            # Beam keeps a step that it has refused, without outputs, if the program goes on.
+            # Beam keeps a step that it has refused, without outputs, if the program continues.
             if node.outputs:
                 translate(self, node)
         elif node.parts:
@@ -139,7 +139,7 @@ class _Builder:
         """Adds what is known of the main output of the last step: Beam infers fewer types."""
         number = self.steps[-1].outputs[0].edge
         edge = self.edges[number]
-        self.edges[number] = replace(edge, element_type=refined(edge.element_type, inferred))
+        self.edges[number] = replace(edge, element_type=refine_type(edge.element_type, inferred))
 
     def inner_edge(self, node: Any) -> Output:
         """An edge between two steps of one transform, windowed like its input."""
@@ -195,7 +195,7 @@ _Translation = Callable[[_Builder, Any], None]
 
 
 def _translation(node: Any, is_batch: bool) -> _Translation | None:
-    """How the steps of a transform are made; None for a composite that is made of its parts."""
+    """The function that makes the steps of a transform; None for a composite that is made of its parts."""
     translate = next(
         (found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None
     )
@@ -205,14 +205,14 @@ def _translation(node: Any, is_batch: bool) -> _Translation | None:
 
 
 def _is_known_composite(node: Any, is_batch: bool) -> bool:
-    """Whether the compiler knows better than the parts of a composite."""
+    """True if the compiler knows better than the parts of a composite."""
     match node.transform:
         case beam_core.CombinePerKey():
             return not node.side_inputs
         case beam_iobase.Read():
             return isinstance(node.transform.source, beam_iobase.BoundedSource)
         case beam_iobase.Write():
-            # In a stream, Beam writes the files of a window, and a sink of penstock's the files of a micro-batch.
+            # In a stream, Beam writes the files of a window, and a penstock sink the files of a micro-batch.
             return is_batch and text_sink_of(node.transform.sink) is not None
     return type(node.transform) in _KNOWN_COMPOSITES
 
@@ -221,7 +221,7 @@ _KNOWN_COMPOSITES = (beam_core.Create, beam_util.Reshuffle, beam_util.ReshuffleP
 
 
 def _create(builder: _Builder, node: Any) -> None:
-    # Values with a time or windows are what the last step of Beam's own Create gives, and not its elements.
+    # Values with a time or windows are the outputs of Beam's Create, and not its elements.
     builder.step(node, Read(InlineValues(tuple(map(output_of, node.transform.values)))), inputs=())
 
 
@@ -236,7 +236,7 @@ def _read(builder: _Builder, node: Any) -> None:
     if known is not None:
         builder.step(node, Read(known), inputs=())
         return
-    values = Read(InlineValues((from_anywhere(node.transform.source),)))
+    values = Read(InlineValues((with_absolute_paths(node.transform.source),)))
     reader = "SDFBoundedSourceReader"
     source, pieces, spread = (builder.inner_edge(node) for _ in range(3))
     builder.step(node, values, part="Impulse", inputs=(), outputs=[source])
@@ -290,7 +290,7 @@ def _flatten(builder: _Builder, node: Any) -> None:
 
 def _test_stream(builder: _Builder, node: Any) -> None:
     outputs = list(builder._outputs(node))
-    source = recorded_stream(node.transform, tuple(output.tag for output in outputs))
+    source = translate_test_stream(node.transform, tuple(output.tag for output in outputs))
     builder.step(node, Read(source), inputs=(), outputs=outputs)
 
 

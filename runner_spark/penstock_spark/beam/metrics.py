@@ -73,7 +73,7 @@ _RESULTS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-class HostedMetricResults(beam_metric.MetricResults):  # type: ignore[misc]
+class MetricResultsAdapter(beam_metric.MetricResults):  # type: ignore[misc]
     """The metrics of a run as Beam shows them."""
 
     def __init__(self, results: MetricResults) -> None:

@@ -1,4 +1,4 @@
-"""The options of a pipeline of Beam's: as penstock's, and for Beam's code in the workers."""
+"""The options of a Beam pipeline: as penstock's options, and for Beam's code in the workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.options.spark import SparkOptions
 
 
 def options_of(options: Any) -> PipelineOptions:
-    """The same flags, and the values of penstock's own options that were given by name.
+    """The same flags, and the values of penstock's own options that were passed by name.
 
     Beam has acted on its own options already, such as ``runtime_type_check``.
     """
@@ -35,12 +35,12 @@ def keep_beam_quiet_about_own_options() -> None:
 
 def _is_not_of_own_option(record: logging.LogRecord) -> bool:
     _, _, argument = record.getMessage().partition("Unparseable argument: ")
-    # The value may follow, or a proposal of Beam's.
+    # The value may follow, or a proposal from Beam.
     return argument.partition("=")[0].partition(".")[0] not in shared_parser((SparkOptions,)).known_flags()
 
 
 def workers_options(options: Any) -> str:
-    """What `use_options` takes: all options but those that are objects of the program, such as a session."""
+    """The argument of `use_options`: all options but those that are objects of the program, such as a session."""
     given = options.get_all_options(drop_default=True, retain_unknown_options=True)
     return json.dumps({name: value for name, value in given.items() if _is_plain(value)}, sort_keys=True)
 
@@ -60,9 +60,9 @@ def use_options(options: str) -> None:
     the program has declared with ``add_value_provider_argument``.
     """
     RuntimeValueProvider.set_runtime_options(json.loads(options))
-    FileSystems.set_options(_parsed(options))
+    FileSystems.set_options(_parse(options))
 
 
 @functools.lru_cache(16)
-def _parsed(options: str) -> Any:
+def _parse(options: str) -> Any:
     return BeamsOptions.from_dictionary(json.loads(options))

@@ -7,7 +7,7 @@ from typing import Any
 from apache_beam.runners.runner import PipelineResult
 
 from penstock.runners.runner import PipelineResult as Result
-from penstock_spark.beam.metrics import HostedMetricResults
+from penstock_spark.beam.metrics import MetricResultsAdapter
 
 
 class BeamResult(PipelineResult):  # type: ignore[misc]
@@ -37,4 +37,4 @@ class BeamResult(PipelineResult):  # type: ignore[misc]
 
     def metrics(self) -> Any:
         """Returns the metrics of the run, also while it runs."""
-        return HostedMetricResults(self.run.metrics())
+        return MetricResultsAdapter(self.run.metrics())

@@ -9,7 +9,7 @@ from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.runners.runner import PipelineRunner
 
 from penstock.options.spark import SparkOptions
-from penstock_spark.beam.coders import register_beams_coders
+from penstock_spark.beam.coders import register_beam_coders
 from penstock_spark.beam.graph_of import graph_of
 from penstock_spark.beam.options import (
     keep_beam_quiet_about_own_options,
@@ -20,7 +20,7 @@ from penstock_spark.beam.options import (
 from penstock_spark.beam.quick_times import make_whole_seconds_quickly
 from penstock_spark.beam.result import BeamResult
 from penstock_spark.runner import SparkRunner
-from penstock_spark.shipping.registrations import prepared_by
+from penstock_spark.shipping.registrations import prepare_workers
 
 
 class BeamRunner(PipelineRunner):  # type: ignore[misc]
@@ -44,10 +44,13 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         """Runs a Beam pipeline: when this returns, a batch has ended, or a query has started."""
         allows_any_key = options.view_as(TypeOptions).allow_non_deterministic_key_coders
         pipeline.visit(group_by_key_input_visitor(not allows_any_key))
-        register_beams_coders()
+        register_beam_coders()
         own = options_of(options)
         mode = self._runner.arguments.get("mode", own.view_as(SparkOptions).mode)
-        with prepared_by(use_options, workers_options(options)), prepared_by(make_whole_seconds_quickly):
+        with (
+            prepare_workers(use_options, workers_options(options)),
+            prepare_workers(make_whole_seconds_quickly),
+        ):
             return BeamResult(self._runner.run_pipeline(_Translated(pipeline, mode), own))
 
 

@@ -10,7 +10,7 @@ from apache_beam.portability import common_urns
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.graph import SideInput
-from penstock_spark.beam.values import beams_window_of, window_of
+from penstock_spark.beam.values import beam_window_of, window_of
 
 _USUAL_MAPPINGS = ("_global_window_mapping_fn", "default_window_mapping_fn.<locals>.map_via_end")
 _VIEWS: Mapping[Any, str] = {list: "list", dict: "dict"}
@@ -47,4 +47,4 @@ class _Mapping:
         self.mapping = mapping
 
     def __call__(self, window: BoundedWindow) -> BoundedWindow:
-        return window_of(self.mapping(beams_window_of(window)))
+        return window_of(self.mapping(beam_window_of(window)))

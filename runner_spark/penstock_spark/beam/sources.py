@@ -1,4 +1,4 @@
-"""Sources of Beam's: bounded ones are split by one step and read by the next, and impulses become penstock's."""
+"""Beam sources: bounded ones are split by one step and read by the next, and impulses become penstock's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_pieces() -> DoFn:
 
 
 def periodic_source(impulse: Any) -> PeriodicSource:
-    """The source of a PeriodicImpulse of Beam's."""
+    """The source of a Beam PeriodicImpulse."""
     start, stop = _bound(impulse.start_ts), _bound(impulse.stop_ts)
     data = [_datum(datum) for datum in impulse.data or ()]
     rebase = RebaseMode[impulse.rebase.name]

@@ -19,8 +19,8 @@ from penstock.functions import params
 from penstock.functions.params import ProcessContinuation
 from penstock.functions.splitting import Part, Splits
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.beam.dofns import HostedDoFn
-from penstock_spark.beam.values import beams_time_of, output_of
+from penstock_spark.beam.dofns import DoFnAdapter
+from penstock_spark.beam.values import beam_time_of, output_of
 
 
 def is_splittable(dofn: Any) -> bool:
@@ -28,12 +28,12 @@ def is_splittable(dofn: Any) -> bool:
     return DoFnSignature(dofn).get_restriction_provider() is not None
 
 
-class SplittableDoFn(HostedDoFn):
+class SplittableDoFn(DoFnAdapter):
     """A Beam splittable DoFn as penstock's."""
 
     def own_splits(self) -> Splits:
         described = DoFnSignature(self.dofn)
-        return BeamsSplits(
+        return BeamSplits(
             described.get_restriction_provider(),
             described.get_watermark_estimator_provider(),
             bool(described.is_unbounded_per_element()),
@@ -47,7 +47,7 @@ class SplittableDoFn(HostedDoFn):
         return super()._asked(default)
 
 
-class BeamsSplits(Splits):
+class BeamSplits(Splits):
     """The rules by which a Beam DoFn divides its work."""
 
     def estimator(self, state: Any) -> Any:
@@ -55,7 +55,7 @@ class BeamsSplits(Splits):
         return None if made is None else ThreadsafeWatermarkEstimator(made)
 
     def observe(self, estimator: Any, time: Timestamp) -> None:
-        estimator.observe_timestamp(beams_time_of(time))
+        estimator.observe_timestamp(beam_time_of(time))
 
     def view(self, part: Part) -> Any:
         # Beam's DoFns ask for the class of their arguments, and some look inside.

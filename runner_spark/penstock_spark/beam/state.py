@@ -1,4 +1,4 @@
-"""State and timers that a DoFn of Beam's declares, in penstock's terms."""
+"""Translates the state and timers that a Beam DoFn declares."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from penstock.functions.userstate import (
     TimerSpec,
 )
 from penstock.windows.time_domain import TimeDomain
-from penstock_spark.beam.coders import hosting
+from penstock_spark.beam.coders import make_adapter_class
 from penstock_spark.beam.combining import combine_fn_of
-from penstock_spark.beam.values import beams_time_of, time_of
+from penstock_spark.beam.values import beam_time_of, time_of
 
 _KINDS: dict[type, type[StateSpec]] = {
     beam_state.ReadModifyWriteStateSpec: userstate.ReadModifyWriteStateSpec,
@@ -30,25 +30,25 @@ _KINDS: dict[type, type[StateSpec]] = {
 
 
 def state_of(spec: Any) -> StateSpec:
-    """Penstock's description of a cell for one of Beam's.
+    """Penstock's description of a cell for Beam's description.
 
     The program's coder encodes what is in the cell, except accumulators: they may be penstock's own, and are pickled.
     """
     if isinstance(spec, beam_state.CombiningValueStateSpec):
         return userstate.CombiningValueStateSpec(spec.name, PickleCoder(), combine_fn_of(spec.combine_fn))
-    return _KINDS[type(spec)](spec.name, hosting(spec.coder)())
+    return _KINDS[type(spec)](spec.name, make_adapter_class(spec.coder)())
 
 
 def timer_of(spec: Any) -> TimerSpec:
-    """Penstock's description of a timer for one of Beam's."""
+    """Penstock's description of a timer for Beam's description."""
     domain = str(spec.time_domain)
     is_watermark = domain == str(beam_state.TimeDomain.WATERMARK)
     name = spec.name.removeprefix(TimerSpec.prefix)
     return TimerSpec(name, TimeDomain.WATERMARK if is_watermark else TimeDomain.REAL_TIME)
 
 
-class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
-    """A timer as a method of Beam's DoFn sees it."""
+class TimerAdapter(beam_state.BaseTimer):  # type: ignore[misc]
+    """A timer as a method of a Beam DoFn sees it."""
 
     def __init__(self, timer: BaseTimer) -> None:
         self._timer = timer
@@ -60,8 +60,8 @@ class HostedTimer(beam_state.BaseTimer):  # type: ignore[misc]
         self._timer.clear(dynamic_timer_tag)
 
 
-class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
-    """Distinct values, as a method of Beam's DoFn sees them: equal ones are one, even if a coder tells them apart."""
+class SetStateAdapter(beam_state.SetRuntimeState):  # type: ignore[misc]
+    """Distinct values, as a method of a Beam DoFn sees them: equal ones are one, even if a coder tells them apart."""
 
     def __init__(self, cell: SetRuntimeState) -> None:
         self._cell = cell
@@ -79,8 +79,8 @@ class HostedSet(beam_state.SetRuntimeState):  # type: ignore[misc]
         self._cell.commit()
 
 
-class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[misc]
-    """Values in the order of their times, as a method of Beam's DoFn sees them."""
+class OrderedListStateAdapter(beam_state.OrderedListRuntimeState):  # type: ignore[misc]
+    """Values in the order of their times, as a method of a Beam DoFn sees them."""
 
     def __init__(self, cell: OrderedListRuntimeState) -> None:
         self._cell = cell
@@ -106,4 +106,4 @@ class HostedOrderedList(beam_state.OrderedListRuntimeState):  # type: ignore[mis
 
 
 def _pairs(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    return ((beams_time_of(time), item) for time, item in pairs)
+    return ((beam_time_of(time), item) for time, item in pairs)

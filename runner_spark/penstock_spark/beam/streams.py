@@ -19,7 +19,7 @@ from penstock.io.streaming.recorded_stream import (
 from penstock_spark.beam.values import duration_of, time_of
 
 
-def recorded_stream(stream: Any, tags: Sequence[str | None]) -> RecordedStream:
+def translate_test_stream(stream: Any, tags: Sequence[str | None]) -> RecordedStream:
     """Returns the source of a TestStream whose outputs have these tags."""
     if getattr(stream, "_endpoint", None):
         what = "a TestStream does not support an endpoint"

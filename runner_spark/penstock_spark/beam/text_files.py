@@ -36,11 +36,11 @@ def text_source_of(source: Any) -> TextSource | None:
     return TextSource(pattern, skip_header_lines=source._skip_header_lines)
 
 
-def from_anywhere(source: Any) -> Any:
-    """A source of files that workers find, too, whose working directory need not be the program's.
+def with_absolute_paths(source: Any) -> Any:
+    """A source of files that workers also find, whose working directory need not be the program's.
 
-    Beam gives no elements, and no error, for files that are missing where it splits a source. A source that gives the
-    names of its files keeps them as they are written.
+    Beam reads no elements, and reports no error, for files that are missing where it splits a source. A source that
+    yields the names of its files keeps them in the user's spelling.
     """
     if not isinstance(source, FileBasedSource) or isinstance(source, _TextSourceWithFilename):
         return source
@@ -56,7 +56,7 @@ _COMPRESSED = (".bz2", ".deflate", ".gz", ".lz4", ".lzma", ".snappy", ".xz", ".z
 
 
 def _reads_plain_lines(source: Any) -> bool:
-    """Whether a source of text has only arguments that mean the same to Spark."""
+    """True if a source of text has only arguments that mean the same to Spark."""
     special = (source._header_matcher, source._header_processor, source._delimiter, source._escapechar)
     return (
         source._pattern.is_accessible()

@@ -29,18 +29,18 @@ def element_type_of(hint: Any) -> Any:
     return typehints.Any
 
 
-def refined(known: Any, inferred: Any) -> Any:
+def refine_type(known: Any, inferred: Any) -> Any:
     """Returns the type that Beam knows, with what the function itself shows where Beam knows nothing.
 
-    >>> refined(typehints.Tuple[typehints.Any, int], typehints.Tuple[str, float])
+    >>> refine_type(typehints.Tuple[typehints.Any, int], typehints.Tuple[str, float])
     Tuple[<class 'str'>, <class 'int'>]
-    >>> refined(typehints.Any, list)
+    >>> refine_type(typehints.Any, list)
     Any
     """
     if known is typehints.Any:
         return _plain(inferred)
     if _are_alike(known, inferred):
-        return typehints.Tuple[tuple(map(refined, known.tuple_types, inferred.tuple_types))]
+        return typehints.Tuple[tuple(map(refine_type, known.tuple_types, inferred.tuple_types))]
     return known
 
 

@@ -29,7 +29,7 @@ from penstock_spark.worker.outputs import Timed
 _KEPT_WINDOWS = 4096
 
 
-class HostedWindow(BoundedWindow):
+class WindowAdapter(BoundedWindow):
     """A window of a class that Beam does not define.
 
     >>> from apache_beam.transforms.window import BoundedWindow
@@ -37,7 +37,7 @@ class HostedWindow(BoundedWindow):
     ...     def __init__(self, name, end):
     ...         super().__init__(end)
     ...         self.name = name
-    >>> HostedWindow(Season("spring", 90)).end
+    >>> WindowAdapter(Season("spring", 90)).end
     Timestamp(90)
     """
 
@@ -52,13 +52,13 @@ class HostedWindow(BoundedWindow):
         return Timestamp.from_micros(self.window.start.micros)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostedWindow) and bool(self.window == other.window)
+        return isinstance(other, WindowAdapter) and bool(self.window == other.window)
 
     def __hash__(self) -> int:
         return hash(self.window)
 
-    def __reduce__(self) -> tuple[type[HostedWindow], tuple[Any]]:
-        return HostedWindow, (self.window,)
+    def __reduce__(self) -> tuple[type[WindowAdapter], tuple[Any]]:
+        return WindowAdapter, (self.window,)
 
     def __repr__(self) -> str:
         return repr(self.window)
@@ -71,17 +71,17 @@ def window_of(window: Any) -> BoundedWindow:
         return IntervalWindow.from_micros(window.start.micros, window.end.micros)
     if kind is beam_window.GlobalWindow:
         return GlobalWindow()
-    return HostedWindow(window)
+    return WindowAdapter(window)
 
 
 @functools.lru_cache(_KEPT_WINDOWS)
-def beams_window_of(window: BoundedWindow) -> Any:
+def beam_window_of(window: BoundedWindow) -> Any:
     """Converts a penstock window to Beam's."""
-    if isinstance(window, HostedWindow):
+    if isinstance(window, WindowAdapter):
         return window.window
     if isinstance(window, GlobalWindow):
         return beam_window.GlobalWindow()
-    return beam_window.IntervalWindow(beams_time_of(window.start), beams_time_of(window.end))
+    return beam_window.IntervalWindow(beam_time_of(window.start), beam_time_of(window.end))
 
 
 def time_of(time: Any) -> Timestamp:
@@ -89,7 +89,7 @@ def time_of(time: Any) -> Timestamp:
     return Timestamp.from_micros(beam_timestamp.Timestamp.of(time).micros)
 
 
-def beams_time_of(time: Timestamp) -> Any:
+def beam_time_of(time: Timestamp) -> Any:
     """Converts a penstock time to Beam's."""
     return beam_timestamp.Timestamp(micros=time.micros)
 
@@ -106,16 +106,16 @@ def pane_of(pane: Any) -> PaneInfo:
 
 
 @functools.lru_cache(256)
-def beams_pane_of(pane: PaneInfo) -> Any:
+def beam_pane_of(pane: PaneInfo) -> Any:
     """Converts a penstock pane to Beam's."""
     fields = (pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
     return beam_windowed_value.PaneInfo(*fields)
 
 
-def beams_windowed_value_of(value: WindowedValue) -> Any:
+def beam_windowed_value_of(value: WindowedValue) -> Any:
     """Converts a penstock element with its metadata to Beam's."""
-    windows = tuple(map(beams_window_of, value.windows))
-    pane = beams_pane_of(value.pane_info)
+    windows = tuple(map(beam_window_of, value.windows))
+    pane = beam_pane_of(value.pane_info)
     return beam_windowed_value.create(value.value, value.timestamp_micros, windows, pane)
 
 
@@ -126,26 +126,26 @@ def _times_micros(outputs: Sequence[Any]) -> list[int]:
     return within_time(micros_of([output.timestamp for output in outputs]))
 
 
-def _timestamped(output: Any) -> TimestampedValue[Any]:
+def _translate_timestamped(output: Any) -> TimestampedValue[Any]:
     # There may be one for each element, and the time has been checked already.
     made: TimestampedValue[Any] = _NEW(TimestampedValue)
     made.value, [made.timestamp_micros] = output.value, within_time([output.timestamp.micros])
     return made
 
 
-def _windowed(output: Any) -> WindowedValue:
+def _translate_windowed(output: Any) -> WindowedValue:
     windows = tuple(map(window_of, output.windows))
     return create(output.value, output.timestamp.micros, windows, pane_of(output.pane_info))
 
 
-def _tagged(output: Any) -> TaggedOutput[Any, Any]:
+def _translate_tagged(output: Any) -> TaggedOutput[Any, Any]:
     return TaggedOutput(output.tag, output_of(output.value))
 
 
 OUTPUT_KINDS: Mapping[type, Callable[[Any], Any]] = {
-    beam_pvalue.TaggedOutput: _tagged,
-    beam_window.TimestampedValue: Timed(_timestamped, _times_micros),
-    beam_windowed_value.WindowedValue: _windowed,
+    beam_pvalue.TaggedOutput: _translate_tagged,
+    beam_window.TimestampedValue: Timed(_translate_timestamped, _times_micros),
+    beam_windowed_value.WindowedValue: _translate_windowed,
 }
 """Functions that convert the outputs of a Beam DoFn with metadata to penstock's, by class."""
 
@@ -163,12 +163,12 @@ def outputs_of(outputs: Iterable[Any] | None) -> Iterator[Any] | None:
 
 _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
     EmptySideInput: lambda _: beam_pvalue.EmptySideInput(),
-    GlobalWindow: beams_window_of,
-    HostedWindow: beams_window_of,
-    IntervalWindow: beams_window_of,
-    PaneInfo: beams_pane_of,
-    Timestamp: beams_time_of,
-    WindowedValue: beams_windowed_value_of,
+    GlobalWindow: beam_window_of,
+    WindowAdapter: beam_window_of,
+    IntervalWindow: beam_window_of,
+    PaneInfo: beam_pane_of,
+    Timestamp: beam_time_of,
+    WindowedValue: beam_windowed_value_of,
 }
 
 

@@ -23,8 +23,8 @@ from penstock.windows.window_fn import (
 )
 from penstock.windows.windowing import Windowing
 from penstock_spark.beam.values import (
-    beams_time_of,
-    beams_window_of,
+    beam_time_of,
+    beam_window_of,
     duration_of,
     time_of,
     window_of,
@@ -44,7 +44,7 @@ _MODES: Mapping[Any, triggers.AccumulationMode] = {
 }
 
 
-class HostedWindowFn(WindowFn):
+class WindowFnAdapter(WindowFn):
     """A WindowFn of a class that Beam does not define, or of a subclass of one that it does."""
 
     def __init__(self, windowfn: Any) -> None:
@@ -54,14 +54,14 @@ class HostedWindowFn(WindowFn):
         return type(self.windowfn).__name__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostedWindowFn) and bool(self.windowfn == other.windowfn)
+        return isinstance(other, WindowFnAdapter) and bool(self.windowfn == other.windowfn)
 
     def __hash__(self) -> int:
         return hash(type(self.windowfn))
 
     def assign(self, assign_context: WindowFn.AssignContext) -> list[BoundedWindow]:
-        window = None if assign_context.window is None else beams_window_of(assign_context.window)
-        time = beams_time_of(assign_context.timestamp)
+        window = None if assign_context.window is None else beam_window_of(assign_context.window)
+        time = beam_time_of(assign_context.timestamp)
         context = beam_window.WindowFn.AssignContext(time, assign_context.element, window)
         return list(map(window_of, self.windowfn.assign(context)))
 
@@ -73,16 +73,16 @@ class HostedWindowFn(WindowFn):
 
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
         time = self.windowfn.get_transformed_output_time(
-            beams_window_of(window), beams_time_of(input_timestamp)
+            beam_window_of(window), beam_time_of(input_timestamp)
         )
         return time_of(time)
 
 
 class _Merging(beam_window.WindowFn.MergeContext):  # type: ignore[misc]
-    """What a WindowFn of Beam's sees while it merges."""
+    """The context that a Beam WindowFn sees while it merges."""
 
     def __init__(self, context: WindowFn.MergeContext) -> None:
-        super().__init__(list(map(beams_window_of, context.windows)))
+        super().__init__(list(map(beam_window_of, context.windows)))
         self._context = context
 
     def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
@@ -90,7 +90,7 @@ class _Merging(beam_window.WindowFn.MergeContext):  # type: ignore[misc]
 
 
 def windowfn_of(windowfn: Any) -> WindowFn:
-    """Penstock's WindowFn for one of Beam's."""
+    """Penstock's WindowFn for a Beam WindowFn."""
     match windowfn:
         case beam_window.GlobalWindows() if type(windowfn) is beam_window.GlobalWindows:
             return GlobalWindows()
@@ -101,7 +101,7 @@ def windowfn_of(windowfn: Any) -> WindowFn:
             return SlidingWindows(size, period, Timestamp.from_micros(windowfn.offset.micros))
         case beam_window.Sessions() if type(windowfn) is beam_window.Sessions:
             return Sessions(duration_of(windowfn.gap_size))
-    return HostedWindowFn(windowfn)
+    return WindowFnAdapter(windowfn)
 
 
 _Translate = Callable[[Any, str], triggers.TriggerFn]
@@ -142,7 +142,7 @@ _TRIGGERS: Mapping[type, _Translate] = {
 
 
 def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
-    """Penstock's trigger for one of Beam's; `where` says whose it is.
+    """Penstock's trigger for a Beam trigger; `where` says whose it is.
 
     Raises:
         UnsupportedByRunner: If Beam does not define the trigger's class.
@@ -161,7 +161,7 @@ def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
 
 
 def windowing_of(windowing: beam_core.Windowing, where: str) -> Windowing:
-    """Penstock's windowing for one of Beam's; `where` says whose it is."""
+    """Penstock's windowing for a Beam windowing; `where` says whose it is."""
     return Windowing(
         windowfn_of(windowing.windowfn),
         trigger_of(windowing.triggerfn, where),

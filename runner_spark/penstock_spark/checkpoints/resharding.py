@@ -30,11 +30,11 @@ from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.session.session import is_local_session, runner_session
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.level_processor import ROWS
-from penstock_spark.stream.resharding.merged_headers import Division, merged_headers
+from penstock_spark.stream.resharding.merged_headers import Resharding, merged_headers
 from penstock_spark.stream.resharding.moved_pages import Waits, names_in, pieces, waits_of
 from penstock_spark.stream.resharding.seed_processor import SeedProcessor, seed_of_header, seed_of_piece
 from penstock_spark.stream.shards.waiting import STATE
@@ -62,18 +62,18 @@ _SHUFFLES = "spark.sql.shuffle.partitions"
 _PAGE = ("shard", "grouping", "page", "content")
 _TALLY = ("grouping", "number", "total")
 _OFFSETS = "v1"
-_HINT = "go on with the number of shards, the levels and the sources that the checkpoint has"
+_HINT = "continue with the number of shards, the levels and the sources that the checkpoint has"
 _SEEDS_VERSION = 1
 """Spark's number of the state after the first micro-batch of a query."""
 
 
-def division_of(
+def resharding_of(
     old: Signature,
     after: int,
     dropped: Sequence[str] = (),
     removed: Sequence[str] = (),
     waiting_anew: Collection[str] = (),
-) -> Division:
+) -> Resharding:
     """Returns the division of a plan's state into another number of shards.
 
     Args:
@@ -87,7 +87,7 @@ def division_of(
     kept = {label: grouping for label, grouping in groupings.items() if label not in dropped}
     waiting = {label for label, grouping in kept.items() if grouping["combine"] == WAITS}
     parcels = {*waiting, *map(waiting_label, kept.keys() - waiting)}
-    return Division(
+    return Resharding(
         old["shards"],
         after,
         frozenset(groupings),
@@ -99,11 +99,11 @@ def division_of(
     )
 
 
-def depending_on(plan: Signature, sources: Collection[str]) -> set[str]:
+def find_dependent_steps(plan: Signature, sources: Collection[str]) -> set[str]:
     """Returns the steps with state whose watermarks depend on one of some sources, also through other steps.
 
     >>> sums, totals, others = {"feeds": ["A", "B"]}, {"feeds": ["Sums"]}, {"feeds": ["B"]}
-    >>> sorted(depending_on({"levels": [{"Sums": sums, "Others": others}, {"Totals": totals}]}, ["A"]))
+    >>> sorted(find_dependent_steps({"levels": [{"Sums": sums, "Others": others}, {"Totals": totals}]}, ["A"]))
     ['Sums', 'Totals']
     """
     found: set[str] = set()
@@ -177,10 +177,10 @@ class Rewriting:
         return HadoopFiles(self.spark, self.target)
 
     @cached_property
-    def _division(self) -> Division:
+    def _division(self) -> Resharding:
         before, now = ({source["label"] for source in plan["sources"]} for plan in (self.old, self.new))
-        waiting_anew = depending_on(self.new, now - before)
-        return division_of(self.old, self.new["shards"], self.new["dropped"], [*before - now], waiting_anew)
+        waiting_anew = find_dependent_steps(self.new, now - before)
+        return resharding_of(self.old, self.new["shards"], self.new["dropped"], [*before - now], waiting_anew)
 
     def _stage(self, seeds: str) -> None:
         """Writes the state as rows for the new operators."""
@@ -268,7 +268,7 @@ class Rewriting:
             if name.isdecimal() and int(name) >= self.last - 1:
                 content = files.read(f"{self.source}/offsets/{name}") or b""
                 files.write(
-                    f"{self.target}/offsets/{name}", moved_offsets(content, places, self.new["shards"])
+                    f"{self.target}/offsets/{name}", move_offsets(content, places, self.new["shards"])
                 )
         if self.last >= 0:
             files.copy(f"{self.source}/commits/{self.last}", f"{self.target}/commits/{self.last}")
@@ -310,13 +310,13 @@ def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 
 
 def _cutting(
-    level: int, division: Division, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
+    level: int, division: Resharding, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Returns the function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
     before, after = shard_keys(division.before), shard_keys(division.after)
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        for key, label, number, content in _kept(records, division, sys_path):
+        for key, label, number, content in _keep_pages(records, division, sys_path):
             for shard, piece in pieces(division, waits, before.index(key), label, number, content):
                 row = level, after[shard], seed_of_piece(piece)
                 columns = zip(row, _SCHEMA, strict=True)
@@ -327,11 +327,11 @@ def _cutting(
     return run
 
 
-def _tallying(division: Division, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _tallying(division: Resharding, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Returns the function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        for _, label, number, content in _kept(records, division, sys_path):
+        for _, label, number, content in _keep_pages(records, division, sys_path):
             names = names_in(division, label, number, content)
             row = label, len(names), sum(map(crc32, names))
             yield pa.RecordBatch.from_arrays([pa.array([value]) for value in row], [*_TALLY])
@@ -343,19 +343,19 @@ _Page = tuple[int, str, int, bytes]
 """The key of the page's shard, the label of its grouping, its number, and its content."""
 
 
-def _kept(records: Iterator[Any], division: Division, sys_path: tuple[str, ...]) -> Iterator[_Page]:
+def _keep_pages(records: Iterator[Any], division: Resharding, sys_path: tuple[str, ...]) -> Iterator[_Page]:
     """Yields the pages of groupings that are not given up."""
     import_like_driver(sys_path)
-    for record in promptly(records):
+    for record in acknowledge_each(records):
         for row in zip(*(record.column(name).to_pylist() for name in _PAGE), strict=True):
             if row[1] in division.kept:
                 yield row
 
 
-def moved_offsets(content: bytes, places: Sequence[int | None], shards: int) -> bytes:
+def move_offsets(content: bytes, places: Sequence[int | None], shards: int) -> bytes:
     r"""Spark's offsets of a micro-batch, in which each source has another place, or is new.
 
-    >>> moved_offsets(b'v1\n{"conf":{"spark.sql.shuffle.partitions":"2"}}\n4\n7', [1, None, 0], 3)
+    >>> move_offsets(b'v1\n{"conf":{"spark.sql.shuffle.partitions":"2"}}\n4\n7', [1, None, 0], 3)
     b'v1\n{"conf": {"spark.sql.shuffle.partitions": "3"}}\n7\n-\n4'
     """
     noted = _metadata_of(content)

@@ -42,7 +42,9 @@ def check_logs(spark_place: Place, sources: int) -> None:
     if "metadata" in spark_place.names():
         _object_of(spark_place, "metadata", _text_of(spark_place, "metadata"))
     if finished > planned:
-        raise damaged(spark_place, f"offsets/{finished}", "it is missing, and commits has this micro-batch")
+        raise make_damaged_log_error(
+            spark_place, f"offsets/{finished}", "it is missing, and commits has this micro-batch"
+        )
     if finished >= 0:
         _lines_of(spark_place, f"commits/{finished}")
     for number in {planned, planned - 1} if planned > finished else {planned}:
@@ -63,7 +65,7 @@ def _check_lists_of_files(spark_place: Place, folder: str, end: int) -> None:
         name = f"{folder}/{lists.get(number, number)}"
         version, *lines = _text_of(spark_place, name).split("\n")
         if re.fullmatch(r"v\d+", version) is None:
-            raise damaged(spark_place, name, "it does not begin with its format")
+            raise make_damaged_log_error(spark_place, name, "it does not begin with its format")
         if version == _KNOWN_FORMAT:
             for line in lines:
                 _object_of(spark_place, name, line)
@@ -86,11 +88,11 @@ def ends_of_sources(spark_place: Place, number: int, sources: int) -> list[Any]:
     """
     version, ends = _lines_of(spark_place, f"offsets/{number}")
     if version != _KNOWN_FORMAT:
-        raise unknown_format(spark_place, f"offsets/{number}", version, _KNOWN_FORMAT)
+        raise make_unknown_format_error(spark_place, f"offsets/{number}", version, _KNOWN_FORMAT)
     return _parse_ends(spark_place, number, ends, sources)
 
 
-def damaged(spark_place: Place, name: str, why: str) -> ValueError:
+def make_damaged_log_error(spark_place: Place, name: str, why: str) -> ValueError:
     return refusal(
         ValueError,
         f"the checkpoint is damaged: Spark's file {name} cannot be read ({why})",
@@ -99,10 +101,10 @@ def damaged(spark_place: Place, name: str, why: str) -> ValueError:
     )
 
 
-def unknown_format(spark_place: Place, name: str, found: str, known: str) -> ValueError:
+def make_unknown_format_error(spark_place: Place, name: str, found: str, known: str) -> ValueError:
     """Returns the error of a file that a version of Spark has written that this penstock does not know."""
     if re.fullmatch(r"v\d+", found) is None:
-        return damaged(spark_place, name, "it does not begin with its format")
+        return make_damaged_log_error(spark_place, name, "it does not begin with its format")
     what = f"Spark's file {name} has the format {found}; penstock reads {known}"
     hint = "continue with the version of Spark that has written the checkpoint"
     return refusal(ValueError, what, where=f"in the checkpoint {spark_place.location}", hint=hint)
@@ -112,9 +114,9 @@ def _lines_of(spark_place: Place, name: str) -> tuple[str, list[str]]:
     """Returns the format of a file of a log, and its lines behind the one about the micro-batch."""
     version, *lines = _text_of(spark_place, name).split("\n")
     if re.fullmatch(r"v\d+", version) is None:
-        raise damaged(spark_place, name, "it does not begin with its format")
+        raise make_damaged_log_error(spark_place, name, "it does not begin with its format")
     if not lines:
-        raise damaged(spark_place, name, "it is cut off")
+        raise make_damaged_log_error(spark_place, name, "it is cut off")
     _object_of(spark_place, name, lines[0])
     return version, lines[1:]
 
@@ -122,7 +124,9 @@ def _lines_of(spark_place: Place, name: str) -> tuple[str, list[str]]:
 def _parse_ends(spark_place: Place, number: int, ends: list[str], sources: int) -> list[Any]:
     name = f"offsets/{number}"
     if len(ends) < sources:
-        raise damaged(spark_place, name, f"it has {len(ends)} sources, and the stream has {sources}")
+        raise make_damaged_log_error(
+            spark_place, name, f"it has {len(ends)} sources, and the stream has {sources}"
+        )
     return [None if end == _NOTHING else _json_of(spark_place, name, end) for end in ends]
 
 
@@ -132,18 +136,18 @@ def _text_of(spark_place: Place, name: str) -> str:
     try:
         return place.read(file).decode()
     except FileNotFoundError:
-        raise damaged(spark_place, name, "it is missing") from None
+        raise make_damaged_log_error(spark_place, name, "it is missing") from None
     except UnicodeDecodeError:
-        raise damaged(spark_place, name, "it is not text") from None
+        raise make_damaged_log_error(spark_place, name, "it is not text") from None
 
 
 def _object_of(spark_place: Place, name: str, text: str) -> None:
     if not isinstance(_json_of(spark_place, name, text), dict):
-        raise damaged(spark_place, name, "it has other parts")
+        raise make_damaged_log_error(spark_place, name, "it has other parts")
 
 
 def _json_of(spark_place: Place, name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (RecursionError, ValueError):
-        raise damaged(spark_place, name, "it is not JSON" if text else "it is empty") from None
+        raise make_damaged_log_error(spark_place, name, "it is not JSON" if text else "it is empty") from None

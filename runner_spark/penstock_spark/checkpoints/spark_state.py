@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import refusal
-from penstock_spark.checkpoints.spark_logs import damaged, last_micro_batch
+from penstock_spark.checkpoints.spark_logs import last_micro_batch, make_damaged_log_error
 from penstock_spark.files.place import Place
 
 
@@ -38,7 +38,7 @@ def check_state(spark_place: Place, operators: int, shards: int) -> None:
         wanted = [folder for folder in wanted if folder not in found]
         if not wanted:
             return
-    raise damaged(spark_place, f"state/{wanted[0]}/{version}.changelog", "it is missing")
+    raise make_damaged_log_error(spark_place, f"state/{wanted[0]}/{version}.changelog", "it is missing")
 
 
 def check_readable(spark: SparkSession, location: str) -> None:

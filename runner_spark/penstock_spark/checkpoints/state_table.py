@@ -29,7 +29,7 @@ from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoin
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.session import SessionOptions, is_local_session, session_for
 from penstock_spark.session.spark_versions import from_arrow_schema
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.shards.keys import state_of
@@ -65,7 +65,7 @@ _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
 
 
 class StateRow(NamedTuple):
-    """What a grouping holds for one key and window.
+    """The state of a grouping for one key and window.
 
     Attributes:
         level: The grouping's level in the query, from 1 up.
@@ -170,7 +170,7 @@ def rows_of_page(
         yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments)
         return
     for name, kept in keys_of(page):
-        key, state = _restored(label, name, kept)
+        key, state = _restore(label, name, kept)
         if isinstance(state, SplittableKey):
             yield from _rows_of_restriction(label, level, key, state)
             continue
@@ -206,7 +206,7 @@ def _with_segments(
 
 
 def _whole(held: Any, segments: Mapping[int, bytes]) -> Any:
-    """What a window or a cell holds; a long list as a plain one."""
+    """The content of a window or a cell; a long list as a plain one."""
     if not isinstance(held, LongList):
         return None if held is NOTHING else held
     kept = Segments(lambda numbers: [segments.get(number) for number in numbers], PageNotes(), 1)
@@ -262,7 +262,7 @@ def _rows_of_cells(
 
 
 def _rows_of_restriction(label: str, level: int, key: Any, state: SplittableKey) -> Iterator[StateRow]:
-    """The rows of a splittable DoFn: the value is what remains of a restriction, as it is stored."""
+    """The rows of a splittable DoFn: the value is the rest of a restriction, in its stored form."""
     for plain in state.windows:
         yield StateRow(
             level=level,
@@ -288,7 +288,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
     )
 
 
-def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
+def _restore(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
     try:
         key = decode_key(name) if kept.carried is None else loads(kept.carried)
         return key, state_of(key, kept.state)
@@ -297,7 +297,7 @@ def _restored(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState |
 
 
 def _hold_micros(window: WindowState, fires_empty_at_end: bool, owed_micros: int | None) -> int | None:
-    """What the window holds back, for its pane (as in `penstock.machines.visiting.hold_of`) or for an owed one."""
+    """The window's watermark hold, for its pane (as in `penstock.machines.visiting.hold_of`) or for an owed one."""
     hold_micros = window.output_micros
     waits = not (window.is_closed or window.is_past_end) and (window.fresh or fires_empty_at_end)
     if hold_micros is None and waits:
@@ -330,7 +330,7 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     """
     plan = checkpoint.plan
     for label in plan.get("native", {}):
-        what = f"the state of '{label}' is that of Spark's own aggregate, in Spark's own form"
+        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own form"
         hint = f'read it with spark.read.format("statestore").load("{checkpoint.spark_location}")'
         raise refusal(ValueError, what, hint=hint)
     if not plan["levels"] or checkpoint.last_commit() < 0:
@@ -354,7 +354,7 @@ def _table_function(
         import_like_driver(sys_path)
         rows: Iterator[Any] = (
             tuple(value.as_py() for value in row)
-            for record in promptly(records)
+            for record in acknowledge_each(records)
             for row in zip(*(record.column(name) for name in _PAGE), strict=True)
         )
         for label, page, segments in _with_segments(rows):

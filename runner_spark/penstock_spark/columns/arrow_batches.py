@@ -13,9 +13,16 @@ from penstock.typehints import typehints
 from penstock.typehints.column_types import ValueTypeConstraint
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.columns.elements import OfLibrary, RowBatches, misfit, row_maker, row_type, without_none
-from penstock_spark.columns.records import as_arrow_takes_them, column_of, plain_type
-from penstock_spark.columns.types import as_read
+from penstock_spark.columns.elements import (
+    LibraryBatches,
+    RowBatches,
+    make_element_error,
+    make_row_maker,
+    row_type,
+    strip_none,
+)
+from penstock_spark.columns.records import column_of, plain_type, to_arrow_accepted
+from penstock_spark.columns.types import type_in_python
 from penstock_spark.columns.values import cast_column, values_of
 
 _TABLES = {pa.Table: pa.Table.from_arrays, pa.RecordBatch: pa.RecordBatch.from_arrays}
@@ -40,7 +47,7 @@ def field_of(name: str, hint: Any) -> pa.Field:
     >>> field_of("a", typehints.Optional[typehints.List[int]])
     pyarrow.Field<a: list<item: int64 not null>>
     """
-    inner, nullable = without_none(hint)
+    inner, nullable = strip_none(hint)
     return pa.field(name, _type_of(inner), nullable)
 
 
@@ -65,7 +72,7 @@ def _type_of(hint: Any) -> pa.DataType:
 
 
 def _maker(hint: Any) -> _Make:
-    inner, _ = without_none(hint)
+    inner, _ = strip_none(hint)
     make = _maker_of_some(inner)
     return make and (lambda value: None if value is None else make(value))
 
@@ -76,38 +83,38 @@ def _maker_of_some(hint: Any) -> _Make:
     row = row_type(hint)
     if row is not None:
         makers = {name: _maker(each) for name, each in row.fields}
-        of = row_maker(row)
-        return lambda value: of(**{name: _made(make, value[name]) for name, make in makers.items()})
+        of = make_row_maker(row)
+        return lambda value: of(**{name: _make_optional(make, value[name]) for name, make in makers.items()})
     if isinstance(hint, typehints.ListConstraint):
         item = _maker(hint.inner_type)
-        return item and (lambda value: [_made(item, each) for each in value])
+        return item and (lambda value: [_make_optional(item, each) for each in value])
     if isinstance(hint, typehints.DictConstraint):
         key, item = _maker(hint.key_type), _maker(hint.value_type)
-        return lambda value: {_made(key, name): _made(item, each) for name, each in value}
+        return lambda value: {_make_optional(key, name): _make_optional(item, each) for name, each in value}
     return None
 
 
-def _made(make: _Make, value: Any) -> Any:
+def _make_optional(make: _Make, value: Any) -> Any:
     return value if make is None else make(value)
 
 
 def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
     """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
-    found = as_arrow_takes_them(values, field, name)
+    found = to_arrow_accepted(values, field, name)
     try:
         return column_of(found, field, "")
     except TypeError:
-        raise misfit(hint, name) from None
+        raise make_element_error(hint, name) from None
 
 
 def _to_python(column: Any, hint: Any) -> list[Any]:
     make = _maker(hint)
-    field = pa.field("element", as_read(column.type))
+    field = pa.field("element", type_in_python(column.type))
     values = values_of(cast_column(column, field), field)
     return values if make is None else list(map(make, values))
 
 
-class ArrayConverter(OfLibrary):
+class ArrayConverter(LibraryBatches):
     """Arrays of elements.
 
     >>> made = ArrayConverter(int)

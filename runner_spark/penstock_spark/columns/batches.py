@@ -11,7 +11,7 @@ from typing import Any
 from penstock.functions.batches import BatchConverter
 
 
-def with_numpy() -> ModuleType:
+def load_numpy_batches() -> ModuleType:
     """The module of NumPy's batches; raises ImportError if NumPy is not installed."""
     from penstock_spark.columns import numpy_batches
 
@@ -28,7 +28,7 @@ def numpy_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, A
     named = getattr(type(batch_type), "__name__", "") == "NumpyTypeConstraint"
     if not (named or _is_of("numpy", batch_type)):
         raise TypeError("batch type must be np.ndarray or beam.typehints.batch.NumpyArray[..]")
-    converter: BatchConverter[Any, Any] = with_numpy().converter(element_type, batch_type)
+    converter: BatchConverter[Any, Any] = load_numpy_batches().converter(element_type, batch_type)
     return converter
 
 

@@ -23,7 +23,7 @@ def common_type(one: T.DataType, other: T.DataType) -> T.DataType:
     """
     match one, other:
         case T.StructType(), T.StructType():
-            return merged(one, other)
+            return merge_types(one, other)
         case T.ArrayType(elementType=item), T.ArrayType(elementType=other_item):
             return T.ArrayType(common_type(item, other_item))
         case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):
@@ -56,17 +56,17 @@ def _width(kind: T.DataType) -> int:
     return in_spark(value).index(kind)
 
 
-def same_type(one: T.DataType, other: T.DataType) -> T.DataType:
+def require_same_type(one: T.DataType, other: T.DataType) -> T.DataType:
     """The type that two columns have; `UNKNOWN` if they have different ones. Records may have different fields."""
     if isinstance(one, T.StructType) and isinstance(other, T.StructType):
-        return merged(one, other, same_type)
+        return merge_types(one, other, require_same_type)
     return one if one == other else UNKNOWN
 
 
-def merged(one: T.StructType, other: T.StructType, common: Common = common_type) -> T.StructType:
+def merge_types(one: T.StructType, other: T.StructType, common: Common = common_type) -> T.StructType:
     """Returns the columns of both; a column that both have gets the type that its two types have in common.
 
-    >>> merged(T.StructType().add("a", "integer"), T.StructType().add("a", "long").add("b", "date")).simpleString()
+    >>> merge_types(T.StructType().add("a", "integer"), T.StructType().add("a", "long").add("b", "date")).simpleString()
     'struct<a:bigint,b:date>'
     """
     others = {field.name: field for field in other}
@@ -79,11 +79,11 @@ def merged(one: T.StructType, other: T.StructType, common: Common = common_type)
     return T.StructType([*fields, *(field for field in other if field.name not in one.names)])
 
 
-def misfit_in(own: T.StructType, wanted: T.StructType) -> T.StructField | None:
+def find_narrower_column(own: T.StructType, wanted: T.StructType) -> T.StructField | None:
     """The first column whose values a column of the same name does not hold; None if there is none.
 
     >>> wanted = T.StructType().add("a", "long").add("b", "integer")
-    >>> misfit_in(T.StructType().add("a", "integer").add("b", "long"), wanted)
+    >>> find_narrower_column(T.StructType().add("a", "integer").add("b", "long"), wanted)
     StructField('b', LongType(), True)
     """
     return next(
@@ -99,7 +99,7 @@ def misfit_in(own: T.StructType, wanted: T.StructType) -> T.StructField | None:
 def _is_held(own: T.DataType, wanted: T.DataType) -> bool:
     match own, wanted:
         case T.StructType(), T.StructType():
-            return misfit_in(own, wanted) is None
+            return find_narrower_column(own, wanted) is None
         case T.ArrayType(elementType=item), T.ArrayType(elementType=other):
             return _is_held(item, other)
         case T.MapType(keyType=key, valueType=value), T.MapType(keyType=other_key, valueType=other_value):

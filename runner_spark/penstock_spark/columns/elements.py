@@ -14,18 +14,18 @@ from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nul
 from penstock.values.types import FLOAT_DIGIT_BITS, TYPES
 
 
-def misfit(element_type: Any, field: str = "") -> TypeError:
+def make_element_error(element_type: Any, field: str = "") -> TypeError:
     r"""Returns the error for an element, or for a field of it; it does not show the element, which may be private.
 
-    >>> print(misfit(int))
+    >>> print(make_element_error(int))
     an element of a batch does not match its type hint: <class 'int'>
       at ...
       hint: use list[...] as the batch's type for elements of several types, or that may be None (an int has 64 bits)
-    >>> print(str(misfit(str, "team")).partition("\n")[0])
+    >>> print(str(make_element_error(str, "team")).partition("\n")[0])
     the field team of an element of a batch does not match its type hint: <class 'str'>
     """
     whose = f"the field {field} of an element" if field else "an element"
-    inner, _ = without_none(element_type)
+    inner, _ = strip_none(element_type)
     limits = next((each.limits for each in TYPES if each.hint == inner), "")
     return refusal(
         TypeError,
@@ -35,11 +35,11 @@ def misfit(element_type: Any, field: str = "") -> TypeError:
     )
 
 
-def without_none(hint: Any) -> tuple[Any, bool]:
+def strip_none(hint: Any) -> tuple[Any, bool]:
     """Returns a type without None, and whether None was in it.
 
     >>> from penstock.typehints import Optional
-    >>> without_none(Optional[int]), without_none(int)
+    >>> strip_none(Optional[int]), strip_none(int)
     ((<class 'int'>, True), (<class 'int'>, False))
     """
     return (get_concrete_type_from_nullable(hint), True) if is_nullable(hint) else (hint, False)
@@ -72,7 +72,7 @@ def length_of(batch: Any, kind: type) -> int:
     return len(batch)  # type: ignore[arg-type]
 
 
-class OfLibrary(BatchConverter[Any, Any]):
+class LibraryBatches(BatchConverter[Any, Any]):
     """Batches that are objects of one class of a library."""
 
     def get_length(self, batch: Any) -> int:
@@ -84,29 +84,29 @@ def row_type(hint: Any) -> RowTypeConstraint | None:
     return hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
 
 
-def row_maker(row: RowTypeConstraint) -> Callable[..., Any]:
+def make_row_maker(row: RowTypeConstraint) -> Callable[..., Any]:
     """A function of keyword arguments that makes the user's class, or a plain ``Row`` if the user has no class.
 
-    >>> row_maker(RowTypeConstraint.from_fields([("a", int)]))(a=1)
+    >>> make_row_maker(RowTypeConstraint.from_fields([("a", int)]))(a=1)
     Row(a=1)
     """
     return Row if isinstance(row, GeneratedClassRowTypeConstraint) else row.user_type
 
 
-class RowBatches(OfLibrary):
+class RowBatches(LibraryBatches):
     """Batches with a column for each field of a row; an element that lacks a field does not match its type hint."""
 
     def _columns(self, elements: Sequence[Any]) -> list[list[Any]]:
         try:
             return [[getattr(element, name) for element in elements] for name, _ in self._element_type.fields]
         except AttributeError:
-            raise misfit(self._element_type) from None
+            raise make_element_error(self._element_type) from None
 
     def _rows(self, known: Collection[str], values_of: Callable[[str, Any], list[Any]]) -> list[Any]:
         """The elements of a batch with these columns, from the values of each column and the field's hint."""
-        fields, make = self._element_type.fields, row_maker(self._element_type)
+        fields, make = self._element_type.fields, make_row_maker(self._element_type)
         names = [name for name, _ in fields]
         if not set(names) <= set(known):
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         columns = [values_of(name, hint) for name, hint in fields]
         return [make(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.error import NoSuchField, refusal
 from penstock.values.types import DURATION, FLOAT, FLOAT_GREATEST, INSTANT, LOCAL_TIME, TIMES, ValueType
-from penstock_spark.columns.types import is_list, limits_of, otherwise_of, value_of
+from penstock_spark.columns.types import is_list, limits_of, narrower_spelling_of, value_of
 
 MICROS_OF_UNIT = {"s": 1_000_000, "ms": 1000}
 _NAMES_SHOWN = 5
@@ -31,17 +31,17 @@ class Loss:
         return refusal(self.error, self.what, where=where, hint=self.hint)
 
 
-def misfit(field: pa.Field) -> Loss:
+def make_field_loss(field: pa.Field) -> Loss:
     """A value that is not of the column's type."""
-    spelling = otherwise_of(field)
+    spelling = narrower_spelling_of(field)
     limits = limits_of(field.type) if spelling is None else spelling.value.limits
-    return misfit_of(f"a value of the field {field.name}", str(field.type), limits)
+    return make_type_loss(f"a value of the field {field.name}", str(field.type), limits)
 
 
-def misfit_of(what: str, kind: str, limits: str) -> Loss:
+def make_type_loss(what: str, kind: str, limits: str) -> Loss:
     """Returns the loss of a value that is not of a type; `limits` says what such a value may be.
 
-    >>> misfit_of("a value of the field points", "int", "an int has 32 bits").hint
+    >>> make_type_loss("a value of the field points", "int", "an int has 32 bits").hint
     'correct the declared type or the schema, or convert the value first (an int has 32 bits)'
     """
     return Loss(
@@ -51,15 +51,15 @@ def misfit_of(what: str, kind: str, limits: str) -> Loss:
     )
 
 
-def missing_field(name: str) -> Loss:
+def make_missing_field_loss(name: str) -> Loss:
     """Returns the loss of a record without a field that its type requires."""
     return Loss(NoSuchField, f"a record has no field {name}", "make the field nullable in the schema")
 
 
-def forbidden_none(name: str, whose: str = "a value of the field") -> Loss:
+def make_none_loss(name: str, whose: str = "a value of the field") -> Loss:
     """Returns the loss of a None that the type does not allow, such as in a column of a key.
 
-    >>> forbidden_none("team").what
+    >>> make_none_loss("team").what
     'a value of the field team is None, which its type does not allow'
     """
     return Loss(
@@ -69,7 +69,7 @@ def forbidden_none(name: str, whose: str = "a value of the field") -> Loss:
     )
 
 
-def unknown_fields(
+def find_unknown_fields(
     records: Iterable[Mapping[Any, Any]],
     known: frozenset[str],
     whose: str = "an element",
@@ -77,7 +77,7 @@ def unknown_fields(
 ) -> Loss | None:
     """Returns the loss of the fields that a schema lacks; None if it lacks none.
 
-    >>> unknown_fields([{"team": "blue", "points": 1}], frozenset(["points"])).what
+    >>> find_unknown_fields([{"team": "blue", "points": 1}], frozenset(["points"])).what
     "an element has the field 'team', which the schema lacks"
     """
     # One loop in C over all names: nearly always, nothing is left over.
@@ -93,16 +93,16 @@ def unknown_fields(
     )
 
 
-def wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None:
+def find_wrong_zone(times: Iterable[Any], is_instant: bool, name: str) -> Loss | None:
     """Returns the loss if times lack a zone where the column has instants, or have one where it has none.
 
-    >>> wrong_zone([datetime.datetime(2026, 1, 1)], True, "at").what
-    'a time of the field at has no zone, so that nobody knows which instant it is'
+    >>> find_wrong_zone([datetime.datetime(2026, 1, 1)], True, "at").what
+    'a time of the field at has no zone, so that its instant is unknown'
     """
     if is_instant:
         if all(time.tzinfo is not None for time in times):
             return None
-        what = f"a time of the field {name} has no zone, so that nobody knows which instant it is"
+        what = f"a time of the field {name} has no zone, so that its instant is unknown"
         hint = (
             "add tzinfo=datetime.timezone.utc if it is in UTC, or write to a column of times without a zone"
         )
@@ -128,7 +128,7 @@ def loss_of(values: Sequence[Any], part: pa.Field, field: pa.Field) -> Loss | No
     if is_list(kind):
         # Arrow takes a text for the list of its characters.
         if any(issubclass(each, str | bytes) for each in set(map(type, values))):
-            return misfit(field)
+            return make_field_loss(field)
         return loss_of(list(chain.from_iterable(_lists_in(values))), kind.value_field, field)
     if isinstance(kind, pa.MapType):
         pairs = [pair for each in values if each is not None for pair in _pairs_of(each)]
@@ -153,7 +153,7 @@ def _pairs_of(value: Any) -> Iterable[Any]:
 
 def _loss_of_records(records: Sequence[dict[str, Any]], kind: pa.StructType, field: pa.Field) -> Loss | None:
     parts = [kind.field(place) for place in range(kind.num_fields)]
-    lost = unknown_fields(records, frozenset(part.name for part in parts), f"the field {field.name}")
+    lost = find_unknown_fields(records, frozenset(part.name for part in parts), f"the field {field.name}")
     inner = (loss_of([each.get(part.name) for each in records], part, field) for part in parts)
     return lost or next(filter(None, inner), None)
 
@@ -163,13 +163,15 @@ def _loss_of_single_values(
 ) -> Loss | None:
     classes = set(map(type, values)) - {type(None)}
     if not all(map(value.takes, classes)):
-        return misfit(field)
+        return make_field_loss(field)
     if value is FLOAT and part.type.bit_width < 64:
-        return misfit(field) if overflows(values, FLOAT_GREATEST[part.type.bit_width]) else None
+        return make_field_loss(field) if overflows(values, FLOAT_GREATEST[part.type.bit_width]) else None
     if value in TIMES:
         return _loss_of_times(values, classes, value, part.type, field)
-    spelling = otherwise_of(part)
-    return None if spelling is None or _are_within(values, classes, spelling.value) else misfit(field)
+    spelling = narrower_spelling_of(part)
+    return (
+        None if spelling is None or _are_within(values, classes, spelling.value) else make_field_loss(field)
+    )
 
 
 def _are_within(values: Sequence[Any], classes: set[type], value: ValueType) -> bool:
@@ -192,13 +194,15 @@ def _loss_of_times(
     if value is not DURATION:
         time = datetime.datetime if value in (INSTANT, LOCAL_TIME) else datetime.time
         times = [each for each in values if isinstance(each, time)]
-        lost = wrong_zone(times, value is INSTANT, field.name)
+        lost = find_wrong_zone(times, value is INSTANT, field.name)
     unit = MICROS_OF_UNIT.get(kind.unit)
     if unit is not None and any(_micros_of(each) % unit for each in values):
-        return lost or misfit(field)
+        return lost or make_field_loss(field)
     # Times of pandas also have nanoseconds.
     if kind.unit != "ns" and any(hasattr(each, "nanosecond") for each in classes):
-        return lost or (misfit(field) if any(getattr(each, "nanosecond", 0) for each in values) else None)
+        return lost or (
+            make_field_loss(field) if any(getattr(each, "nanosecond", 0) for each in values) else None
+        )
     return lost
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.functions.batches import BatchConverter, N
 from penstock.typehints import typehints
 from penstock.values.types import BINARY, BOOLEAN, FLOAT, INTEGER, TEXT, UNSIGNED_INTEGER
-from penstock_spark.columns.elements import are_kept, length_of, misfit
+from penstock_spark.columns.elements import are_kept, length_of, make_element_error
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
 _VALUES = {
@@ -149,38 +149,38 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             else:
                 made = np.asarray(elements)
         except (TypeError, ValueError):
-            raise misfit(self._element_type) from None
+            raise make_element_error(self._element_type) from None
         # NumPy turns a number among strings into a string, and cuts NUL characters off the end of a string.
         if self.dtype.kind in "US" and made.tolist() != list(elements):
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         value = _VALUES.get(self.dtype.kind)
         if (
             value is not None
             and not self.element_shape
             and not all(map(value.takes, set(map(type, elements))))
         ):
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         place = self.partition_dimension
         if made.shape[:place] + made.shape[place + 1 :] != self.element_shape:
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         cast = made if made.dtype == self.dtype else self._as_declared(made)
         if self.dtype.kind == "f" and not are_kept(
             made.ravel() if self.element_shape else elements, cast.ravel()
         ):
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         return cast
 
     def _as_declared(self, made: Any) -> Any:
         kind = self.dtype.kind
         if made.dtype.kind not in _WIDER.get(kind, kind):
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         if kind in "US" and self.dtype.itemsize == 0:
             return made
         with np.errstate(all="ignore"):
             cast = made.astype(self.dtype)
         # Whole numbers that do not fit would wrap around.
         if kind not in "fc" and (cast != made).any():
-            raise misfit(self._element_type)
+            raise make_element_error(self._element_type)
         return cast
 
     def explode_batch(self, batch: Any) -> Any:

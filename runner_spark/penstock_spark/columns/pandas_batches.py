@@ -11,7 +11,14 @@ import pandas as pd
 from penstock.functions.batches import BatchConverter
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.values.types import BOOLEAN, FLOAT, FLOAT_GREATEST, INTEGER, TEXT
-from penstock_spark.columns.elements import OfLibrary, RowBatches, are_kept, misfit, row_type, without_none
+from penstock_spark.columns.elements import (
+    LibraryBatches,
+    RowBatches,
+    are_kept,
+    make_element_error,
+    row_type,
+    strip_none,
+)
 from penstock_spark.columns.losses import overflows
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
@@ -42,7 +49,7 @@ def dtype_of(hint: Any) -> Any:
     >>> [dtype_of(hint) for hint in (int, Optional[int], str, list)]
     ['int64', 'Int64', 'string', 'object']
     """
-    inner, nullable = without_none(hint)
+    inner, nullable = strip_none(hint)
     name = inner.__name__.rstrip("_") if isinstance(inner, type) else ""
     if inner in (int, float):
         name = f"{name}64"
@@ -57,26 +64,26 @@ def dtype_of(hint: Any) -> Any:
 
 def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]:
     """Values as a column; raises TypeError, which names the field, if the column would change a value."""
-    dtype, nullable = dtype_of(hint), without_none(hint)[1]
+    dtype, nullable = dtype_of(hint), strip_none(hint)[1]
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
     value = _BY_DTYPE.get(dtype.lower())
     if value is not None and not all(map(value.takes, kinds)):
-        raise misfit(hint, field)
+        raise make_element_error(hint, field)
     if dtype == "float32" and overflows(values, FLOAT_GREATEST[32]):
-        raise misfit(hint, field)
+        raise make_element_error(hint, field)
     try:
         made = pd.Series(list(values), dtype=dtype)
     except (TypeError, ValueError, OverflowError):
-        raise misfit(hint, field) from None
+        raise make_element_error(hint, field) from None
     if made.dtype.kind == "f" and not are_kept(values, made.to_numpy()):
-        raise misfit(hint, field)
+        raise make_element_error(hint, field)
     return made
 
 
 def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
     """Returns the values of a column, as Python values where pandas knows their types."""
     values: list[Any] = series.tolist()
-    if not without_none(hint)[1]:
+    if not strip_none(hint)[1]:
         return values
     # Pandas also counts the NaN of Decimals as missing.
     return [
@@ -85,7 +92,7 @@ def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
     ]
 
 
-class SeriesConverter(OfLibrary):
+class SeriesConverter(LibraryBatches):
     """Series of elements.
 
     >>> made = SeriesConverter(int)

@@ -46,7 +46,7 @@ def _dict_loop(names: tuple[str, ...]) -> Callable[..., list[dict[str, Any]]]:
     record = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
     every = ", ".join(values)
     text = f"def loop({every},):\n return [{{{record}}} for {every}, in zip({every}, strict=True)]"
-    return _compiled(text, "loop", {})
+    return _compile(text, "loop", {})
 
 
 @lru_cache(_SETS_KEPT)
@@ -59,7 +59,7 @@ def _row_maker(names: tuple[str, ...]) -> Callable[..., Row]:
         record = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
         lines = [f"made.__dict__ = {{{record}}}"]
     body = "".join(f" {line}\n" for line in ["made = new(kind)", *lines, "return made"])
-    return _compiled(
+    return _compile(
         f"def make({', '.join(values)}):\n{body}", "make", {"new": object.__new__, "kind": row_class(names)}
     )
 
@@ -73,7 +73,7 @@ def _values(names: tuple[str, ...]) -> list[str]:
     return [f"value{place}" for place in range(len(names))]
 
 
-def _compiled(text: str, name: str, known: dict[str, Any]) -> Callable[..., Any]:
+def _compile(text: str, name: str, known: dict[str, Any]) -> Callable[..., Any]:
     exec(compile(text, "<the loop that makes records>", "exec"), known)
     made: Callable[..., Any] = known[name]
     return made

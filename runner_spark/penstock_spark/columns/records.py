@@ -30,11 +30,17 @@ from penstock.values.types import (
     TYPES,
     UNSIGNED_INTEGER,
 )
-from penstock_spark.columns.losses import forbidden_none, loss_of, misfit, missing_field, unknown_fields
+from penstock_spark.columns.losses import (
+    find_unknown_fields,
+    loss_of,
+    make_field_loss,
+    make_missing_field_loss,
+    make_none_loss,
+)
 from penstock_spark.columns.types import field_of_value, spelling_of_hint, value_of
 
 _SIMPLE = frozenset(each.python for each in TYPES)
-"""The types of values that `plain` leaves as they are, whatever is in them."""
+"""The types of values that `to_plain` returns unchanged, whatever is in them."""
 
 
 def schema_of(element_type: Any, where: str) -> pa.Schema:
@@ -144,14 +150,14 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
     )
 
 
-def plain(value: Any, name: str = "") -> Any:
+def to_plain(value: Any, name: str = "") -> Any:
     """Returns a value in the form that Arrow accepts: at any depth, dicts for records and datetimes for timestamps.
 
     ValueError, without the step, for a timestamp that no datetime has; it names the field, which is `name` for the
     value itself.
 
     >>> from penstock.pvalue import Row
-    >>> plain(Row(a=[Row(b=Timestamp(0))]))
+    >>> to_plain(Row(a=[Row(b=Timestamp(0))]))
     {'a': [{'b': datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)}]}
     """
     if type(value) in _SIMPLE or isinstance(value, str | bytes | int | float):
@@ -167,15 +173,19 @@ def plain(value: Any, name: str = "") -> Any:
     if as_dict is not None:
         return _plain_fields(as_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name), each.name) for each in dataclasses.fields(value)}
+        return {
+            each.name: to_plain(getattr(value, each.name), each.name) for each in dataclasses.fields(value)
+        }
     return (
-        [plain(each, name) for each in value] if isinstance(value, list | tuple | set | frozenset) else value
+        [to_plain(each, name) for each in value]
+        if isinstance(value, list | tuple | set | frozenset)
+        else value
     )
 
 
 def _plain_fields(fields: Mapping[Any, Any]) -> dict[Any, Any]:
     # Most values need no call.
-    return {key: each if type(each) in _SIMPLE else plain(each, key) for key, each in fields.items()}
+    return {key: each if type(each) in _SIMPLE else to_plain(each, key) for key, each in fields.items()}
 
 
 def _datetime_of(time: Timestamp, name: Any) -> datetime.datetime:
@@ -203,9 +213,9 @@ def to_batch(values: Sequence[Any], schema: pa.Schema, where: str) -> pa.RecordB
         records: Sequence[Mapping[str, Any]] = [columns]
         arrays = [_column_of_tuples(columns, len(values), field, where) for field in schema]
     else:
-        records = [plain(value) for value in values]
+        records = [to_plain(value) for value in values]
         arrays = [_column(records, field, where) for field in schema]
-    lost = unknown_fields(records, frozenset(schema.names))
+    lost = find_unknown_fields(records, frozenset(schema.names))
     if lost is not None:
         raise lost.refused(where)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -225,21 +235,21 @@ def _column_of_tuples(columns: dict[str, Sequence[Any]], count: int, field: pa.F
     found = columns.get(field.name)
     if found is None:
         if not field.nullable:
-            raise missing_field(field.name).refused(where)
+            raise make_missing_field_loss(field.name).refused(where)
         found = [None] * count
     if not _SIMPLE.issuperset(map(type, found)):
-        found = [plain(value, field.name) for value in found]
+        found = [to_plain(value, field.name) for value in found]
     return column_of(found, field, where)
 
 
 _OF_ONE_FORM = (BOOLEAN, INTEGER, UNSIGNED_INTEGER, FLOAT, DECIMAL, TEXT, BINARY)
 
 
-def as_arrow_takes_them(values: Sequence[Any], field: pa.Field, name: str) -> Sequence[Any]:
-    """Values of a field in the form that Arrow accepts: see `plain`, which calls the field `name`."""
+def to_arrow_accepted(values: Sequence[Any], field: pa.Field, name: str) -> Sequence[Any]:
+    """Values of a field in the form that Arrow accepts: see `to_plain`, which calls the field `name`."""
     if value_of(field.type) in _OF_ONE_FORM or _SIMPLE.issuperset(map(type, values)):
         return values
-    return [plain(value, name) for value in values]
+    return [to_plain(value, name) for value in values]
 
 
 def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
@@ -247,7 +257,7 @@ def _column(records: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
     try:
         values = [record.get(name) if field.nullable else record[name] for record in records]
     except KeyError:
-        raise missing_field(name).refused(where) from None
+        raise make_missing_field_loss(name).refused(where) from None
     except (AttributeError, TypeError):
         kind = type(next(record for record in records if not isinstance(record, dict))).__name__
         raise refusal(
@@ -273,11 +283,11 @@ def column_of(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
             column = pa.array(values, field.type)
             if _inner_nulls_fit(column):
                 return column
-            lost = forbidden_none(field.name, "something in a value of the field")
+            lost = make_none_loss(field.name, "something in a value of the field")
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's own message would show the value.
         lost = None
-    raise (lost or (misfit(field) if nulls_fit else forbidden_none(field.name))).refused(where)
+    raise (lost or (make_field_loss(field) if nulls_fit else make_none_loss(field.name))).refused(where)
 
 
 def _inner_nulls_fit(column: pa.Array) -> bool:

@@ -1,7 +1,7 @@
 """The types of values as Arrow and Spark spell them: which columns may arrive, as what they are read, which one leaves.
 
-This is the only place that says what an ``int64`` is. Columns that arrive are first brought to the types of `as_read`,
-whose values pyarrow makes as the table of `penstock.values.types` says.
+This is the only place that says what an ``int64`` is. Columns that arrive are first brought to the types of
+`type_in_python`, whose values pyarrow makes as the table of `penstock.values.types` says.
 """
 
 from __future__ import annotations
@@ -186,19 +186,19 @@ def field_of_value(name: str, spelling: Spelling, nullable: bool) -> pa.Field:
     return pa.field(name, spelling.otherwise, nullable, {_OTHERWISE: spelling.value.name})
 
 
-def otherwise_of(field: pa.Field) -> Spelling | None:
+def narrower_spelling_of(field: pa.Field) -> Spelling | None:
     """The spelling of the values of a field of `field_of_value` whose type holds more than these."""
     name = (field.metadata or {}).get(_OTHERWISE, b"").decode()
     return next((each for each in SPELLINGS if each.value.name == name), None) if name else None
 
 
-def as_arrow_has_them(schema: pa.Schema) -> pa.Schema:
+def to_arrow_types(schema: pa.Schema) -> pa.Schema:
     """The columns of a schema in the types of Arrow itself, for borders that have all of them.
 
-    >>> as_arrow_has_them(pa.schema([field_of_value("size", spelling_of(pa.uint64()), True)]))
+    >>> to_arrow_types(pa.schema([field_of_value("size", spelling_of(pa.uint64()), True)]))
     size: uint64
     """
-    found = [(field, otherwise_of(field)) for field in schema]
+    found = [(field, narrower_spelling_of(field)) for field in schema]
     return pa.schema(
         [
             field if spelling is None else pa.field(field.name, spelling.leaves, field.nullable)
@@ -209,14 +209,14 @@ def as_arrow_has_them(schema: pa.Schema) -> pa.Schema:
 
 def with_values_of(columns: pa.Schema, schema: pa.Schema) -> pa.Schema:
     """Columns that a border made of a schema, with what the schema says of the values of fields of the same names."""
-    marked = {field.name: field.metadata for field in schema if otherwise_of(field) is not None}
+    marked = {field.name: field.metadata for field in schema if narrower_spelling_of(field) is not None}
     return pa.schema([field.with_metadata(marked.get(field.name, field.metadata)) for field in columns])
 
 
 def without_values_of(schema: pa.Schema) -> pa.Schema:
     """A schema that no longer says of any field what its values are beside what its type says."""
     return pa.schema(
-        [field if otherwise_of(field) is None else field.remove_metadata() for field in schema],
+        [field if narrower_spelling_of(field) is None else field.remove_metadata() for field in schema],
         schema.metadata,
     )
 
@@ -238,24 +238,26 @@ def limits_of(kind: pa.DataType) -> str:
     return "" if value is None else value.limits
 
 
-def as_read(kind: pa.DataType) -> pa.DataType:
+def type_in_python(kind: pa.DataType) -> pa.DataType:
     """Returns the type in which Python reads a column: instants are in UTC, and times have microseconds.
 
-    >>> as_read(pa.list_(pa.timestamp("ns", "Europe/Berlin"))), as_read(pa.duration("s")), as_read(pa.uint8())
-    (ListType(list<item: timestamp[us, tz=UTC]>), DurationType(duration[us]), DataType(uint8))
+    >>> type_in_python(pa.list_(pa.timestamp("ns", "Europe/Berlin")))
+    ListType(list<item: timestamp[us, tz=UTC]>)
+    >>> type_in_python(pa.duration("s")), type_in_python(pa.uint8())
+    (DurationType(duration[us]), DataType(uint8))
     """
-    return with_singles(kind, _single_as_read)
+    return change_single_types(kind, _single_as_read)
 
 
 def _single_as_read(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
-        value = as_read(kind.value_type)
+        value = type_in_python(kind.value_type)
         return kind if value == kind.value_type else value
     spelling = spelling_of(kind)
     return kind if spelling is None or spelling.read_as is None else spelling.read_as
 
 
-def with_singles(
+def change_single_types(
     kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType], *, plain_lists: bool = False
 ) -> pa.DataType:
     """A type in which each type of single values is changed, in their order, at any depth.
@@ -266,10 +268,10 @@ def with_singles(
         plain_lists: Whether all lists become plain ones; otherwise a list of another form, such as one of a fixed
             length, becomes a plain one only if something in it changes.
 
-    >>> with_singles(pa.struct([("a", pa.list_(pa.int8(), 2))]), lambda kind: pa.int64())
+    >>> change_single_types(pa.struct([("a", pa.list_(pa.int8(), 2))]), lambda kind: pa.int64())
     StructType(struct<a: list<item: int64>>)
     """
-    inner = partial(with_singles, change=change, plain_lists=plain_lists)
+    inner = partial(change_single_types, change=change, plain_lists=plain_lists)
     if pa.types.is_struct(kind):
         made = pa.struct([field.with_type(inner(field.type)) for field in kind])
     elif pa.types.is_map(kind):
@@ -345,7 +347,7 @@ def spark_type_of(kind: pa.DataType) -> T.DataType:
     if pa.types.is_decimal(kind) and kind.precision <= values.DECIMAL_DIGITS:
         return T.DecimalType(kind.precision, kind.scale)
     if not spelling.spark:
-        return ArrowOnly(as_read(kind))
+        return ArrowOnly(type_in_python(kind))
     return spelling.spark[_width_of(kind)]
 
 
@@ -411,10 +413,11 @@ def is_arrow_only(kind: T.DataType) -> bool:
     return any(isinstance(each, ArrowOnly) for each in leaves_of(kind))
 
 
-def is_beyond_spark(columns: T.StructType) -> bool:
+def is_unsupported_by_spark(columns: T.StructType) -> bool:
     """True if Spark has no frame of these columns: it lacks a type, takes two names for one, or needs a column.
 
-    >>> is_beyond_spark(T.StructType().add("a", "long").add("A", "long")), is_beyond_spark(T.StructType())
+    >>> alike = T.StructType().add("a", "long").add("A", "long")
+    >>> is_unsupported_by_spark(alike), is_unsupported_by_spark(T.StructType())
     (True, True)
     """
     return is_arrow_only(columns) or has_like_names(columns) or not columns.fields
@@ -422,20 +425,20 @@ def is_beyond_spark(columns: T.StructType) -> bool:
 
 def has_like_names(columns: T.StructType) -> bool:
     """True if names beside each other, at any depth, differ in capital letters only: Spark takes them for one."""
-    return any(_doubled(map(str.lower, record.names)) for record in _records_in(columns))
+    return any(_find_doubled(map(str.lower, record.names)) for record in _records_in(columns))
 
 
-def doubled_names(columns: T.StructType) -> list[str]:
+def find_doubled_names(columns: T.StructType) -> list[str]:
     """The names that several columns, or fields of one record at any depth, have.
 
     >>> point = T.StructType().add("x", "long").add("x", "long")
-    >>> doubled_names(T.StructType().add("a.x", "long").add("a", point)), doubled_names(T.StructType())
+    >>> find_doubled_names(T.StructType().add("a.x", "long").add("a", point)), find_doubled_names(T.StructType())
     (['x'], [])
     """
-    return [name for record in _records_in(columns) for name in _doubled(record.names)]
+    return [name for record in _records_in(columns) for name in _find_doubled(record.names)]
 
 
-def _doubled(names: Iterable[str]) -> list[str]:
+def _find_doubled(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -443,7 +446,7 @@ def _records_in(kind: T.DataType) -> Iterator[T.StructType]:
     return (each for each in _types_in(kind) if isinstance(each, T.StructType))
 
 
-def is_unknown(kind: T.DataType) -> bool:
+def has_unknown_type(kind: T.DataType) -> bool:
     return any(isinstance(each, UnknownType) for each in leaves_of(kind))
 
 

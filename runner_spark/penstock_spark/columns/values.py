@@ -27,17 +27,17 @@ from penstock.values.types import (
     ValueType,
 )
 from penstock_spark.columns.record_makers import dicts_of, rows_of
-from penstock_spark.columns.types import as_read, doubled_names, is_list, value_of
+from penstock_spark.columns.types import find_doubled_names, is_list, type_in_python, value_of
 
 Convert = Callable[[Any], Any]
 _UTC = datetime.UTC
 _MICROS_PER_SECOND = 1_000_000
 
 
-def table_as_read(batch: pa.RecordBatch | pa.Table) -> pa.Table:
-    """Returns the columns in the types that Python reads: see `as_read`; ValueError for values that Python lacks."""
+def cast_to_python_types(batch: pa.RecordBatch | pa.Table) -> pa.Table:
+    """Returns the columns in the types of `type_in_python`; ValueError for values that Python lacks."""
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    wanted = pa.schema([field.with_type(as_read(field.type)) for field in table.schema])
+    wanted = pa.schema([field.with_type(type_in_python(field.type)) for field in table.schema])
     if wanted.equals(table.schema):
         return table
     columns = [cast_column(column, field) for column, field in zip(table.columns, wanted, strict=True)]
@@ -56,7 +56,7 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 def check_names(columns: T.StructType, name: str, where: str) -> None:
     """Refuses a file in which columns, or fields of one record, have one name: an element has each name once."""
-    twice = doubled_names(columns)
+    twice = find_doubled_names(columns)
     if twice:
         what = f"{name} has the columns {', '.join(twice)} twice"
         raise refusal(ValueError, what, where=where, hint="write the file again with other names")
@@ -101,7 +101,7 @@ def _apply(convert: Convert | None, value: Any) -> Any:
 
 
 def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
-    """Returns the values of a column that has a type of `as_read`; ValueError for a time that Python does not have.
+    """Returns the values of a column with a type of `type_in_python`; ValueError for a time that Python lacks.
 
     >>> values_of(pa.chunked_array([[0, None]], pa.timestamp("us", "UTC")), pa.field("at", pa.timestamp("us", "UTC")))
     [datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None]
@@ -111,7 +111,7 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     # Rows must not share what a user may change.
     if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return [each for chunk in chunks for each in _looked_up(chunk, field)]
+        return [each for chunk in chunks for each in _look_up(chunk, field)]
     # NumPy makes Python's times and decimals in a fraction of the time.
     if value in (TIME, DECIMAL):
         others: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
@@ -126,7 +126,7 @@ def values_of(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> list[Any]:
     return values if convert is None else list(map(convert, values))
 
 
-def _looked_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
+def _look_up(column: pa.DictionaryArray, field: pa.Field) -> Iterator[Any]:
     known = [*values_of(column.dictionary, field), None]
     return map(known.__getitem__, column.indices.cast(pa.int64()).fill_null(-1).to_pylist())
 
@@ -190,7 +190,7 @@ def _zone_converter(kind: pa.DataType) -> Convert | None:
 
 def to_tables(batch: pa.RecordBatch) -> list[pa.Table]:
     """Returns the batch as one table; no table if it is empty."""
-    return [table_as_read(batch)] if batch.num_rows else []
+    return [cast_to_python_types(batch)] if batch.num_rows else []
 
 
 def to_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ def to_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     >>> to_dicts(pa.RecordBatch.from_pylist([{"a": 1, "b": {"c": [2]}}]))
     [{'a': 1, 'b': {'c': [2]}}]
     """
-    table = table_as_read(batch)
+    table = cast_to_python_types(batch)
     columns = list(map(values_of, table.columns, table.schema))
     return dicts_of(table.column_names, columns, table.num_rows)
 
@@ -210,7 +210,7 @@ def to_rows(batch: pa.RecordBatch | pa.Table) -> list[Row]:
     >>> to_rows(pa.RecordBatch.from_pylist([{"a": 1, "b": {"c": [2]}}]))
     [Row(a=1, b=Row(c=[2]))]
     """
-    table = table_as_read(batch)
+    table = cast_to_python_types(batch)
     columns = []
     for column, field in zip(table.columns, table.schema, strict=True):
         convert = row_converter(column.type)
@@ -243,7 +243,7 @@ def _micros(column: pa.Array, field: pa.Field) -> pa.Array | None:
     kind = column.type
     value = value_of(kind)
     if value in (INSTANT, LOCAL_TIME):
-        return cast_column(column, field.with_type(as_read(kind))).cast(pa.int64())
+        return cast_column(column, field.with_type(type_in_python(kind))).cast(pa.int64())
     if value in (INTEGER, UNSIGNED_INTEGER):
         least, greatest = _bounds(column)
         fits = _are_times(least * _MICROS_PER_SECOND, greatest * _MICROS_PER_SECOND)

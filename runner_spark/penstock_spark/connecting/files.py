@@ -11,10 +11,10 @@ from penstock_spark.files.splits import (
     splits_of,
     whole_files,
 )
-from penstock_spark.sinks.files import FileSink, files_by_tasks
+from penstock_spark.sinks.files import FileSink, make_task_file_sink
 from penstock_spark.sinks.partitions import Partitions, RecordsFile
 from penstock_spark.sources.contents import scan_of_contents, stream_of_contents
-from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
+from penstock_spark.sources.partition_values import PartitionValues, add_folder_values, partition_values
 from penstock_spark.sources.stream_files import stream_files
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
     "Partitions",
     "RecordsFile",
     "Split",
-    "beside",
+    "add_folder_values",
     "disk_path",
     "file_store",
-    "files_by_tasks",
+    "make_task_file_sink",
     "find_files",
     "leaves_files_out",
     "open_for_reading",

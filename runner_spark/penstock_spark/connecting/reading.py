@@ -2,10 +2,10 @@
 
 from penstock_spark.files.splits import SHARE_BYTES, packed
 from penstock_spark.formats.ranges.batch import open_ranges
-from penstock_spark.formats.ranges.stream import columns_of_ranges, open_range_stream
+from penstock_spark.formats.ranges.stream import open_range_stream, read_range_columns
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
-from penstock_spark.sources.scan import Scan, StreamScan, pruned_to
+from penstock_spark.sources.parts import PartsReader, make_empty_scan, scan_of_parts
+from penstock_spark.sources.scan import Scan, StreamScan, prune_schema
 from penstock_spark.sources.table_rows import decoder_of, hint_of_table, schema_in_spark
 
 __all__ = [
@@ -13,15 +13,15 @@ __all__ = [
     "PartsReader",
     "Scan",
     "StreamScan",
-    "columns_of_ranges",
+    "read_range_columns",
     "decoder_of",
     "hint_of_table",
-    "no_elements",
+    "make_empty_scan",
     "open_range_stream",
     "open_ranges",
     "packed",
     "parallelism_of",
-    "pruned_to",
+    "prune_schema",
     "scan_of_parts",
     "schema_in_spark",
 ]

@@ -3,33 +3,33 @@
 from penstock_spark.files.file_store import local_copies
 from penstock_spark.sinks.stream_commits import (
     BEFORE_ALL,
-    TryAgain,
+    RetryCommit,
     commit_files,
-    digest,
+    digest_stream,
     has_begun,
-    holds,
+    is_committed,
     is_written,
-    not_committed,
-    persist,
+    make_commit_error,
+    retry_commits,
 )
-from penstock_spark.sinks.table_changes import DELETED, LastChanges, change_schema, check_keys
-from penstock_spark.sinks.table_columns import columns_of, no_type
+from penstock_spark.sinks.table_changes import DELETED, LatestUpserts, check_keys, make_upsert_schema
+from penstock_spark.sinks.table_columns import choose_columns, make_type_error
 
 __all__ = [
     "BEFORE_ALL",
     "DELETED",
-    "LastChanges",
-    "TryAgain",
-    "change_schema",
+    "LatestUpserts",
+    "RetryCommit",
+    "make_upsert_schema",
     "check_keys",
-    "columns_of",
+    "choose_columns",
     "commit_files",
-    "digest",
+    "digest_stream",
     "has_begun",
-    "holds",
+    "is_committed",
     "is_written",
     "local_copies",
-    "no_type",
-    "not_committed",
-    "persist",
+    "make_type_error",
+    "make_commit_error",
+    "retry_commits",
 ]

@@ -2,40 +2,40 @@
 
 from penstock_spark.columns.losses import (
     Loss,
-    forbidden_none,
-    misfit_of,
-    missing_field,
+    find_unknown_fields,
+    find_wrong_zone,
+    make_missing_field_loss,
+    make_none_loss,
+    make_type_loss,
     overflows,
-    unknown_fields,
-    wrong_zone,
 )
-from penstock_spark.columns.records import plain, schema_of, to_batch
+from penstock_spark.columns.records import schema_of, to_batch, to_plain
 from penstock_spark.columns.types import (
-    is_beyond_spark,
-    is_unknown,
+    has_unknown_type,
+    is_unsupported_by_spark,
     limits_of,
     struct_of,
     value_of,
 )
 from penstock_spark.session.spark_versions import to_arrow_schema
-from penstock_spark.sinks.as_columns import schema_of as spark_schema_of
+from penstock_spark.sinks.as_columns import parse_spark_schema as spark_schema_of
 
 __all__ = [
     "Loss",
-    "forbidden_none",
-    "is_beyond_spark",
-    "is_unknown",
+    "make_none_loss",
+    "is_unsupported_by_spark",
+    "has_unknown_type",
     "limits_of",
-    "misfit_of",
-    "missing_field",
+    "make_type_loss",
+    "make_missing_field_loss",
     "overflows",
-    "plain",
+    "to_plain",
     "schema_of",
     "spark_schema_of",
     "struct_of",
     "to_arrow_schema",
     "to_batch",
-    "unknown_fields",
+    "find_unknown_fields",
     "value_of",
-    "wrong_zone",
+    "find_wrong_zone",
 ]

@@ -19,7 +19,7 @@ from penstock.io.files.object_stores import placed
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.file_store import StoreFiles
 from penstock_spark.files.splits import Split, blocks_of, packed, splits_of
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.workers_python import map_in_arrow
@@ -110,7 +110,7 @@ def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
     try:
         yield from in_lines(blocks_of(split, b"\n"))
     except OSError as error:
-        step_failed(unreadable_part(error, split.path, where), where)
+        fail_step(unreadable_part(error, split.path, where), where)
 
 
 def whole(path: str, size: int, where: str) -> bytes:
@@ -121,7 +121,7 @@ def whole(path: str, size: int, where: str) -> bytes:
         if len(content) != size:
             raise OSError(errno.EIO, "its size has changed since the pipeline has found it")
     except OSError as error:
-        step_failed(unreadable_part(error, path, where), where)
+        fail_step(unreadable_part(error, path, where), where)
     return content
 
 
@@ -140,7 +140,7 @@ def unpacked(path: str, size: int, where: str) -> bytes:
     try:
         return decompress(content, CompressionTypes.detect_compression_type(path), path, where)
     except ValueError as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def unreadable_part(error: OSError, path: str, where: str) -> OSError:

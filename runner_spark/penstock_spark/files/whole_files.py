@@ -17,7 +17,7 @@ from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_store import file_store
 from penstock_spark.files.finding import unreadable
 from penstock_spark.files.splits import SHORTER
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 
 _QUERY = "sql.streaming.queryId"
 _IGNORED = "spark.sql.files.ignoreMissingFiles"
@@ -62,7 +62,7 @@ class WholeFiles:
         for relation in self._relations(frame):
             files, where = relation.on_disk(), relation.where
             for error, path in _missing_parts(files, relation):
-                step_failed(unreadable(error, path, where), where)
+                fail_step(unreadable(error, path, where), where)
             sizes = {_local(path): size for path, size in files.listed.items()}
             self._changed.read(sizes, where)
             if relation.format in _WITH_HEADERS:
@@ -83,7 +83,7 @@ class WholeFiles:
                 for path in map(_shown, relation.paths):
                     error = not_unpacked(path, where, file_store(path, self._spark).open)
                     if error is not None:
-                        step_failed(error, where)
+                        fail_step(error, where)
 
     def close(self) -> None:
         """Warns of files that have changed since they were read."""

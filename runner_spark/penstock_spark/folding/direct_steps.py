@@ -53,7 +53,7 @@ class FixedStep(Node):
         self.writers = writers
 
     def push(self, batch: Batch) -> Records:
-        batch = batch.exploded()
+        batch = batch.explode()
         if not isinstance(batch.timestamps, list):
             yield from self.general.push(batch)
             return
@@ -70,7 +70,7 @@ class SessionStep(Node):
         self.writers = writers
 
     def push(self, batch: Batch) -> Records:
-        batch = batch.exploded()
+        batch = batch.explode()
         count, gap = len(batch.values), self.gap_micros
         times = batch.timestamps if isinstance(batch.timestamps, list) else [batch.timestamps] * count
         if not times or min(times) < MIN_MICROS or max(times) > _MAX_MICROS - gap:

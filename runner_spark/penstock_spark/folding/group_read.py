@@ -16,7 +16,7 @@ from typing import Any
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.folding.merging import merged_groups
 from penstock_spark.folding.tables import batch_fold
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import ONLY_PANE, Batch, Windows, loads
 from penstock_spark.worker.keys import merges_in_one_pass, restore, timestamp_of, window_decoder
 from penstock_spark.worker.program import GroupRoot
@@ -61,7 +61,7 @@ class GroupReader(Combining):
         self._fold = batch_fold(root.combine, root.host.loop)
         self.out = out
         self.metrics = metrics
-        self._guard = partial(guarded, metrics, root.where)
+        self._guard = partial(call_guarded, metrics, root.where)
         self._merges = root.windowing.windowfn.is_merging()
         self._window = window_decoder(root.windowing)
         self._timestamp = timestamp_of(root.windowing)
@@ -92,7 +92,7 @@ class GroupReader(Combining):
             except StopIteration:
                 return
             except Exception as error:
-                step_failed(error, self.root.where)
+                fail_step(error, self.root.where)
             yield from self.emit(key, window, chunks)
 
     def emit(self, key: bytes, window: Any, chunks: Iterator[Chunk]) -> Records:
@@ -147,7 +147,7 @@ class GroupReader(Combining):
             return
         batch = Batch(self._values, self._timestamps, self._windows, ONLY_PANE)
         self._clear()
-        yield from self.out.push(batch.collapsed())
+        yield from self.out.push(batch.collapse())
 
 
 def _buffer(head: bytes, chunks: Iterator[Chunk]) -> tuple[list[bytes], int, bool]:

@@ -16,12 +16,12 @@ from penstock_spark.folding.sessions import SessionTable, Spans, spans_of
 from penstock_spark.folding.tables import LoopTable, Table, batch_fold, table_for
 from penstock_spark.folding.totals import split_numbers
 from penstock_spark.plan.hosts import BySpark, InPython, Loop, Rows
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import Batch, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import MOST_COMBINED, MOST_NAMES, FlushLimit
-from penstock_spark.worker.keys import keys_to_carry, payloads, rank_of, window_encoder
-from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
+from penstock_spark.worker.keys import find_keys_to_pickle, payloads, rank_of, window_encoder
+from penstock_spark.worker.pairs import make_retraction_error, split_pairs
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.rows import exchange_records, first_number
@@ -43,7 +43,7 @@ class GroupWriter(Combining, Node):
         self.spec = spec
         self.combine = spec.combine
         self._metrics = metrics
-        self._guard = partial(guarded, metrics, spec.where)
+        self._guard = partial(call_guarded, metrics, spec.where)
         self._encode_window = window_encoder(spec.windowing)
         self._rank = rank_of(spec.windowing)
         self._sequence = first_number(stage, partition)
@@ -131,19 +131,19 @@ class GroupWriter(Combining, Node):
         except Exception as error:
             # An error of a pair or a key takes precedence over a value that cannot be added.
             self._names(split_pairs(batch, self.spec.where)[0])
-            step_failed(error, self.spec.where)
+            fail_step(error, self.spec.where)
 
     def _take_rest(self, batch: Batch, taken: int) -> Records:
         if taken:
             yield from self._flush_if_full(taken)
-            batch = batch.sliced(taken, len(batch.values))
+            batch = batch.slice(taken, len(batch.values))
         if batch.values:
             keys, values = split_pairs(batch, self.spec.where)
             yield from self.take(keys, values, batch)
 
     def _check_inserts(self, batch: Batch) -> None:
         if batch.retracts:
-            step_failed(unexpected_retraction(), self.spec.where)
+            fail_step(make_retraction_error(), self.spec.where)
 
     def take(self, keys: list[Any], values: list[Any], batch: Batch) -> Records:
         self._check_inserts(batch)
@@ -168,7 +168,7 @@ class GroupWriter(Combining, Node):
         taken = self._leading(batch, lambda kind: self._session_table(kind).add(spans, batch.values, kind))
         if taken:
             yield from self._flush_if_full(taken)
-            batch = batch.sliced(taken, len(batch.values))
+            batch = batch.slice(taken, len(batch.values))
             spans = spans[0][taken:], spans[1][taken:]
         if batch.values:
             keys, values = split_pairs(batch, self.spec.where)
@@ -235,7 +235,7 @@ class GroupWriter(Combining, Node):
             if kind in _PLAIN_KEYS:
                 return keys, kind
         names = self._guard(encode_keys, keys)
-        self._keys.update(keys_to_carry(names, keys))
+        self._keys.update(find_keys_to_pickle(names, keys))
         return names, None
 
     def _table(self, window: Any, kind: type | None) -> Table:

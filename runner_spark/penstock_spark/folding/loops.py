@@ -41,7 +41,7 @@ for {mark}name, value in zip({marks}names, values, strict=True):
 """
 
 _BY_TIME = """\
-# What comes together is mostly of one window, and two comparisons are cheaper than a division.
+# Neighbours are mostly of one window, and two comparisons are cheaper than a division.
 if not start <= time < end:
     start = time - (time - offset) % size
     end = start + size
@@ -139,15 +139,16 @@ def loop_of(source: FoldSource, by: str, from_pairs: bool = True, counts: bool =
         by: How the place of a value is found, with the first parameters of the function:
 
             - ``key``: partial results by key.
-            - ``time``: a function that returns those of the window that starts at a time, called once for each; the
-              length of the windows and the start of one of them, in microseconds as all times; and the elements' times.
-            - ``window``: a function that returns those of an element's windows, called once for each distinct object;
-              and the elements' windows.
+            - ``time``: a function that returns the partial results of the window that starts at a time, called once for
+              each; the length of the windows and the start of one of them, in microseconds as all times; and the
+              elements' times.
+            - ``window``: a function that returns the partial results of an element's windows, called once for each
+              distinct object; and the elements' windows.
             - ``session``: the latest session of each key, as a list of its start, its end, and its partial result; a
               function that takes the other sessions; and the start and the end of each element's window.
         from_pairs: Whether the last parameters are pairs and the type of their keys, and it returns how many it added;
             otherwise they are names and values.
-        counts: Whether it counts, too: a partial result is then a list of one and of the number of its values, and it
+        counts: Whether it also counts: a partial result is then a list of one and of the number of its values, and it
             also returns how many names are new.
 
     >>> from penstock.functions.folds import MAX, SUM

@@ -11,7 +11,7 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Emitted, Times
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import ValueKind, unknown_pane
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import Batch, Windows, loads
 from penstock_spark.worker.keys import key_is_self_contained
 from penstock_spark.worker.program import MachineRoot
@@ -77,7 +77,7 @@ class MachineReader(Combining):
         self.late = late
         self.metrics = metrics
         self.machine = GroupingMachine(root.windowing, root.combine, root.input_retracts)
-        self._guard = partial(guarded, metrics, root.where)
+        self._guard = partial(call_guarded, metrics, root.where)
         self._key_elements = KeyElements()
         self._elements = 0
         self._read_bytes = 0
@@ -100,7 +100,7 @@ class MachineReader(Combining):
             try:
                 emitted = machine.element(state, element, _BEFORE_THE_END)
             except Exception as error:
-                step_failed(error, self.root.where, ((key, element.value),))
+                fail_step(error, self.root.where, ((key, element.value),))
             if emitted:
                 yield from self._take(key, emitted)
         yield from self._take(key, self._guard(machine.advance_watermark, state, _AT_THE_END))
@@ -129,4 +129,4 @@ class MachineReader(Combining):
         if self._values:
             batch = Batch(self._values, self._timestamps, self._in_windows, self._panes)
             self._clear()
-            yield from self.out.push(batch.collapsed())
+            yield from self.out.push(batch.collapse())

@@ -6,10 +6,10 @@ from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
-from penstock_spark.reports.failure import guarded
+from penstock_spark.reports.failure import call_guarded
 from penstock_spark.worker.batch import Batch, Windows, dumps
-from penstock_spark.worker.keys import keys_to_carry, payloads
-from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
+from penstock_spark.worker.keys import find_keys_to_pickle, payloads
+from penstock_spark.worker.pairs import make_retraction_error, split_pairs
 from penstock_spark.worker.program import ElementWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import exchange_records
@@ -25,11 +25,11 @@ class ElementWriter(Node):
         self._number = partition << 40
 
     def push(self, batch: Batch) -> Records:
-        yield guarded(self.metrics, self.spec.where, self._rows, batch)
+        yield call_guarded(self.metrics, self.spec.where, self._rows, batch)
 
     def _rows(self, batch: Batch) -> Any:
         if batch.retracts and not self.spec.may_retract:
-            raise unexpected_retraction()
+            raise make_retraction_error()
         keys, values = split_pairs(batch, self.spec.where)
         names = encode_keys(keys)
         count, first = len(keys), self._number
@@ -44,7 +44,7 @@ class ElementWriter(Node):
             _encoded(batch.windows, count),
             [pane.kind for pane in panes] if isinstance(panes, list) else [panes.kind] * count,
             [self._stage] * count,
-            payloads(names, keys_to_carry(names, keys), values),
+            payloads(names, find_keys_to_pickle(names, keys), values),
         )
 
 

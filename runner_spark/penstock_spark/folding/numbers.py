@@ -16,7 +16,7 @@ from penstock.coders.deterministic import decode_key
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.window_fn import GrowingSession
 from penstock_spark.folding.tables import batch_fold
-from penstock_spark.reports.failure import guarded
+from penstock_spark.reports.failure import call_guarded
 from penstock_spark.worker.batch import ONLY_PANE, Batch, loads
 from penstock_spark.worker.keys import SELF_CONTAINED_TYPES, WindowColumns, placer_of, restore, window_decoder
 from penstock_spark.worker.program import GroupRoot
@@ -33,7 +33,7 @@ _COLUMNS = ("key", "tag", "first", "second", "window", "sequence", "value")
 
 
 def are_numbers(numbers: list[Any], keys: Iterable[Any]) -> bool:
-    """Whether all sums fit into a column, and the encoding alone gives each of these keys back.
+    """True if all sums fit into a column, and each of these keys can be restored from its encoding alone.
 
     >>> are_numbers([1, 2], ["a", ("b", 2)]), are_numbers([1, 2.0], []), are_numbers([1 << 63], [])
     (True, False, False)
@@ -52,7 +52,7 @@ class NumberReader(Combining):
         self.combine = root.combine
         self.out = out
         self._fold = batch_fold(root.combine, root.host.loop)
-        self._guard = partial(guarded, metrics, root.where)
+        self._guard = partial(call_guarded, metrics, root.where)
         self._window = window_decoder(root.windowing)
         self._place = placer_of(root.windowing)
         self._merges = root.windowing.windowfn.is_merging()
@@ -145,7 +145,7 @@ class NumberReader(Combining):
         timestamps: Any = [timestamp for _, timestamp in placed]
         batch = Batch(list(zip(keys, self._sums, strict=True)), timestamps, windows, ONLY_PANE)
         self._clear()
-        yield from self.out.push(batch.collapsed())
+        yield from self.out.push(batch.collapse())
 
     def _decoded(self) -> list[Any]:
         keys, restored = self._keys, self._restored

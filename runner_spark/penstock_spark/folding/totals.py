@@ -74,4 +74,4 @@ class TotalsReader:
                 windows: list[Any] = [windows for windows, _ in placed]
                 timestamps = [timestamp for _, timestamp in placed]
                 values = [elements[number] for number in chosen]
-                yield root.edge, Batch(values, timestamps, windows, ONLY_PANE).collapsed()
+                yield root.edge, Batch(values, timestamps, windows, ONLY_PANE).collapse()

@@ -23,8 +23,8 @@ def connector_of(kinds: Sequence[type[Any]]) -> Format | None:
     """The format of the first of some classes that a connector claims; None if none does.
 
     Raises:
-        RunnerError: Two connectors claim the class, the connector cannot be imported, or the class is one of penstock's
-            whose connector the installation does not know.
+        RunnerError: Two connectors claim the class, the connector cannot be imported, or the class belongs to penstock
+            and the installation does not know its connector.
     """
     return _format_of(tuple(map(_name_of, kinds)))
 
@@ -45,10 +45,10 @@ def _format_of(names: tuple[str, ...]) -> Format | None:
     for name in names:
         match [point for point in points if point.name == name]:
             case [point]:
-                return _loaded(point)
+                return _load(point)
             case [first, second, *_]:
                 raise RunnerError(
-                    f"two connectors claim {name}: {_described(first)} and {_described(second)}",
+                    f"two connectors claim {name}: {_describe(first)} and {_describe(second)}",
                     where=f"in the entry points {GROUP}",
                     hint=f"uninstall {_package_of(first)} or {_package_of(second)}",
                 )
@@ -61,25 +61,25 @@ def _format_of(names: tuple[str, ...]) -> Format | None:
     return None
 
 
-def _loaded(point: EntryPoint) -> Format:
+def _load(point: EntryPoint) -> Format:
     try:
         found = point.load()
     except Exception as error:
         raise RunnerError(
             f"the connector for {point.name} cannot be imported: {type(error).__name__}: {error}",
-            where=f"in {_described(point)}",
+            where=f"in {_describe(point)}",
             hint=f"install another version of {_package_of(point)}, and what it needs",
         ) from error
     if not isinstance(found, Format):
         raise RunnerError(
             f"the connector for {point.name} is not a Format, but {type(found).__name__}",
-            where=f"in {_described(point)}",
+            where=f"in {_describe(point)}",
             hint="let the entry point name a penstock_spark.connecting.Format",
         )
     return found
 
 
-def _described(point: EntryPoint) -> str:
+def _describe(point: EntryPoint) -> str:
     return f"{point.value} of {_package_of(point)}"
 
 

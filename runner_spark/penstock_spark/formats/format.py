@@ -23,7 +23,7 @@ def _not_known(source: Any, spark: SparkSession | None, where: str) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """What the runner can do with a format; it cannot do what is None."""
+    """The abilities of the runner for a format: a field is None for something that it cannot do."""
 
     # Opens a source, given the session that reads it, and the step for errors. All elements are in the global
     # window, at the minimum timestamp.
@@ -37,7 +37,7 @@ class Format:
     records: Callable[[Any], str | None] | None = None
     # The columns of such a source without Spark; None if only the open source shows them.
     schema: Callable[[Any], StructType | None] | None = None
-    # How a sink of files is written; `plan`, `prepare` and the files of windows follow from it.
+    # Describes how to write a sink of files; `plan`, `prepare` and the files of windows follow from it.
     files: Callable[[Any, str], FileSink] | None = None
     # Plans any other sink, given whether it takes micro-batches, and the step; writes nothing yet.
     plan: Callable[[Any, bool, str], SinkPlan] | None = None

@@ -1,4 +1,4 @@
-"""DataFrames of the program: one that it has already as a source, one that it goes on with as a sink."""
+"""DataFrames of the program: an existing one as a source, and a new one as a sink."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.error import refusal
 from penstock.io.formats.record_types import field_names
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock.typehints.typehints import TupleConstraint
-from penstock_spark.columns.records import as_arrow_takes_them, column_of, field_of, schema_of
+from penstock_spark.columns.records import column_of, field_of, schema_of, to_arrow_accepted
 from penstock_spark.formats.format import Format
-from penstock_spark.session.session import moved
+from penstock_spark.session.session import move_to_session
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import as_columns
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
@@ -28,7 +28,7 @@ from penstock_spark.sources.scan import Scan
 def open_frame(source: DataFrameSource, spark: SparkSession, where: str) -> Scan:
     """Rows of a DataFrame: structs are Rows, arrays lists, maps dicts, timestamps datetimes in UTC."""
     frame = source.frame
-    return rows_of(frame if frame.sparkSession is spark else moved(frame, spark), where)
+    return rows_of(frame if frame.sparkSession is spark else move_to_session(frame, spark), where)
 
 
 def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: str) -> Any:
@@ -38,7 +38,7 @@ def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: st
 
 
 Split = Callable[[list[Any]], list[list[Any]]]
-"""From elements to columns."""
+"""A function from elements to columns."""
 
 
 def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
@@ -49,7 +49,7 @@ def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
         return []
 
     if sink.schema is not None:
-        schema = as_columns.schema_of(sink.schema)
+        schema = as_columns.parse_spark_schema(sink.schema)
         columns, split = to_arrow_schema(schema), _split_for(sink.element_type)
     else:
         columns, split = columns_of(sink.element_type, where)
@@ -116,7 +116,7 @@ class FrameRows(Encoder):
                 hint="declare the elements' type with with_output_types",
             )
         arrays = [
-            column_of(as_arrow_takes_them(part, field, field.name), field, self.where)
+            column_of(to_arrow_accepted(part, field, field.name), field, self.where)
             for part, field in zip(columns, self.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

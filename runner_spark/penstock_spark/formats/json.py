@@ -1,4 +1,4 @@
-"""JSON files: Spark finds and splits them, Python's own parser gives the values."""
+"""JSON files: Spark finds and splits them, Python's own parser makes the values."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.json_text import JsonText, Unwritable
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
-from penstock_spark.sources.decoding import ByFile, Careful, runs_of
-from penstock_spark.sources.file_samples import all_content, told_by_files
-from penstock_spark.sources.partition_values import PartitionValues, beside, partition_values
+from penstock_spark.sinks.record_text import RecordText, encode_rows, record_files
+from penstock_spark.sources.decoding import ByFile, RejectingDecoder, find_runs
+from penstock_spark.sources.file_samples import all_content, infer_type_from_files
+from penstock_spark.sources.partition_values import PartitionValues, add_folder_values, partition_values
 from penstock_spark.sources.scan import Scan, StreamScan
-from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files
+from penstock_spark.sources.stream_files import make_schema_error, place_columns, stream_files
 
 _LINES = {"lineSep": "\n"}
 """Options of Spark's line reader."""
@@ -47,12 +47,12 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     values.check(files.paths)
     check = files.unchanged(where)
     frame = _texts(spark, files, source)
-    found, problems = _surveyed(frame, source, files)
+    found, problems = _survey(frame, source, files)
     fields = values.others(found)
     if problems:
         file, problem = problems[0]
         more = f", and more of this in {len(problems)} places" if problems[1:] else ""
-        raise _malformed_text(problem, file + more, where)
+        raise _make_malformed_error(problem, file + more, where)
     known = fields if source.found is None else [name for name, _ in source.found.fields]
     new = [name for name in fields if name not in known]
     if new:
@@ -62,13 +62,13 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     return Scan(frame, lambda: _JsonDecoder(source, fields, values, namer), check=check)
 
 
-def _malformed_text(problem: str, file: str, where: str) -> ValueError:
+def _make_malformed_error(problem: str, file: str, where: str) -> ValueError:
     hint = "each line is one JSON object; with lines=False each file is a list of objects"
     return refusal(ValueError, f"{problem} in {file}", where=where, hint=hint)
 
 
 def _text_of(source: JsonSource) -> tuple[str, Column]:
-    """The format whose rows are single texts (a line or a whole file each), and the column with its bytes."""
+    """The format whose rows are single strings (a line or a whole file each), and the column with its bytes."""
     if source.lines:
         return "text", F.col("value").cast("binary").alias("text")
     return "binaryFile", F.col("content").alias("text")
@@ -80,7 +80,7 @@ def _texts(spark: SparkSession, files: Files, source: JsonSource) -> DataFrame:
     return frame.select(text, F.col("_metadata.file_path").alias("file"))
 
 
-def _surveyed(
+def _survey(
     frame: DataFrame, source: JsonSource, files: Files
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """The fields of all objects, and the problem of each wrong file."""
@@ -91,7 +91,7 @@ def _surveyed(
     return tuple(dict.fromkeys(row.name for row in named)), problems
 
 
-def _unpacked(text: bytes, file: str, source: JsonSource) -> bytes:
+def _unpack(text: bytes, file: str, source: JsonSource) -> bytes:
     """A text as it was before its file was compressed; ValueError if the file is damaged."""
     kind = CompressionTypes.detect_compression_type(file)
     if source.lines or kind == CompressionTypes.UNCOMPRESSED:
@@ -128,11 +128,11 @@ class _Survey:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         names: dict[str, tuple[int, str]] = {}
         problems: dict[str, str] = {}
-        for batch in promptly(batches):
-            texts, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
-            for text, file in zip(texts, files, strict=True):
+        for batch in acknowledge_each(batches):
+            strings, files = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+            for text, file in zip(strings, files, strict=True):
                 try:
-                    for each in _objects_in(_unpacked(text, file, self.source), self.source):
+                    for each in _objects_in(_unpack(text, file, self.source), self.source):
                         for name in each.keys() - names.keys():
                             name.encode()  # Half of a pair of surrogates cannot be encoded.
                         for name in each:
@@ -162,7 +162,7 @@ def _what_is_wrong(error: ValueError) -> str:
 
 @dataclass(frozen=True)
 class _JsonDecoder:
-    """Makes Rows of the texts in the first column, whose files are in the second one."""
+    """Makes Rows of the strings in the first column, whose files are in the second one."""
 
     source: JsonSource
     fields: tuple[str, ...]
@@ -170,22 +170,22 @@ class _JsonDecoder:
     namer: Namer
 
     def __call__(self, batch: pa.RecordBatch) -> list[Row]:
-        texts = batch.column(0).to_pylist()
+        strings = batch.column(0).to_pylist()
         if not self.source.lines:
             files = batch.column(1).to_pylist()
-            texts = [_unpacked(text, file, self.source) for text, file in zip(texts, files, strict=True)]
+            strings = [_unpack(text, file, self.source) for text, file in zip(strings, files, strict=True)]
         if not self.values.names:
-            return self.rows(texts, {})
+            return self.rows(strings, {})
         rows: list[Row] = []
-        for (file,), start, end in runs_of([batch.column(1)]):
-            rows += self.rows(texts[start:end], self.values.in_python(self.namer(file)))
+        for (file,), start, end in find_runs([batch.column(1)]):
+            rows += self.rows(strings[start:end], self.values.in_python(self.namer(file)))
         return rows
 
-    def rows(self, texts: Iterable[bytes], known: Mapping[str, Any]) -> list[Row]:
-        """The objects in texts with the values of the file at their ends, behind fields that no file had before."""
-        objects = (each for text in texts for each in _objects_in(text, self.source))
+    def rows(self, strings: Iterable[bytes], known: Mapping[str, Any]) -> list[Row]:
+        """The objects in strings with the values of the file at their ends, behind fields that no file had before."""
+        objects = (each for text in strings for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
-        records = (beside({**absent, **each}, known) for each in objects)
+        records = (add_folder_values({**absent, **each}, known) for each in objects)
         return [row_class(tuple(record))(**record) for record in records]
 
 
@@ -236,16 +236,14 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     files = stream_files(stream, source.file_pattern, where)
     present = files.present(spark)
     # Texts that are not objects are rejects, or errors, when the stream reads them.
-    named, problems = (
-        _surveyed(_texts(spark, present, source), source, present) if present.paths else ((), [])
-    )
+    named, problems = _survey(_texts(spark, present, source), source, present) if present.paths else ((), [])
     fields = values.others(named)
     if problems and not fields:
         file, problem = problems[0]
-        raise _malformed_text(problem, file, where)
+        raise _make_malformed_error(problem, file, where)
     if not fields:
         hint = "put a file there before the pipeline starts, or read lines with ReadFromText and parse them"
-        raise no_schema("fields", files, hint)
+        raise make_schema_error("fields", files, hint)
     format, text = _text_of(source)
     frame = files.load(spark.readStream.options(**_LINES), format).select(text, *place_columns(stream))
     naming, has_rejects = files.naming(), stream.has_rejects
@@ -256,9 +254,9 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
         try:
             return of_texts.rows(batch.column(0).to_pylist(), known)
         except ValueError as error:
-            raise _malformed_text(_what_is_wrong(error), file, where) from error
+            raise _make_malformed_error(_what_is_wrong(error), file, where) from error
 
-    return StreamScan(frame, lambda: ByFile(Careful(decode, "text", has_rejects, where), naming))
+    return StreamScan(frame, lambda: ByFile(RejectingDecoder(decode, "text", has_rejects, where), naming))
 
 
 def json_files(sink: JsonSink, where: str) -> FileSink:
@@ -267,11 +265,11 @@ def json_files(sink: JsonSink, where: str) -> FileSink:
 
     def write(names: Sequence[str], rows: Sequence[Sequence[Any]], first: bool) -> bytes:
         try:
-            return encoded_rows(text.of(names, rows), "utf-8", names, rows, text.of_value)
+            return encode_rows(text.of(names, rows), "utf-8", names, rows, text.of_value)
         except Unwritable as found:
             raise found.lost.refused(where) from None
 
     return record_files(sink, RecordText(write, sink.columns, where, is_list=text.is_list), 0, where)
 
 
-JSON = Format(open_json, open_json_stream, told_by_files(type_of_json), files=json_files)
+JSON = Format(open_json, open_json_stream, infer_type_from_files(type_of_json), files=json_files)

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.io.jsonio import JsonSink
 from penstock.utils.timestamp import Duration
-from penstock_spark.columns.losses import Loss, wrong_zone
+from penstock_spark.columns.losses import Loss, find_wrong_zone
 
 _NANOS_OF_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 _DIGITS_OF_UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -158,9 +158,9 @@ class JsonText:
             return self._of_time(value - _EPOCH_IN_UTC, nanos, name, "Z")
         if self.is_iso:
             return self._of_time(value - _EPOCH, nanos, name, "")
-        lost = wrong_zone([value], True, name)
+        lost = find_wrong_zone([value], True, name)
         assert lost is not None
-        hint = "add tzinfo=datetime.timezone.utc if it is in UTC, or pass date_format='iso', which leaves it as it is"
+        hint = "add tzinfo=datetime.timezone.utc if it is in UTC, or pass date_format='iso', which leaves it unchanged"
         raise Unwritable(replace(lost, hint=hint))
 
     def _of_date(self, value: datetime.date, name: str) -> int | str:

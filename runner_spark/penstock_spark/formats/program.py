@@ -15,7 +15,7 @@ from penstock.graph import DriverList
 from penstock.io.console import ConsoleSink
 from penstock.io.each_batch import EachBatchSink
 from penstock_spark.formats.format import Format
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.worker.batch import dumps
 
@@ -26,7 +26,7 @@ class PickledRows(Encoder):
     """One pickled row for each batch of elements."""
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
-        return _pickled_row(values)
+        return _pickle_row(values)
 
 
 @dataclass
@@ -41,17 +41,17 @@ class FirstRows(Encoder):
         return pa.RecordBatch.from_arrays([pa.array(map(dumps, some), pa.binary())], names=["value"])
 
 
-def _pickled_row(value: Any) -> pa.RecordBatch:
+def _pickle_row(value: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([dumps(value)], pa.binary())], names=["value"])
 
 
-def _pickled_rows(frame: DataFrame) -> Iterator[Any]:
+def _read_pickled_rows(frame: DataFrame) -> Iterator[Any]:
     """Returns the objects that rows carried to the driver, in the order of the partitions; one job."""
     return map(pickle.loads, frame.toArrow().column("value").to_pylist())
 
 
 def _elements_of(frame: DataFrame) -> list[Any]:
-    return [element for row in _pickled_rows(frame) for element in row]
+    return [element for row in _read_pickled_rows(frame) for element in row]
 
 
 def _first_of(frame: DataFrame, first: int) -> list[Any]:
@@ -86,12 +86,14 @@ def plan_list(sink: DriverList, is_stream: bool, where: str) -> SinkPlan:
             last.number = batch.number
         return []
 
-    def holds(batch: MicroBatch) -> bool:
+    def is_committed(batch: MicroBatch) -> bool:
         return batch.number <= _last_appended(batch.stream, sink.into).number
 
     if first is None:
-        return SinkPlan(_PICKLED, PickledRows, None, commit, holds=holds)
-    return SinkPlan(_PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False, holds=holds)
+        return SinkPlan(_PICKLED, PickledRows, None, commit, is_committed=is_committed)
+    return SinkPlan(
+        _PICKLED, lambda: FirstRows(first), None, commit, is_one_job=False, is_committed=is_committed
+    )
 
 
 def _last_appended(stream: str, into: list[Any]) -> _Appended:
@@ -110,7 +112,7 @@ def plan_console(sink: ConsoleSink, is_stream: bool, where: str) -> SinkPlan:
 
     def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
         lines, more = [], 0
-        for some, left_out in _pickled_rows(frame):
+        for some, left_out in _read_pickled_rows(frame):
             lines += some
             more += left_out
         batch.check()
@@ -135,7 +137,7 @@ class LineRows(Encoder):
         lines = list(map(str, values[: self.room]))
         if self.room is not None:
             self.room -= len(lines)
-        return _pickled_row((lines, len(values) - len(lines)))
+        return _pickle_row((lines, len(values) - len(lines)))
 
 
 def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
@@ -152,7 +154,7 @@ def plan_function(sink: EachBatchSink, is_stream: bool, where: str) -> SinkPlan:
                 sink.function(elements, batch.number)
             except (Exception, SystemExit, GeneratorExit) as error:
                 # KeyboardInterrupt is the user's who stops the program.
-                step_failed(error, where)
+                fail_step(error, where)
         return []
 
     return SinkPlan(_PICKLED, PickledRows, None, commit)

@@ -15,7 +15,7 @@ from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.tables import TABLES
 from penstock_spark.plan.schema_text import schema_of_text
-from penstock_spark.session.session import SQL_MEANING, moved
+from penstock_spark.session.session import SQL_MEANING, move_to_session
 from penstock_spark.sources.frame_rows import rows_of
 from penstock_spark.sources.scan import Scan
 
@@ -32,9 +32,9 @@ def open_query(source: QuerySource, spark: SparkSession, where: str) -> Scan:
     for number, each in enumerate(source.inputs):
         opened = _READ[type(each)].open
         assert opened is not None
-        frame: DataFrame = moved(opened(each, spark, where).frame, session)
+        frame: DataFrame = move_to_session(opened(each, spark, where).frame, session)
         frame.createOrReplaceTempView(f"input{number}")
-    return rows_of(moved(session.sql(source.text), spark), where)
+    return rows_of(move_to_session(session.sql(source.text), spark), where)
 
 
 def _schema(source: QuerySource) -> StructType | None:

@@ -45,7 +45,7 @@ from penstock_spark.formats.tables import TABLES
 from penstock_spark.formats.text import TEXT
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.reports.lineage import innermost
+from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.sinks.files import plan_files, prepare_files
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.window_files import WindowFiles, files_of_windows
@@ -110,7 +110,7 @@ def formats_of(graph: Graph) -> list[Format]:
     for step in graph.steps:
         match step.primitive:
             case Read(description) | Write(description):
-                found.append(format_of(innermost(description)))
+                found.append(format_of(unwrap_source(description)))
     return found
 
 
@@ -124,7 +124,7 @@ def check_packages(graph: Graph) -> None:
 def _packages_of(step: Step) -> tuple[Package, ...]:
     match step.primitive:
         case Read(description) | Write(description):
-            inner = innermost(description)
+            inner = unwrap_source(description)
             return format_of(inner).packages(inner)
         case ParDo(dofn) if isinstance(reads := dofn.timer_owner(), ReadFiles):
             return _format_of_kind(reads.source).packages(reads)
@@ -150,7 +150,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
         raise UnsupportedByRunner(
             f"the source {stream.source.describe()} cannot be read as a stream",
             where=where,
-            hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark's with ReadFromSpark",
+            hint="read files of text, CSV, JSON, Parquet or ORC, or any streaming source of Spark with ReadFromSpark",
         )
     path = known_path(stream.source.file_pattern) if isinstance(stream.source, FileSource) else None
     if path is not None and reach_of(path, spark) is Reach.STORE:
@@ -165,7 +165,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
 
 
 def element_type_of(source: Source, spark: SparkSession | None, where: str) -> Any:
-    """The type of a source's elements, as far as it is known while a pipeline is built; starts nothing."""
+    """The type of a source's elements, if it is known while a pipeline is built; starts nothing."""
     return format_of(source).element_type(source, spark, where)
 
 
@@ -187,7 +187,7 @@ def table_of_schema(schema: StructType, records: str) -> Table:
 
 def table_before_opening(step: Step, source: Source) -> Table:
     """The columns of a source, without Spark, because `explain` starts nothing; NotInColumns if unknown."""
-    source = innermost(source)
+    source = unwrap_source(source)
     records = records_of(source)
     tell = format_of(source).schema
     schema = None if tell is None else tell(source)

@@ -14,18 +14,18 @@ from penstock_spark.live.elements import (
     Counts,
     Flow,
     StepElements,
+    add_counts,
+    choose_counts_for_rate,
     composites_of,
     elements_of,
     flows_of,
-    noted,
-    of_late,
 )
 from penstock_spark.live.snapshot import RunSnapshot, Stages
 from penstock_spark.live.spark_stages import SparkStages, stages_in
 from penstock_spark.live.stream_snapshots import errors_of
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.batch_plan import Plan, Query
-from penstock_spark.reports.metrics import held_snapshots
+from penstock_spark.reports.metrics import copy_snapshots
 
 
 class Totals:
@@ -54,7 +54,7 @@ class Totals:
             self._by_edge[int(edge)] = self._by_edge.get(int(edge), 0) + sign * count
 
 
-class BatchLook:
+class BatchSnapshots:
     """Makes snapshots of a batch; slow work waits for the first look, so that a short run does not pay for it.
 
     Args:
@@ -147,13 +147,13 @@ class BatchLook:
         if not self.counted:
             return
         with self._counting:
-            held = held_snapshots(self._context.metrics, self._context.run)
+            held = copy_snapshots(self._context.metrics, self._context.run)
             by_edge = self._totals.see(held)
             if by_edge != self._marks[-1].by_edge:
-                self._marks = noted(self._marks, Counts(clock.micros(), by_edge))
+                self._marks = add_counts(self._marks, Counts(clock.micros(), by_edge))
 
     def _elements(self, flows: tuple[Flow, ...], at_micros: int) -> tuple[StepElements, ...]:
         if self._ended_micros is None:
-            return elements_of(flows, *of_late(self._marks, at_micros))
+            return elements_of(flows, *choose_counts_for_rate(self._marks, at_micros))
         now = Counts(at_micros, self._marks[-1].by_edge)
         return elements_of(flows, now, Counts(self._began_micros, {}))

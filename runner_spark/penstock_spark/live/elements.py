@@ -92,7 +92,7 @@ def composites_of(flows: Sequence[Flow]) -> tuple[Flow, ...]:
     for flow in flows:
         for edge in {*flow.inputs, *flow.side_inputs}:
             readers[edge] = readers.get(edge, 0) + 1
-    return tuple(_folded(label, each, readers) for label, each in inside.items())
+    return tuple(_fold_flows(label, each, readers) for label, each in inside.items())
 
 
 def _composites(label: str) -> Iterable[str]:
@@ -101,7 +101,7 @@ def _composites(label: str) -> Iterable[str]:
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def _folded(label: str, inside: Sequence[Flow], readers: Mapping[int, int]) -> Flow:
+def _fold_flows(label: str, inside: Sequence[Flow], readers: Mapping[int, int]) -> Flow:
     made = dict.fromkeys(edge for flow in inside for _, edge in flow.outputs)
     read = dict.fromkeys(edge for flow in inside for edge in flow.inputs)
     own: dict[int, int] = {}
@@ -160,12 +160,12 @@ def _sum(edges: Sequence[int], by_edge: Mapping[int, int]) -> int | None:
     return sum(known) if known and len(known) == len(counts) else None
 
 
-def noted(marks: tuple[Counts, ...], now: Counts) -> tuple[Counts, ...]:
+def add_counts(marks: tuple[Counts, ...], now: Counts) -> tuple[Counts, ...]:
     """Returns the latest counts, about a second apart, with the newest; bounded, however often counts come.
 
     >>> marks = ()
     >>> for tenth in range(300):
-    ...     marks = noted(marks, Counts(tenth * 100_000, {0: tenth}))
+    ...     marks = add_counts(marks, Counts(tenth * 100_000, {0: tenth}))
     >>> len(marks), marks[0].at_micros, marks[-1].at_micros
     (12, 19000000, 29900000)
     """
@@ -176,14 +176,14 @@ def noted(marks: tuple[Counts, ...], now: Counts) -> tuple[Counts, ...]:
     return tuple(kept)
 
 
-def of_late(marks: Sequence[Counts], at_micros: int) -> tuple[Counts, Counts]:
+def choose_counts_for_rate(marks: Sequence[Counts], at_micros: int) -> tuple[Counts, Counts]:
     """Returns the counts between which a rate is measured: the newest, and those of about ten seconds earlier.
 
     Counts come when a micro-batch or a task ends. Until another one has had time to end, the rates stay; then they
     sink, as the newest counts are older than the last ones were when the newest came.
 
     >>> marks = [Counts(0, {}), Counts(20_000_000, {0: 40}), Counts(40_000_000, {0: 80})]
-    >>> spans = [of_late(marks, seconds * 1_000_000) for seconds in (40, 50, 90)]
+    >>> spans = [choose_counts_for_rate(marks, seconds * 1_000_000) for seconds in (40, 50, 90)]
     >>> [(since.at_micros // 1_000_000, now.at_micros // 1_000_000) for now, since in spans]
     [(20, 40), (20, 40), (20, 70)]
     """

@@ -7,10 +7,10 @@ from penstock.utils.timestamp import Timestamp, time_text
 from penstock_spark.live.elements import StepElements
 
 
-def count_text(count: float | None) -> str:
+def format_count(count: float | None) -> str:
     """Returns a count, short from ten thousand on; a dash for an unknown one.
 
-    >>> [count_text(count) for count in (None, 0, 9_999, 12_345, 3_400_000, 2_000_000_000)]
+    >>> [format_count(count) for count in (None, 0, 9_999, 12_345, 3_400_000, 2_000_000_000)]
     ['-', '0', '9 999', '12.3 k', '3.4 M', '2.0 G']
     """
     if count is None:
@@ -21,10 +21,10 @@ def count_text(count: float | None) -> str:
     return f"{round(count):,}".replace(",", " ")
 
 
-def seconds_text(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Returns a duration in the two units that matter.
 
-    >>> [seconds_text(seconds) for seconds in (0.04, 3.2, 60, 61, 3_700, 200_000)]
+    >>> [format_seconds(seconds) for seconds in (0.04, 3.2, 60, 61, 3_700, 200_000)]
     ['0.0 s', '3.2 s', '1 min', '1 min 1 s', '1 h 1 min', '2 d 7 h']
     """
     if seconds < 60:
@@ -37,10 +37,10 @@ def seconds_text(seconds: float) -> str:
     return f"{whole} s"
 
 
-def moment_text(micros: int | None) -> str:
+def format_moment(micros: int | None) -> str:
     """Returns an event time, to the second.
 
-    >>> moment_text(None), moment_text(1_500_000_000), moment_text(MAX_MICROS)
+    >>> format_moment(None), format_moment(1_500_000_000), format_moment(MAX_MICROS)
     ('not known yet', '1970-01-01 00:25:00', 'the end')
     """
     if micros is None:
@@ -51,45 +51,45 @@ def moment_text(micros: int | None) -> str:
     return f"{text[:10]} {text[11:19]}" if text.endswith("Z") else text
 
 
-def elements_text(one: StepElements) -> str:
+def format_elements(one: StepElements) -> str:
     """Returns the elements of a step as text, with the rate at which it reads or emits them.
 
-    >>> elements_text(StepElements("Parse", 20_000, 12_000, in_per_second=500.0, out_per_second=300.0))
+    >>> format_elements(StepElements("Parse", 20_000, 12_000, in_per_second=500.0, out_per_second=300.0))
     '20.0 k in · 12.0 k out · 500 a second'
-    >>> elements_text(StepElements("Read", None, 7)), elements_text(StepElements("Write", 7))
+    >>> format_elements(StepElements("Read", None, 7)), format_elements(StepElements("Write", 7))
     ('7 out', '7 in')
     """
     parts = [
-        f"{count_text(count)} {word}"
+        f"{format_count(count)} {word}"
         for word, count in (("in", one.elements_in), ("out", one.elements_out))
         if count is not None
     ]
     rate = one.out_per_second if one.in_per_second is None else one.in_per_second
-    return " · ".join([*parts, *([] if rate is None else [f"{count_text(rate)} a second"])])
+    return " · ".join([*parts, *([] if rate is None else [f"{format_count(rate)} a second"])])
 
 
-def lag_text(micros: int | None) -> str:
+def format_lag(micros: int | None) -> str:
     """Returns a lag.
 
-    >>> lag_text(None), lag_text(90_000_000)
+    >>> format_lag(None), format_lag(90_000_000)
     ('-', '1 min 30 s')
     """
-    return "-" if micros is None else seconds_text(micros / 1_000_000)
+    return "-" if micros is None else format_seconds(micros / 1_000_000)
 
 
-def safe_text(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     r"""Returns a text for a terminal: a label may contain what moves the cursor or changes colours.
 
-    >>> safe_text("a\x1b[31mb\nc")
+    >>> escape_control_characters("a\x1b[31mb\nc")
     'a·[31mb·c'
     """
     return "".join(each if each.isprintable() else "·" for each in text)
 
 
-def shortened_start(text: str, length: int) -> str:
+def shorten_start(text: str, length: int) -> str:
     """Returns a text whose end matters most, cut to a length.
 
-    >>> shortened_start("Read > Sum > Write", 12)
+    >>> shorten_start("Read > Sum > Write", 12)
     '…Sum > Write'
     """
     return text if len(text) <= length else f"…{text[max(len(text) - length + 1, 0) :].lstrip()}"

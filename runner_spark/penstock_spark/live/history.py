@@ -61,7 +61,7 @@ class History:
     left_out: int = 0
 
 
-def extended(
+def extend_history(
     history: History,
     clock_micros: int | None,
     watermarks: Mapping[str, int | None],
@@ -69,8 +69,8 @@ def extended(
 ) -> History:
     """Returns the history with the changes of a micro-batch.
 
-    >>> before = extended(History(), 1_000_000, {"Sum": None})
-    >>> after = extended(before, 2_000_000, {"Sum": 500_000})
+    >>> before = extend_history(History(), 1_000_000, {"Sum": None})
+    >>> after = extend_history(before, 2_000_000, {"Sum": 500_000})
     >>> after.lines
     (Line(label='Sum', points=((1000000, None), (2000000, 500000))),)
     """

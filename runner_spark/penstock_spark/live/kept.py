@@ -17,7 +17,7 @@ KEEP_SECONDS = 2.0
 """The least time between two writes of the file by a run."""
 
 
-def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
+def read_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
     """Returns the last snapshot of a run, from the folder of its checkpoint or from a copy of the file.
 
     Raises:
@@ -37,7 +37,7 @@ def kept_snapshot(location: str | os.PathLike[str]) -> RunSnapshot:
         raise ValueError(f"{what}\n  in {path}\n{rest}") from None
 
 
-class Followed:
+class FollowedRun:
     """The kept snapshot of a run, reread whenever it is replaced; an unreadable file leaves the last one.
 
     Args:
@@ -49,12 +49,12 @@ class Followed:
 
     def __init__(self, location: str | os.PathLike[str]) -> None:
         self._location = location
-        self._last = kept_snapshot(location)
+        self._last = read_snapshot(location)
 
     def look(self) -> RunSnapshot:
         """Returns the newest snapshot."""
         with suppress(ValueError):
-            self._last = kept_snapshot(self._location)
+            self._last = read_snapshot(self._location)
         return self._last
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from penstock.base.shown import facts_table, table
 from penstock.diagrams.graphs import html_of
 from penstock_spark.live.elements import StepElements
-from penstock_spark.live.formatting import count_text, lag_text, moment_text, seconds_text
+from penstock_spark.live.formatting import format_count, format_lag, format_moment, format_seconds
 from penstock_spark.live.snapshot import GroupingNow, RunSnapshot
 
 _GROUPING = (
@@ -24,9 +24,9 @@ def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
     >>> "<th>state</th><td>DONE</td>" in shown, "<th>Count: rows</th><td>3</td>" in shown
     (True, True)
     """
-    facts = {"state": now.state, "mode": now.mode, "time": seconds_text(now.seconds)}
+    facts = {"state": now.state, "mode": now.mode, "time": format_seconds(now.seconds)}
     facts |= {
-        name: count_text(count)
+        name: format_count(count)
         for name, count in (
             ("rows in", now.rows_in),
             ("rows in a second", now.rows_per_second),
@@ -43,19 +43,19 @@ def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
 
 def _elements(one: StepElements) -> tuple[str, ...]:
     numbers = (one.elements_in, one.elements_out, one.in_per_second, one.out_per_second)
-    return (one.label, *map(count_text, numbers))
+    return (one.label, *map(format_count, numbers))
 
 
 def _row(grouping: GroupingNow) -> tuple[str, ...]:
     return (
         grouping.label,
-        moment_text(grouping.output_micros),
-        lag_text(grouping.event_lag_micros),
+        format_moment(grouping.output_micros),
+        format_lag(grouping.event_lag_micros),
         grouping.held_by,
-        count_text(grouping.open_keys),
-        count_text(grouping.open_windows),
-        count_text(grouping.early),
-        count_text(grouping.on_time),
-        count_text(grouping.late),
-        count_text(grouping.dropped),
+        format_count(grouping.open_keys),
+        format_count(grouping.open_windows),
+        format_count(grouping.early),
+        format_count(grouping.on_time),
+        format_count(grouping.late),
+        format_count(grouping.dropped),
     )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from penstock_spark.live.formatting import count_text, safe_text, seconds_text, shortened_start
+from penstock_spark.live.formatting import (
+    escape_control_characters,
+    format_count,
+    format_seconds,
+    shorten_start,
+)
 from penstock_spark.live.snapshot import RunSnapshot, Stages
 
 SILENT_SECONDS = 1.0
@@ -18,14 +23,14 @@ _BAR_WIDTH = 24
 _DOING_WIDTH = 40
 
 
-def bar(now: RunSnapshot, columns: int) -> str:
+def render_bar(now: RunSnapshot, columns: int) -> str:
     """Returns a bar with the work that a batch does, in at most `columns` columns.
 
     >>> stages = Stages("Read > Sum", 1, 1, done=1, known=2, tasks_done=4, tasks=8, seconds_left=3.0)
     >>> now = RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, rows_in=12_000, stages=stages)
-    >>> bar(now, 200)
+    >>> render_bar(now, 200)
     '━━━━━━━━━━━━━━━━━━────── Read > Sum · stage 2 of 2 · 4 of 8 tasks · 12.0 k rows · about 3.0 s left'
-    >>> bar(now, 36)
+    >>> render_bar(now, 36)
     '━━━━━━━━━━━━━━━━━━────── Read > Sum'
     """
     stages = now.stages or Stages()
@@ -33,7 +38,9 @@ def bar(now: RunSnapshot, columns: int) -> str:
     drawn = "━" * full + "─" * (_BAR_WIDTH - full)
     if columns <= _BAR_WIDTH + 1:
         return drawn[: max(columns, 0)]
-    doing = shortened_start(safe_text(stages.doing), min(_DOING_WIDTH, max(columns - _BAR_WIDTH - 1, 0)))
+    doing = shorten_start(
+        escape_control_characters(stages.doing), min(_DOING_WIDTH, max(columns - _BAR_WIDTH - 1, 0))
+    )
     text, between = drawn, " "
     for each in filter(None, [doing, *_details(now, stages)]):
         longer = f"{text}{between}{each}"
@@ -43,30 +50,31 @@ def bar(now: RunSnapshot, columns: int) -> str:
     return text
 
 
-def line(now: RunSnapshot) -> str:
+def render_line(now: RunSnapshot) -> str:
     """Returns the progress in one line, for a log.
 
-    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("Read > Sum", 1, 1, done=1, known=2)))
+    >>> stages = Stages("Read > Sum", 1, 1, done=1, known=2)
+    >>> render_line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=stages))
     'running for 9.0 s: Read > Sum · stage 2 of 2'
-    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("", 1, 1, done=1, known=2)))
+    >>> render_line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000, stages=Stages("", 1, 1, done=1, known=2)))
     'running for 9.0 s: stage 2 of 2'
-    >>> line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000))
+    >>> render_line(RunSnapshot("", "", "batch", "RUNNING", 0, 9_000_000))
     'running for 9.0 s'
     """
     stages = now.stages or Stages()
-    doing = shortened_start(safe_text(stages.doing), 2 * _DOING_WIDTH)
+    doing = shorten_start(escape_control_characters(stages.doing), 2 * _DOING_WIDTH)
     told = " · ".join(filter(None, [doing, *_details(now, stages)]))
-    return f"running for {seconds_text(now.seconds)}{': ' if told else ''}{told}"
+    return f"running for {format_seconds(now.seconds)}{': ' if told else ''}{told}"
 
 
-def last_line(now: RunSnapshot) -> str:
+def render_last_line(now: RunSnapshot) -> str:
     """Says in one line how a batch ended.
 
-    >>> last_line(RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000))
+    >>> render_last_line(RunSnapshot("", "", "batch", "DONE", 0, 9_000_000, rows_in=12_000))
     'done in 9.0 s, 12.0 k rows read'
     """
-    rows = f", {count_text(now.rows_in)} rows read" if now.rows_in is not None else ""
-    return f"{now.state.lower()} in {seconds_text(now.seconds)}{rows}"
+    rows = f", {format_count(now.rows_in)} rows read" if now.rows_in is not None else ""
+    return f"{now.state.lower()} in {format_seconds(now.seconds)}{rows}"
 
 
 def _details(now: RunSnapshot, stages: Stages) -> list[str]:
@@ -78,11 +86,11 @@ def _details(now: RunSnapshot, stages: Stages) -> list[str]:
     if stages.tasks:
         found.append(f"{stages.tasks_done} of {stages.tasks} tasks")
     if now.rows_in is not None:
-        found.append(f"{count_text(now.rows_in)} rows")
+        found.append(f"{format_count(now.rows_in)} rows")
     if stages.seconds_left is not None:
         # The time that later parts take is unknown.
         found.append(
-            f"about {seconds_text(stages.seconds_left)} left{' in this part' * (stages.part < stages.parts)}"
+            f"about {format_seconds(stages.seconds_left)} left{' in this part' * (stages.part < stages.parts)}"
         )
     return found
 
@@ -104,11 +112,11 @@ class Bar:
         """Draws the bar over the last one; at the end, a line takes its place."""
         if now.is_over:
             if self._is_drawn:
-                self._out.write(f"\r\x1b[2Kpenstock: {last_line(now)}\n")
+                self._out.write(f"\r\x1b[2Kpenstock: {render_last_line(now)}\n")
                 self._is_drawn = False  # The end may be shown twice.
         elif now.seconds >= SILENT_SECONDS:
             prefix = "penstock: "
-            self._out.write(f"\r\x1b[2K{prefix}{bar(now, self._columns - len(prefix) - 1)}")
+            self._out.write(f"\r\x1b[2K{prefix}{render_bar(now, self._columns - len(prefix) - 1)}")
             self._is_drawn = True
         self._out.flush()
 
@@ -128,7 +136,7 @@ class Lines:
     def __init__(
         self,
         out: TextIO,
-        told: Callable[[RunSnapshot], str] = line,
+        told: Callable[[RunSnapshot], str] = render_line,
         seconds: tuple[float, ...] = LINE_SECONDS,
     ) -> None:
         self._out = out
@@ -141,7 +149,7 @@ class Lines:
         """Tells a line if it is time for one."""
         if now.is_over:
             if self._number:
-                self._write(last_line(now))
+                self._write(render_last_line(now))
                 self._number = 0  # The end may be shown twice.
         elif now.seconds >= self._next:
             self._write(self._told(now))

@@ -18,10 +18,10 @@ def metrics_text(now: RunSnapshot) -> str:
 
     >>> now = RunSnapshot("a\"b", "r", "batch", "RUNNING", 0, 2_000_000, rows_in=7)
     >>> print(metrics_text(now), end="")
-    # HELP penstock_up Whether the run goes on.
+    # HELP penstock_up True if the run continues.
     # TYPE penstock_up gauge
     penstock_up{name="a\"b",run="r",mode="batch",state="RUNNING"} 1
-    # HELP penstock_run_seconds How long the run has been going on.
+    # HELP penstock_run_seconds The time since the start of the run.
     # TYPE penstock_run_seconds gauge
     penstock_run_seconds{run="r"} 2
     # HELP penstock_rows_in_total Rows that the sources have given.
@@ -34,8 +34,8 @@ def metrics_text(now: RunSnapshot) -> str:
 def _families(now: RunSnapshot) -> Iterator[str]:
     run = {"run": now.run}
     of_run = {"name": now.name, **run, "mode": now.mode, "state": now.state}
-    yield _family("up", "gauge", "Whether the run goes on.", [(of_run, not now.is_over)])
-    yield _family("run_seconds", "gauge", "How long the run has been going on.", [(run, now.seconds)])
+    yield _family("up", "gauge", "True if the run continues.", [(of_run, not now.is_over)])
+    yield _family("run_seconds", "gauge", "The time since the start of the run.", [(run, now.seconds)])
     yield _family("rows_in_total", "counter", "Rows that the sources have given.", [(run, now.rows_in)])
     lag = _seconds(now.processing_lag_micros)
     yield _family(
@@ -52,11 +52,11 @@ def _elements(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     of = [({**run, "step": one.label}, one) for one in now.elements]
     taken = [(labels, one.elements_in) for labels, one in of]
     yield _family("elements_in_total", "counter", "Elements that a step has taken.", taken)
-    given = [sample for labels, one in of for sample in _given(labels, one)]
+    given = [sample for labels, one in of for sample in _samples_out(labels, one)]
     yield _family("elements_out_total", "counter", "Elements that a step has given, by tag.", given)
 
 
-def _given(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
+def _samples_out(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
     if one.elements_out is not None:
         yield {**labels, "tag": ""}, one.elements_out - sum(one.tagged.values())
     for tag, count in one.tagged.items():
@@ -65,14 +65,14 @@ def _given(labels: Mapping[str, str], one: StepElements) -> Iterator[_Sample]:
 
 def _sources(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     of = [({**run, "source": source.label}, source) for source in now.sources]
-    texts = {
+    families = {
         "rows": ("source_rows_total", "counter", "Rows that a source has given."),
         "backlog": ("source_backlog", "gauge", "Offsets that exist and are not read yet."),
         "rejected": ("source_rejected_total", "counter", "Elements whose time could not be read."),
         "partitions": ("source_partitions", "gauge", "Partitions of a source."),
         "skew": ("source_skew", "gauge", "Offsets between the partitions that are furthest apart."),
     }
-    for field, (name, kind, text) in texts.items():
+    for field, (name, kind, text) in families.items():
         yield _family(name, kind, text, [(labels, getattr(source, field)) for labels, source in of])
 
 
@@ -97,7 +97,7 @@ def _groupings(now: RunSnapshot, run: Mapping[str, str]) -> Iterator[str]:
     keys = [(labels, float(grouping.open_keys)) for labels, grouping in of]
     yield _family("open_keys", "gauge", "Keys with state.", keys)
     windows = [(labels, grouping.open_windows) for labels, grouping in of]
-    yield _family("open_windows", "gauge", "Windows with state, those of each key apart.", windows)
+    yield _family("open_windows", "gauge", "Windows with state, counted for each key.", windows)
     sizes = [(labels, float(grouping.state_bytes)) for labels, grouping in of]
     yield _family("state_bytes", "gauge", "The size of their state.", sizes)
 
@@ -127,10 +127,10 @@ def _family(name: str, kind: str, text: str, samples: Iterable[_Sample]) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

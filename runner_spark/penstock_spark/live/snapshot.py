@@ -236,7 +236,7 @@ class RunSnapshot:
             what = f"the snapshot has the format {version!r}, and this version of penstock reads the format {FORMAT}"
             raise refusal(ValueError, what, hint="use the version of penstock that runs the pipeline")
         try:
-            made: RunSnapshot = _made(RunSnapshot, found)
+            made: RunSnapshot = _make_dataclass(RunSnapshot, found)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             what = f"the snapshot of a run is damaged: {type(error).__name__}"
             raise refusal(
@@ -274,18 +274,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _made(kind: type, found: Any) -> Any:
+def _make_dataclass(kind: type, found: Any) -> Any:
     """Returns a dataclass of its plain form; fields that it does not know are an error."""
-    return kind(**{name: _restored(name, value) for name, value in found.items()})
+    return kind(**{name: _restore(name, value) for name, value in found.items()})
 
 
-def _restored(name: str, value: Any) -> Any:
+def _restore(name: str, value: Any) -> Any:
     if name in _INSIDE:
-        return tuple(_made(_INSIDE[name], each) for each in value)
+        return tuple(_make_dataclass(_INSIDE[name], each) for each in value)
     if name in _ALONE:
-        return None if value is None else _made(_ALONE[name], value)
+        return None if value is None else _make_dataclass(_ALONE[name], value)
     if isinstance(value, list):
-        return tuple(_restored(name, each) for each in value)
+        return tuple(_restore(name, each) for each in value)
     # Labels may be any text.
     is_time = name == "points" or name.endswith("_micros")
     return MAX_MICROS if is_time and value == END else value

@@ -1,4 +1,4 @@
-"""Makes the snapshot of a run from what its driver knows already: pure functions, which ask nobody."""
+"""Makes the snapshot of a run from facts that its driver knows already: pure functions, which ask no one else."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from penstock_spark.live.elements import (
     Counts,
     Flow,
     StepElements,
+    add_counts,
+    choose_counts_for_rate,
     elements_of,
-    noted,
-    of_late,
 )
-from penstock_spark.live.history import Firing, History, extended
+from penstock_spark.live.history import Firing, History, extend_history
 from penstock_spark.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow, StepError
-from penstock_spark.reports.metrics import Told, Watermarks
+from penstock_spark.reports.metrics import GroupingReport, Watermarks
 from penstock_spark.stream.sources.reading import REJECTED
 
 BATCHES_KEPT = 30
@@ -40,8 +40,8 @@ _STEP = re.compile(r"at step '([^\n]+?)'(?: \(|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class About:
-    """What does not change in a run.
+class RunFacts:
+    """The facts about a run that do not change.
 
     Attributes:
         name: The name of the application.
@@ -80,16 +80,16 @@ class About:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the driver has seen of a stream so far.
+class StreamFacts:
+    """The facts that the driver has seen of a stream so far.
 
     Attributes:
         sources: The sources, as Spark last reported them, with all rows so far.
         batches: The last micro-batches.
         panes: What the groupings have fired, by label; without the windows, which are in the history.
         history: Watermarks and firings.
-        rows_per_second: The rows that were read in a second of late.
-        elements: What edges had carried at moments of late.
+        rows_per_second: The rows that were read in a second, over the last micro-batches.
+        elements: The counts of edges at the last times of counting.
     """
 
     sources: tuple[SourceNow, ...] = ()
@@ -100,8 +100,8 @@ class Seen:
     elements: tuple[Counts, ...] = ()
 
 
-def with_progress(seen: Seen, progress: Mapping[str, Any], about: About) -> Seen:
-    """What is seen after a micro-batch that Spark has reported."""
+def with_progress(seen: StreamFacts, progress: Mapping[str, Any], about: RunFacts) -> StreamFacts:
+    """Updates `seen` with a micro-batch that Spark has reported."""
     reported = list(progress["sources"])[about.first_source :]
     before = {source.label: source.rows for source in seen.sources}
     sources = tuple(
@@ -156,7 +156,7 @@ def _source(label: str, reported: Mapping[str, Any], rows_before: int) -> Source
 
 
 def _metric(reported: Mapping[str, Any], name: str) -> int | None:
-    """A number that a source of Spark's reports beside its offsets."""
+    """A number that a source reports through Spark beside its offsets."""
     found = (reported.get("metrics") or {}).get(name)
     return int(float(found)) if found is not None else None
 
@@ -185,8 +185,10 @@ def _parts(offset: Any) -> dict[tuple[str, ...], int]:
     return found
 
 
-def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermarks, about: About) -> Seen:
-    """What is seen after groupings have fired, and their watermarks have moved."""
+def with_tallies(
+    seen: StreamFacts, tallies: Mapping[str, Tally], watermarks: Watermarks, about: RunFacts
+) -> StreamFacts:
+    """Updates `seen` after groupings have fired, and their watermarks have moved."""
     panes = {label: dict(counts) for label, counts in seen.panes.items()}
     firings: list[Firing] = []
     for label, tally in tallies.items():
@@ -204,40 +206,42 @@ def with_tallies(seen: Seen, tallies: Mapping[str, Tally], watermarks: Watermark
     }
     ordered = {label: marks[label] for label in about.levels if label in marks}
     clock_micros = _finite(watermarks.clock_micros) if watermarks.by_shard else None
-    history = extended(
+    history = extend_history(
         seen.history, clock_micros, ordered, sorted(firings, key=lambda firing: firing.clock_micros)
     )
     return replace(seen, panes=panes, history=history)
 
 
-def with_elements(seen: Seen, counted: Mapping[str, int], at_micros: int, about: About) -> Seen:
-    """What is seen after micro-batches whose workers have counted elements, by the number of the edge."""
+def with_elements(
+    seen: StreamFacts, counted: Mapping[str, int], at_micros: int, about: RunFacts
+) -> StreamFacts:
+    """Updates `seen` after micro-batches whose workers have counted elements, by the number of the edge."""
     if not about.flows:
         return seen
     marks = seen.elements or (_nothing_counted(about),)
     by_edge = dict(marks[-1].by_edge)
     for edge, count in counted.items():
         by_edge[int(edge)] = by_edge.get(int(edge), 0) + count
-    return replace(seen, elements=noted(marks, Counts(at_micros, by_edge)))
+    return replace(seen, elements=add_counts(marks, Counts(at_micros, by_edge)))
 
 
-def _nothing_counted(about: About) -> Counts:
+def _nothing_counted(about: RunFacts) -> Counts:
     return Counts(about.began_micros, dict.fromkeys(about.counted, 0))
 
 
 def _elements(
-    flows: tuple[Flow, ...], about: About, seen: Seen, state: str, at_micros: int
+    flows: tuple[Flow, ...], about: RunFacts, seen: StreamFacts, state: str, at_micros: int
 ) -> tuple[StepElements, ...]:
     beginning = _nothing_counted(about)
     marks = seen.elements or (beginning,)
     if PipelineState.is_terminal(state):
         return elements_of(flows, Counts(at_micros, marks[-1].by_edge), beginning)
-    return elements_of(flows, *of_late(marks, at_micros))
+    return elements_of(flows, *choose_counts_for_rate(marks, at_micros))
 
 
 def stream_snapshot(
-    about: About,
-    seen: Seen,
+    about: RunFacts,
+    seen: StreamFacts,
     state: str,
     watermarks: Watermarks,
     counted: Snapshot,
@@ -295,10 +299,10 @@ def _least(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def _grouping(
     label: str,
     level: int,
-    told: Told | None,
-    seen: Seen,
+    told: GroupingReport | None,
+    seen: StreamFacts,
     clock_micros: int | None,
-    about: About,
+    about: RunFacts,
     counted: Snapshot,
 ) -> GroupingNow:
     dropped = sum(int(counted.get((COUNTERS, label, *name), 0)) for name in DROPPED.values())
@@ -322,7 +326,7 @@ def _grouping(
         input_micros=_finite(told.entering_micros),
         output_micros=output,
         event_lag_micros=max(0, clock_micros - output) if is_between else None,  # type: ignore[operator]
-        held_by=held_by(told, set(about.levels)),
+        held_by=find_watermark_holder(told, set(about.levels)),
         waiting=dict(told.waits),
         open_keys=told.keys,
         open_windows=told.windows,
@@ -330,13 +334,17 @@ def _grouping(
     )
 
 
-def held_by(told: Told, groupings: set[str]) -> str:
-    """What holds the watermark of a grouping, as a clause; nothing at the end of time.
+def find_watermark_holder(told: GroupingReport, groupings: set[str]) -> str:
+    """The cause that holds the watermark of a grouping, as a clause; empty at the end of time.
 
-    >>> held_by(Told(9, 5), set()), held_by(Told(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}), set())
-    ('its own windows, which have not fired yet', "the source 'Read', which has no watermark yet")
-    >>> held_by(Told(5, 5, awaited={"Sum": 5, "Read": 9}), {"Sum"}), held_by(Told(MAX_MICROS, MAX_MICROS), set())
-    ("the grouping 'Sum'", '')
+    >>> find_watermark_holder(GroupingReport(9, 5), set())
+    'its own windows, which have not fired yet'
+    >>> find_watermark_holder(GroupingReport(MIN_MICROS, MIN_MICROS, awaited={"Read": MIN_MICROS}), set())
+    "the source 'Read', which has no watermark yet"
+    >>> find_watermark_holder(GroupingReport(5, 5, awaited={"Sum": 5, "Read": 9}), {"Sum"})
+    "the grouping 'Sum'"
+    >>> find_watermark_holder(GroupingReport(MAX_MICROS, MAX_MICROS), set())
+    ''
     """
     if told.leaving_micros >= MAX_MICROS:
         return ""
@@ -353,7 +361,7 @@ def held_by(told: Told, groupings: set[str]) -> str:
 
 
 def errors_of(failure: BaseException | None, steps: Sequence[StepView]) -> tuple[StepError, ...]:
-    """What made a run fail, by type and step: the text of an exception may quote an element.
+    """The errors that made a run fail, by type and step: the text of an exception may quote an element.
 
     >>> errors_of(ValueError("bad 7 at step 'Parse' (a.py:3)"), [StepView("Parse", "ParDo")])
     (StepError(kind='ValueError', where="at step 'Parse'"),)

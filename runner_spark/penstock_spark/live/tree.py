@@ -12,8 +12,14 @@ from rich.tree import Tree
 
 from penstock.machines.records import MAX_MICROS
 from penstock_spark.live.elements import StepElements
-from penstock_spark.live.formatting import count_text, elements_text, lag_text, moment_text, safe_text
-from penstock_spark.live.progress import bar, last_line
+from penstock_spark.live.formatting import (
+    escape_control_characters,
+    format_count,
+    format_elements,
+    format_lag,
+    format_moment,
+)
+from penstock_spark.live.progress import render_bar, render_last_line
 from penstock_spark.live.snapshot import GroupingNow, MicroBatch, RunSnapshot, SourceNow
 
 _MICRO_BATCHES = 1
@@ -21,43 +27,48 @@ _PHASES = {"triggerExecution": "in all", "addBatch": "work", "queryPlanning": "p
 _REST = "dim"
 
 
-def drawn(now: RunSnapshot) -> Group:
+def draw_tree(now: RunSnapshot) -> Group:
     """Returns the tree of a snapshot, and a line about the last micro-batch.
 
     >>> now = RunSnapshot("scores", "a", "streaming", "RUNNING", 0, 2_000_000, groupings=(GroupingNow("Sum", 1),))
     >>> console = Console(width=60)
     >>> with console.capture() as taken:
-    ...     console.print(drawn(now))
+    ...     console.print(draw_tree(now))
     >>> "Sum" in taken.get()
     True
     """
     parts: list[Text | Tree | Table] = [_head(now)]
     if now.stages is not None:
-        parts.append(Text(bar(now, 100)))
+        parts.append(Text(render_bar(now, 100)))
     if now.sources or now.groupings or now.elements:
         parts.append(_tree(now))
     for batch in now.micro_batches[-_MICRO_BATCHES:]:
         parts.append(_batch(batch))
-    parts += [Text(f"{error.kind} {safe_text(error.where)}", style="bold red") for error in now.errors]
+    parts += [
+        Text(f"{error.kind} {escape_control_characters(error.where)}", style="bold red")
+        for error in now.errors
+    ]
     return Group(*parts)
 
 
 def _batch(batch: MicroBatch) -> Text:
     times = [f"{word} {batch.millis[name]} ms" for name, word in _PHASES.items() if name in batch.millis]
-    return Text(f"micro-batch {batch.number}: {count_text(batch.rows)} rows, {', '.join(times)}", style=_REST)
+    return Text(
+        f"micro-batch {batch.number}: {format_count(batch.rows)} rows, {', '.join(times)}", style=_REST
+    )
 
 
 def _head(now: RunSnapshot) -> Text:
     head = Text()
-    head.append(safe_text(now.name) or "run", style="bold")
+    head.append(escape_control_characters(now.name) or "run", style="bold")
     head.append(f"  {now.state}", style="green" if now.state == "RUNNING" else "yellow")
-    head.append(f"  {now.mode}, {lag_text(now.at_micros - now.began_micros)}")
+    head.append(f"  {now.mode}, {format_lag(now.at_micros - now.began_micros)}")
     if now.processing_lag_micros is not None:
-        head.append(f", {lag_text(now.processing_lag_micros)} behind the clock")
+        head.append(f", {format_lag(now.processing_lag_micros)} behind the clock")
     if now.rows_in is not None:
-        head.append(f", {count_text(now.rows_in)} rows in")
+        head.append(f", {format_count(now.rows_in)} rows in")
     if now.rows_per_second is not None:
-        head.append(f", {count_text(now.rows_per_second)} a second")
+        head.append(f", {format_count(now.rows_per_second)} a second")
     return head
 
 
@@ -95,50 +106,50 @@ def _tree(now: RunSnapshot) -> Tree:
 
 
 def _step(name: str, elements: StepElements | None) -> Text:
-    text = Text(safe_text(name))
-    return text if elements is None else text.append(f"  {elements_text(elements)}", style=_REST)
+    text = Text(escape_control_characters(name))
+    return text if elements is None else text.append(f"  {format_elements(elements)}", style=_REST)
 
 
 def _source(source: SourceNow, name: str, elements: StepElements | None) -> Text:
-    text = Text(safe_text(name), style="bold cyan")
-    details = [f"{count_text(source.rows)} rows"]
+    text = Text(escape_control_characters(name), style="bold cyan")
+    details = [f"{format_count(source.rows)} rows"]
     if source.rows_per_second is not None:
-        details.append(f"{count_text(source.rows_per_second)} a second")
+        details.append(f"{format_count(source.rows_per_second)} a second")
     if elements is not None:
-        details.append(f"{count_text(elements.elements_out)} elements")
+        details.append(f"{format_count(elements.elements_out)} elements")
     if source.backlog is not None:
-        details.append(f"{count_text(source.backlog)} not read yet")
+        details.append(f"{format_count(source.backlog)} not read yet")
     if source.partitions is not None:
         details.append(f"{source.partitions} partitions")
     if source.skew:
-        details.append(f"skew {count_text(source.skew)}")
+        details.append(f"skew {format_count(source.skew)}")
     if source.rejected:
-        details.append(f"{count_text(source.rejected)} rejected")
+        details.append(f"{format_count(source.rejected)} rejected")
     return text.append(f"  {' · '.join(details)}", style="not bold default")
 
 
 def _grouping(grouping: GroupingNow, name: str, elements: StepElements | None) -> Text:
-    text = Text(safe_text(name), style="bold")
+    text = Text(escape_control_characters(name), style="bold")
     has_ended = grouping.output_micros is not None and grouping.output_micros >= MAX_MICROS
-    mark = "has ended" if has_ended else f"watermark {moment_text(grouping.output_micros)}"
+    mark = "has ended" if has_ended else f"watermark {format_moment(grouping.output_micros)}"
     text.append(f"  {mark}", style="not bold")
     if grouping.event_lag_micros is not None:
-        text.append(f", {lag_text(grouping.event_lag_micros)} behind", style="not bold")
+        text.append(f", {format_lag(grouping.event_lag_micros)} behind", style="not bold")
     if elements is not None:
-        text.append(f"\n{elements_text(elements)}", style="not bold dim")
-    text.append(f"\n{count_text(grouping.open_keys)} open keys", style="not bold dim")
+        text.append(f"\n{format_elements(elements)}", style="not bold dim")
+    text.append(f"\n{format_count(grouping.open_keys)} open keys", style="not bold dim")
     if grouping.open_windows is not None:
-        text.append(f", {count_text(grouping.open_windows)} open windows", style="not bold dim")
+        text.append(f", {format_count(grouping.open_windows)} open windows", style="not bold dim")
     if grouping.panes is not None:
-        text.append(f" · panes: {count_text(grouping.early)} early", style="not bold blue")
-        text.append(f", {count_text(grouping.on_time)} on time", style="not bold green")
-        text.append(f", {count_text(grouping.late)} late", style="not bold yellow")
+        text.append(f" · panes: {format_count(grouping.early)} early", style="not bold blue")
+        text.append(f", {format_count(grouping.on_time)} on time", style="not bold green")
+        text.append(f", {format_count(grouping.late)} late", style="not bold yellow")
     if grouping.retracted:
-        text.append(f" · {count_text(grouping.retracted)} retracted", style="not bold magenta")
+        text.append(f" · {format_count(grouping.retracted)} retracted", style="not bold magenta")
     if grouping.dropped:
-        text.append(f" · {count_text(grouping.dropped)} dropped", style="not bold red")
+        text.append(f" · {format_count(grouping.dropped)} dropped", style="not bold red")
     if grouping.held_by:
-        text.append(f"\nheld by {safe_text(grouping.held_by)}", style="not bold dim")
+        text.append(f"\nheld by {escape_control_characters(grouping.held_by)}", style="not bold dim")
     return text
 
 
@@ -160,10 +171,10 @@ class LiveTree:
         if not self._has_begun:
             self._live.start()
             self._has_begun = True
-        self._live.update(drawn(now), refresh=True)
+        self._live.update(draw_tree(now), refresh=True)
         if now.is_over:
             self.close()
-            self._console.print(Text(f"penstock: {last_line(now)}"))
+            self._console.print(Text(f"penstock: {render_last_line(now)}"))
 
     def close(self) -> None:
         """Leaves the last drawing where it is."""

@@ -15,12 +15,18 @@ from typing import Any, Protocol, TextIO
 from penstock.error import refusal
 from penstock.options.spark import SparkOptions
 from penstock.utils import clock
-from penstock_spark.live.formatting import count_text, lag_text, moment_text, safe_text, seconds_text
+from penstock_spark.live.formatting import (
+    escape_control_characters,
+    format_count,
+    format_lag,
+    format_moment,
+    format_seconds,
+)
 from penstock_spark.live.kept import KEEP_SECONDS, NAME
 from penstock_spark.live.progress import SILENT_SECONDS, Bar, Lines
 from penstock_spark.live.server import LOOPBACK, LiveServer
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.process.progress import is_quiet, tell
+from penstock_spark.process.progress import is_quiet, print_progress
 
 LINE_SECONDS = (5.0, 10.0)
 """The times at which a stream prints a line; the last is the interval from then on."""
@@ -65,7 +71,7 @@ class Page:
 
 
 @dataclass
-class Kept:
+class SnapshotFile:
     """The file of the snapshot beside a checkpoint; `write` replaces it."""
 
     write: Callable[[str, bytes], None]
@@ -134,7 +140,7 @@ def views_of(settings: SparkOptions, is_batch: bool, err: TextIO | None = None) 
         page = _page(settings.live_host or LOOPBACK, settings.live_port)
         shown.append(page)
         url = page.server.url
-        tell(f"the live view is at {url}")
+        print_progress(f"the live view is at {url}")
     is_watched = bool(settings.live) or settings.live_port is not None
     return Views(tuple(shown), url, is_watched, 0.0 if is_watched else SILENT_SECONDS)
 
@@ -157,7 +163,7 @@ def _page(host: str, port: int) -> Page:
 def _tree(err: TextIO) -> View:
     """Returns the tree on a terminal; elsewhere, and beside another tree, lines."""
     if not _is_terminal(err):
-        return Lines(err, stream_line, LINE_SECONDS)
+        return Lines(err, render_stream_line, LINE_SECONDS)
     if find_spec("rich") is None:
         what = "the live view in the terminal needs the package rich"
         raise refusal(ValueError, what, hint="pip install 'penstock[live]', or use --live_port=0 for a page")
@@ -165,7 +171,7 @@ def _tree(err: TextIO) -> View:
 
     with _pages.lock:
         if _pages.tree is not None and not _pages.tree.is_over:
-            return Lines(err, stream_line, LINE_SECONDS)
+            return Lines(err, render_stream_line, LINE_SECONDS)
         _pages.tree = LiveTree(err)
     tree: View = _pages.tree
     return tree
@@ -242,20 +248,20 @@ class Watch:
             _LOGGER.debug("%s", error)
 
 
-def stream_line(now: RunSnapshot) -> str:
+def render_stream_line(now: RunSnapshot) -> str:
     """Says in one line how far a stream has come.
 
     >>> from penstock_spark.live.snapshot import GroupingNow
     >>> sums = GroupingNow("Sum", 1, output_micros=60_000_000, event_lag_micros=5_000_000)
-    >>> stream_line(RunSnapshot("", "", "streaming", "RUNNING", 0, 9_000_000, rows_in=10, groupings=(sums,)))
+    >>> render_stream_line(RunSnapshot("", "", "streaming", "RUNNING", 0, 9_000_000, rows_in=10, groupings=(sums,)))
     'running for 9.0 s · 10 rows read · Sum at 1970-01-01 00:01:00, 5.0 s behind'
     """
-    parts = [f"{now.state.lower()} for {seconds_text(now.seconds)}"]
+    parts = [f"{now.state.lower()} for {format_seconds(now.seconds)}"]
     if now.rows_in is not None:
-        parts.append(f"{count_text(now.rows_in)} rows read")
+        parts.append(f"{format_count(now.rows_in)} rows read")
     if now.groupings:
         # The first that is behind all others says when results come.
         last = min(now.groupings, key=lambda grouping: grouping.output_micros or 0)
-        lag = f", {lag_text(last.event_lag_micros)} behind" if last.event_lag_micros is not None else ""
-        parts.append(f"{safe_text(last.label)} at {moment_text(last.output_micros)}{lag}")
+        lag = f", {format_lag(last.event_lag_micros)} behind" if last.event_lag_micros is not None else ""
+        parts.append(f"{escape_control_characters(last.label)} at {format_moment(last.output_micros)}{lag}")
     return " · ".join(parts)

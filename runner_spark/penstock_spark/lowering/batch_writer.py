@@ -18,14 +18,14 @@ from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import check_sink, prepare_sink
 from penstock_spark.lowering.context import Context, run_only, unreadable_step
-from penstock_spark.lowering.descriptions import cut, described, of_stream
+from penstock_spark.lowering.descriptions import describe_jobs, of_stream, shorten
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
-from penstock_spark.reports.failure import find_failure, step_failed
-from penstock_spark.reports.reporting import reporting_now, reports_of
-from penstock_spark.reports.spark_errors import Surroundings, translated
+from penstock_spark.reports.failure import fail_step, find_failure
+from penstock_spark.reports.reporting import current_reporting, reports_of
+from penstock_spark.reports.spark_errors import ErrorContext, translate
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
-from penstock_spark.worker.unwritable import unwritable
+from penstock_spark.worker.unwritable import make_unwritable_error
 
 TASK_BYTES = 4 << 20
 """The least number of bytes of elements that are worth a separate task and file."""
@@ -81,7 +81,7 @@ class BatchWriter:
         self._writing = threading.Lock()
         self._is_closed = False
         self._failure: Exception | None = None  # Of the micro-batch that was written last.
-        self._reporting = reporting_now()
+        self._reporting = current_reporting()
         for sink in self._sinks:
             # A sink that cannot be planned is refused now.
             if sink.plan.close is not None:
@@ -96,7 +96,7 @@ class BatchWriter:
                 try:
                     prepare_sink(sink.sink, spark, sink.step.where, self._streams[sink.level])
                 except OSError as error:
-                    raise unwritable(error, sink.step.where) from None
+                    raise make_unwritable_error(error, sink.step.where) from None
 
     def being_written(self) -> int | None:
         """Returns the number of the micro-batch that is being written; None if none is."""
@@ -134,14 +134,14 @@ class BatchWriter:
     def _write_checked(self, frame: DataFrame, batch_id: int) -> None:
         self._check()
         # After its first micro-batch, this process knows whether it has begun one before.
-        may_be_again = self._last_begun is None or batch_id <= self._last_begun
+        may_be_retry = self._last_begun is None or batch_id <= self._last_begun
         self._last_begun = batch_id
         # Spark calls from another thread.
         with reports_of(self._reporting), self._described(batch_id, self._levels):
             try:
                 if self.files is not None:
                     self.files.begin(frame)
-                self._write(frame, batch_id, may_be_again)
+                self._write(frame, batch_id, may_be_retry)
                 # Not every sink has asked.
                 self._check_files(frame)
             except Exception as error:
@@ -149,12 +149,12 @@ class BatchWriter:
                     raise QueryStopped(_SPARKS_WORDS) from None
                 self._fail(error, tuple(sink.step.where for sink in self._sinks))
 
-    def _write(self, frame: DataFrame, batch_id: int, may_be_again: bool) -> None:
+    def _write(self, frame: DataFrame, batch_id: int, may_be_retry: bool) -> None:
         match self._sinks:
             case ():
                 run_only(frame)
             case (sink,) if self._is_one_job(sink.plan):
-                batch = self._batch(sink, batch_id, may_be_again, frame)
+                batch = self._batch(sink, batch_id, may_be_retry, frame)
                 if sink.is_inside:
                     self._commit(sink, batch, rows_inside(frame, sink))
                 elif sink.plan.partitions is None:
@@ -165,35 +165,35 @@ class BatchWriter:
             case _:
                 kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
                 try:
-                    self._write_each(kept, batch_id, may_be_again)
+                    self._write_each(kept, batch_id, may_be_retry)
                 finally:
                     kept.unpersist()
 
-    def _write_each(self, kept: DataFrame, batch_id: int, may_be_again: bool) -> None:
+    def _write_each(self, kept: DataFrame, batch_id: int, may_be_retry: bool) -> None:
         match self._sinks:
             case (sink,) if sink.takes_columns:
                 run_only(kept)
                 self._check_files(kept)
-                self._commit(sink, self._batch(sink, batch_id, may_be_again), rows_inside(kept, sink))
+                self._commit(sink, self._batch(sink, batch_id, may_be_retry), rows_inside(kept, sink))
                 return
         sizes = _sizes_by_level(kept)
         # Everything has been read, and nothing is written yet.
         self._check_files(kept)
         for sink in self._sinks:
             size = sizes.get(sink.level, Size(0, 0))
-            rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_again)
+            rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_retry)
             batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
                 if sink.is_inside:
                     self._commit(sink, batch, rows_inside(kept, sink))
                 elif size.tasks:
                     self._encode(sink, batch, rows.coalesce(sink.plan.partitions or size.tasks))
-                elif may_be_again:
+                elif may_be_retry:
                     # An earlier try may have left something that has to go.
                     self._encode(sink, batch, rows.limit(0))
 
     def _batch(
-        self, sink: StreamSink, batch_id: int, may_be_again: bool, read: DataFrame | None = None
+        self, sink: StreamSink, batch_id: int, may_be_retry: bool, read: DataFrame | None = None
     ) -> MicroBatch:
         """Returns the micro-batch for a sink, which checks the files of `read` before it commits."""
 
@@ -203,11 +203,11 @@ class BatchWriter:
                 self._check_files(read)
 
         stream = self._streams[sink.level]
-        return MicroBatch(batch_id, stream, self._claim, may_be_again, check, stopping=self.stopping)
+        return MicroBatch(batch_id, stream, self._claim, may_be_retry, check, stopping=self.stopping)
 
     def _is_one_job(self, plan: SinkPlan) -> bool:
         """True if nothing has to be known between the job that reads and the job that writes."""
-        if not plan.is_one_job or plan.commits_small_ones:
+        if not plan.is_one_job or plan.commits_small_batches:
             return False
         return not (plan.commits_in_tasks and self.files is not None and self.files.may_be_short)
 
@@ -232,7 +232,7 @@ class BatchWriter:
             self._fail(error, (sink.step.where,))
 
     def _described(self, batch_id: int, doing: str) -> AbstractContextManager[None]:
-        return described(self._context.spark, cut(f"micro-batch {batch_id}: {doing}"))
+        return describe_jobs(self._context.spark, shorten(f"micro-batch {batch_id}: {doing}"))
 
     def _fail(self, error: Exception, places: tuple[str, ...]) -> NoReturn:
         """Raises an error in the terms of the pipeline; a step's own error stays unchanged."""
@@ -240,14 +240,14 @@ class BatchWriter:
             raise error
         where = places[0] if places else "in a stream without a sink"
         if isinstance(error, OSError):
-            step_failed(unwritable(error, where), where)
-        known = Surroundings(
+            fail_step(make_unwritable_error(error, where), where)
+        known = ErrorContext(
             graph=self._graph,
             places=places or (where,),
             checkpoint=self._location,
             unreadable=partial(unreadable_step, self._graph),
         )
-        step_failed(translated(error, known), where)
+        fail_step(translate(error, known), where)
 
 
 def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
@@ -258,7 +258,7 @@ def _in_order(sinks: Sequence[StreamSink]) -> tuple[StreamSink, ...]:
 
     def place(sink: StreamSink) -> int:
         plan = sink.plan
-        return 2 if plan.holds is not None else int(plan.commits_in_tasks)
+        return 2 if plan.is_committed is not None else int(plan.commits_in_tasks)
 
     return tuple(sorted(sinks, key=place))
 
@@ -267,16 +267,16 @@ def is_written(sinks: Sequence[StreamSink], app: str, number: int, labels: Colle
     """True if a micro-batch is certainly in all sinks with some labels; `app` names the checkpoint."""
     ordered = _in_order(sinks)
     streams = _streams(ordered, app)
-    asked = [sink for sink in ordered if sink.plan.holds is not None and sink.step.label in labels]
+    asked = [sink for sink in ordered if sink.plan.is_committed is not None and sink.step.label in labels]
     return bool(asked) and all(_holds(sink, MicroBatch(number, streams[sink.level])) for sink in asked)
 
 
 def _holds(sink: StreamSink, batch: MicroBatch) -> bool:
-    assert sink.plan.holds is not None
+    assert sink.plan.is_committed is not None
     try:
-        return sink.plan.holds(batch)
+        return sink.plan.is_committed(batch)
     except Exception as error:
-        step_failed(error, sink.step.where)
+        fail_step(error, sink.step.where)
 
 
 def _is_stop(error: Exception) -> bool:

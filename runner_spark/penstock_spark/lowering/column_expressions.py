@@ -1,4 +1,4 @@
-"""Turns expressions into Spark columns that give exactly the results of Python's own evaluation."""
+"""Turns expressions into Spark columns with exactly the results of Python's own evaluation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from penstock.scalars.expressions import Expression
 from penstock.scalars.spark_forms import literal_text
 from penstock.scalars.spark_writer import field_text
 from penstock.scalars.types import STRING
-from penstock_spark.plan.column_kinds import typed
+from penstock_spark.plan.column_kinds import type_expression
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.reports.failure import marked
+from penstock_spark.reports.failure import mark
 
 
 class ColumnMaker:
@@ -23,21 +23,21 @@ class ColumnMaker:
         self._text_of = text_of
         self._where = where
 
-    def passed_on(self, expression: Expression) -> Column:
+    def pass_on(self, expression: Expression) -> Column:
         """A field unchanged, or the column of another expression."""
         name = expression.field_name
         return self.column(expression) if name is None else F.col(self._text_of(name))
 
     def column(self, expression: Expression) -> Column:
         """The column of an expression; all numbers have 64 bits."""
-        scalar = typed(expression, self._table.readable, self._table.bounds)
-        message = literal_text(marked(too_many_bits(), self._where), STRING)
+        scalar = type_expression(expression, self._table.readable, self._table.bounds)
+        message = literal_text(mark(too_many_bits(), self._where), STRING)
         return F.expr(field_text(scalar, self._text_of, f"CAST(raise_error({message}) AS BIGINT)"))
 
 
-def failing(error: Exception, where: str, kind: str) -> Column:
+def raise_in_column(error: Exception, where: str, kind: str) -> Column:
     """A column that raises a step's error when Spark computes it."""
-    return F.raise_error(F.lit(marked(error, where))).cast(kind)
+    return F.raise_error(F.lit(mark(error, where))).cast(kind)
 
 
 def too_many_bits() -> OverflowError:

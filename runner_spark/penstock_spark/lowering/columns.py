@@ -20,10 +20,10 @@ from pyspark.sql.types import DataType, StructType
 from penstock.error import refusal
 from penstock.scalars.expressions import Expression
 from penstock.windows.window_fn import SlidingWindows
-from penstock_spark.columns.losses import forbidden_none
-from penstock_spark.lowering.column_expressions import ColumnMaker, failing, too_many_bits
-from penstock_spark.lowering.stream_times import StreamTimes, Watermark, in_place, stamp_of
-from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, kind
+from penstock_spark.columns.losses import make_none_loss
+from penstock_spark.lowering.column_expressions import ColumnMaker, raise_in_column, too_many_bits
+from penstock_spark.lowering.stream_times import StreamTimes, Watermark, make_event_time_column, pin_condition
+from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, name_kind
 from penstock_spark.plan.column_plan import (
     Columns,
     Combined,
@@ -34,9 +34,9 @@ from penstock_spark.plan.column_plan import (
     Table,
     Windowed,
     WithTimestamps,
-    after,
+    apply_to_table,
 )
-from penstock_spark.reports.failure import marked
+from penstock_spark.reports.failure import mark
 from penstock_spark.worker.column_read import ColumnReader
 
 _UNIT = 1 << 62
@@ -109,7 +109,7 @@ def lower_columns(
 
     With `in_order`, the groups of a last grouping are sorted; otherwise, they come as their rows have arrived.
     """
-    lowered = _lowered(source, frame, in_order, times)
+    lowered = _lower(source, frame, in_order, times)
     table = lowered.table
     reader = ColumnReader(
         names=tuple(name for name, _ in table.fields),
@@ -121,11 +121,11 @@ def lower_columns(
     return lowered.frame, reader
 
 
-def columns_for(
+def lower_to_schema(
     source: Columns, frame: DataFrame, schema: StructType, where: str, times: StreamTimes | None = None
 ) -> DataFrame:
     """The frame after all operations, in the schema of a sink; a missing field becomes null."""
-    lowered = _lowered(source, frame, in_order=False, times=times)
+    lowered = _lower(source, frame, in_order=False, times=times)
     places = {name: place for place, (name, _) in enumerate(lowered.table.fields)}
     wanted = []
     for field in schema:
@@ -139,40 +139,40 @@ def columns_for(
     return lowered.frame.select(wanted)
 
 
-def read_fields(source: Columns, times: StreamTimes) -> frozenset[str]:
+def find_read_fields(source: Columns, times: StreamTimes) -> frozenset[str]:
     """The fields of a stream's elements that are needed."""
     return source.read_fields.union(_fields_of(times.stamp))
 
 
-def _lowered(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None) -> _Lowered:
+def _lower(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes | None) -> _Lowered:
     assert source.table is not None
     groupings = source.groupings
     watermark = times.watermark if times is not None and source.has_windows else None
-    read = None if times is None else read_fields(source, times)
+    read = None if times is None else find_read_fields(source, times)
     lowered = _Lowered(frame.select(_inputs(source.table, read)), source.table)
     if times is not None and times.stamp is not None:
-        lowered = _timed(lowered, times, watermark)
+        lowered = _add_times(lowered, times, watermark)
     for operation in source.operations:
-        applied = _applied(operation, lowered)
+        applied = _apply(operation, lowered)
         if in_order and groupings and operation is groupings[-1]:
             keys = [f"c{place}" for place in range(len(groupings[-1].keys))]
             applied = applied.sortWithinPartitions(*keys, *(["w"] if "w" in lowered.beside else []))
         lowered = replace(
             lowered,
             frame=applied,
-            table=after(operation, lowered.table),
+            table=apply_to_table(operation, lowered.table),
             is_grouped=lowered.is_grouped or isinstance(operation, Combined),
         )
     return lowered
 
 
 def _inputs(table: Table, read: Set[str] | None) -> list[Column]:
-    """The columns of a source, with nulls for those that nobody reads; with None, Spark finds out which these are.
+    """The columns of a source, with nulls for those that are not read; with None, Spark finds out which these are.
 
     It does not look behind a column that it counts.
     """
     return [
-        (F.col(_quoted(name)) if read is None or name in read else F.lit(None).cast(own)).alias(f"c{place}")
+        (F.col(_quote(name)) if read is None or name in read else F.lit(None).cast(own)).alias(f"c{place}")
         for place, (name, own) in enumerate(table.fields)
     ]
 
@@ -181,13 +181,13 @@ def _fields_of(expression: Expression | None) -> tuple[str, ...]:
     return () if expression is None else tuple(expression.fields())
 
 
-def _timed(before: _Lowered, times: StreamTimes, watermark: Watermark | None) -> _Lowered:
+def _add_times(before: _Lowered, times: StreamTimes, watermark: Watermark | None) -> _Lowered:
     """Adds the times of a stream's elements, and lets Spark keep their watermark.
 
     An element too far ahead of the clock has no ``e``, and so does not move the watermark.
     """
     assert times.stamp is not None
-    stamp = stamp_of(before.maker(times.where), times.stamp, before.table, times.where)
+    stamp = make_event_time_column(before.maker(times.where), times.stamp, before.table, times.where)
     frame = before.frame.select([*before.columns(before.names), stamp.alias("t")])
     if watermark is None:
         # Without a reader of the times, Spark would not look for elements that have none.
@@ -195,36 +195,36 @@ def _timed(before: _Lowered, times: StreamTimes, watermark: Watermark | None) ->
     return _Lowered(watermark.kept_over(frame, before.names, times.where), before.table, watermark, True)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:
-    error = forbidden_none(name).refused(where)
+    error = make_none_loss(name).refused(where)
     # Spark never reaches the last value, which only tells it that the column has no nulls.
     filler: Any = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
     if kind.simpleString() in ("date", "timestamp", "timestamp_ntz"):
         filler = "1970-01-01"
-    return F.coalesce(column, failing(error, where, kind.simpleString()), F.lit(filler).cast(kind))
+    return F.coalesce(column, raise_in_column(error, where, kind.simpleString()), F.lit(filler).cast(kind))
 
 
-def _applied(operation: Operation, before: _Lowered) -> DataFrame:
+def _apply(operation: Operation, before: _Lowered) -> DataFrame:
     frame, make = before.frame, before.maker(operation.step.where)
     match operation:
         case Filter(_, condition):
             wanted = make.column(condition)
-            return frame.where(in_place(wanted) if before.has_watermark else wanted)
+            return frame.where(pin_condition(wanted) if before.has_watermark else wanted)
         case Select(_, fields):
-            made = [make.passed_on(each).alias(f"c{place}") for place, (_, each) in enumerate(fields)]
+            made = [make.pass_on(each).alias(f"c{place}") for place, (_, each) in enumerate(fields)]
             return frame.select(made + before.columns(before.beside))
         case WithTimestamps(step, moment):
             stamp = _micros(make, moment, before.table, step.where).alias("t")
             others = before.names + [name for name in before.beside if name != "t"]
             return frame.select([*before.columns(others), stamp])
         case Windowed(_, windowfn):
-            return _windowed(before, windowfn, after(operation, before.table))
+            return _assign_windows(before, windowfn, apply_to_table(operation, before.table))
         case Combined():
-            return _combined(operation, before, make)
+            return _combine(operation, before, make)
         case Spread(_, partitions):
             return frame.repartition(partitions)
 
@@ -238,18 +238,18 @@ def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> 
         hint="filter out such elements first, e.g. with Filter(~field('at').is_null())",
     )
     column = make.column(moment)
-    missing = failing(error, where, "bigint")
-    if kind(moment, table.fields) == "instant":
+    missing = raise_in_column(error, where, "bigint")
+    if name_kind(moment, table.fields) == "instant":
         return F.coalesce(F.unix_micros(column), missing)
     if table.bounds.range_of(moment * _MICROS_PER_SECOND) is not None:
         return F.coalesce(column * _MICROS_PER_SECOND, missing)
     # It compares with the bounds, which is cheaper than a multiplication that may fail.
     is_small = column.between(-_SECONDS_MAX, _SECONDS_MAX)
     known = F.when(is_small, column * _MICROS_PER_SECOND).when(column.isNull(), missing)
-    return known.otherwise(failing(too_many_bits(), where, "bigint"))
+    return known.otherwise(raise_in_column(too_many_bits(), where, "bigint"))
 
 
-def _windowed(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
+def _assign_windows(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
     time = "t"
     if before.table.time == "end" and before.table.windowfn is not None:
         time = f"w + {before.table.windowfn.size_micros - 1}L"
@@ -275,7 +275,7 @@ def _starts(windowfn: Any, time: str) -> str:
     return f"explode(if({latest} > {time} - {size}, {all_starts}, cast(array() as array<bigint>)))"
 
 
-def _combined(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
+def _combine(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
     """Groups by the key's parts and the window, and appends the results."""
     keys = [make.column(each).alias(f"c{place}") for place, (_, each) in enumerate(operation.keys)]
     window = before.columns(["w"]) if before.table.windowfn is not None else []
@@ -300,7 +300,9 @@ def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     """Adds up high and low parts separately, so that only a total of more than 64 bits is too large."""
     carried = f"{name}h + shiftright({name}l, {_LOW_BITS})"
     total = F.expr(f"try_add(try_multiply({carried}, {_LOW + 1}L), {name}l & {_LOW}L)")
-    return _high_and_low(name, value, where), F.coalesce(total, failing(too_many_bits(), where, "bigint"))
+    return _high_and_low(name, value, where), F.coalesce(
+        total, raise_in_column(too_many_bits(), where, "bigint")
+    )
 
 
 def _high_and_low(name: str, value: Column, where: str) -> list[Column]:
@@ -316,18 +318,18 @@ def _small_sum(name: str, value: Column, where: str) -> tuple[list[Column], Colu
 
 def _number(value: Column, where: str) -> Column:
     error = TypeError("unsupported operand type(s) for +: 'int' and 'NoneType'")
-    return F.coalesce(value, failing(error, where, "bigint"))
+    return F.coalesce(value, raise_in_column(error, where, "bigint"))
 
 
 def _mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     partial = _high_and_low(name, value, where) + _count(f"{name}n", value, where)[0]
     total = f"(cast({name}h as decimal(20, 0)) * {_LOW + 1}L + {name}l)"
-    return partial, F.expr(quotient(total, f"{name}n"))
+    return partial, F.expr(write_quotient(total, f"{name}n"))
 
 
 def _small_mean(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
     partial = _small_sum(name, value, where)[0] + _count(f"{name}n", value, where)[0]
-    return partial, F.expr(quotient(f"cast({name} as decimal(20, 0))", f"{name}n"))
+    return partial, F.expr(write_quotient(f"cast({name} as decimal(20, 0))", f"{name}n"))
 
 
 def _count(name: str, value: Column, where: str) -> tuple[list[Column], Column]:
@@ -345,7 +347,7 @@ def _extreme(
         F.count(F.lit(1)).alias(f"{name}m"),
     ]
     is_mixed = (F.col(f"{name}n") < F.col(f"{name}m")) & (F.col(f"{name}m") > 1)
-    return parts, F.when(is_mixed, F.raise_error(F.lit(marked(error, where)))).otherwise(F.col(name))
+    return parts, F.when(is_mixed, F.raise_error(F.lit(mark(error, where)))).otherwise(F.col(name))
 
 
 _PARTS: dict[str, Callable[..., tuple[list[Column], Column]]] = {
@@ -359,7 +361,7 @@ _SMALL_PARTS = {**_PARTS, "sum": _small_sum, "mean": _small_mean}
 """For columns in which no sum of some of the values exceeds 64 bits."""
 
 
-def quotient(total: str, count: str) -> str:
+def write_quotient(total: str, count: str) -> str:
     """Returns the SQL of a quotient as Python has it: the float that is nearest to it.
 
     The count is at most 2^53, and the quotient must fit into 64 bits.

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.graph import Graph, Step, Write
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.frames import select
-from penstock_spark.lowering.once_more import repeated_if_given_up
+from penstock_spark.lowering.once_more import rerun_if_given_up
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
-from penstock_spark.reports.spark_errors import Surroundings
+from penstock_spark.reports.spark_errors import ErrorContext
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
 from penstock_spark.sources.scan import StreamScan
@@ -67,10 +67,10 @@ class Context:
             except Exception as error:
                 _LOGGER.debug("cannot free what a run has made: %s", error)
 
-    def surroundings(self, graph: Graph) -> Surroundings:
+    def surroundings(self, graph: Graph) -> ErrorContext:
         """Returns the facts that explain an error that Spark raises now."""
         unreadable = partial(unreadable_step, graph)
-        return Surroundings(self.reporting, graph, self.places, computed=self.computed, unreadable=unreadable)
+        return ErrorContext(self.reporting, graph, self.places, computed=self.computed, unreadable=unreadable)
 
     def sink(self, step: Step) -> SinkPlan:
         if step.label not in self.sinks:
@@ -87,7 +87,7 @@ class Context:
         if outputs > 1 and not is_made:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
             self.tidy.append(frame.unpersist)
-            repeated_if_given_up(frame, run_only, _persisted_anew)
+            rerun_if_given_up(frame, run_only, _persist_again)
         self.frames[stage] = frame
 
     def read(self, reference: OutputReference, columns: tuple[str, ...]) -> DataFrame:
@@ -103,7 +103,7 @@ class Context:
         return first
 
 
-def _persisted_anew(frame: DataFrame) -> DataFrame:
+def _persist_again(frame: DataFrame) -> DataFrame:
     return frame.unpersist().persist(StorageLevel.MEMORY_AND_DISK)
 
 

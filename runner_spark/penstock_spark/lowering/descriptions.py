@@ -15,7 +15,7 @@ _LETTERS_MAX = 300
 
 
 @contextmanager
-def described(spark: SparkSession, text: str) -> Iterator[None]:
+def describe_jobs(spark: SparkSession, text: str) -> Iterator[None]:
     """Within the block, Spark's user interface describes every job with `text`."""
     context = spark.sparkContext
     before = context.getLocalProperty(_DESCRIPTION)
@@ -27,7 +27,7 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
-def description(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
+def describe_node(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
     match node:
         case batch_plan.Stage():
             labels = _labels(node, plan)
@@ -38,7 +38,7 @@ def description(node: batch_plan.Node, plan: batch_plan.Plan) -> str:
             ]
         case batch_plan.WriteNode():
             labels = [*_labels_before(node.sources, plan), node.step.label]
-    return cut(" > ".join(dict.fromkeys(labels)))
+    return shorten(" > ".join(dict.fromkeys(labels)))
 
 
 def of_stream(graph: Graph | None, sinks: Iterable[Step]) -> str:
@@ -48,10 +48,10 @@ def of_stream(graph: Graph | None, sinks: Iterable[Step]) -> str:
     return " > ".join(dict.fromkeys([*labels, *(sink.label for sink in sinks)]))
 
 
-def cut(text: str) -> str:
+def shorten(text: str) -> str:
     """Shortens a text to fit a table; its end matters most.
 
-    >>> cut("a" * 400).startswith("... aaa"), cut("Read > Sum")
+    >>> shorten("a" * 400).startswith("... aaa"), shorten("Read > Sum")
     (True, 'Read > Sum')
     """
     return text if len(text) <= _LETTERS_MAX else f"... {text[-_LETTERS_MAX:]}"

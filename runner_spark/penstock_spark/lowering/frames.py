@@ -49,19 +49,19 @@ def select(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
 def exchange(frame: DataFrame, count: int) -> DataFrame:
     """Returns the rows in `count` partitions by the hash of key and tag, each partition sorted for its reader."""
     spread = frame._jdf.repartition(count, _columns(frame, "plain", PARTITION_COLUMNS))
-    return _sorted(DataFrame(spread, frame.sparkSession), SORT_COLUMNS)
+    return _sort(DataFrame(spread, frame.sparkSession), SORT_COLUMNS)
 
 
-def in_order(frame: DataFrame) -> DataFrame:
+def sort_rows(frame: DataFrame) -> DataFrame:
     """Sorts the rows of each partition by their numbers, in whatever order the tasks before have ended.
 
     A task that distributes them again then sends each to the same task, even if Spark recomputes it. Otherwise,
     elements would be lost and doubled if the tasks behind it had read a part of its first output.
     """
-    return _sorted(frame, ("sequence",))
+    return _sort(frame, ("sequence",))
 
 
-def _sorted(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+def _sort(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Returns the rows of each partition in the order of some columns."""
     return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
 
@@ -69,11 +69,11 @@ def _sorted(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
 def add_up(frame: DataFrame, keys: tuple[str, ...] = GROUP_COLUMNS, *, in_order: bool = False) -> DataFrame:
     """Returns the sums of the number columns for each group; Spark's hash aggregate needs no sorted rows.
 
-    Without `in_order`, the groups come in the order in which the first row of each has arrived.
+    Without `sort_rows`, the groups come in the order in which the first row of each has arrived.
     """
     sums = [sum_of(name).alias(name) for name in NUMBER_COLUMNS]
     added = frame.groupBy(*keys).agg(*sums)
-    return _sorted(added, GROUP_COLUMNS) if in_order else added
+    return _sort(added, GROUP_COLUMNS) if in_order else added
 
 
 # Sorting an array is the only way in which Spark keeps a timestamp out of the generated code.

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from penstock.graph import Read, Write
 from penstock_spark.formats.registry import check_sink, open_source
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.descriptions import cut, described, description
-from penstock_spark.lowering.once_more import repeated_if_given_up
+from penstock_spark.lowering.descriptions import describe_jobs, describe_node, shorten
+from penstock_spark.lowering.once_more import rerun_if_given_up
 from penstock_spark.lowering.stage import lower_stage, sink_rows
 from penstock_spark.plan.batch_plan import (
     Aggregate,
@@ -26,7 +26,7 @@ from penstock_spark.plan.batch_plan import (
 )
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.worker.unwritable import unwritable
+from penstock_spark.worker.unwritable import make_unwritable_error
 
 
 def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> None:
@@ -39,15 +39,15 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
         if isinstance(node, WriteNode):
             assert isinstance(node.step.primitive, Write)
             check_sink(node.step.primitive.sink, node.step.where)
-    computed, parts = _computed(plan), _parts(plan)
+    computed, parts = _find_computed_steps(plan), _parts(plan)
     for node in plan.nodes:
         context.places = _places(node, plan)
         # The types of a sink that takes columns may be narrower.
         takes_columns = isinstance(node, WriteNode) and node.in_columns
         context.computed = (*computed, *context.places) if takes_columns else computed
         if node in parts:
-            context.at_work = (parts.index(node) + 1, len(parts), description(node, plan))
-        with described(context.spark, description(node, plan)):
+            context.at_work = (parts.index(node) + 1, len(parts), describe_node(node, plan))
+        with describe_jobs(context.spark, describe_node(node, plan)):
             match node:
                 case Stage():
                     lower_stage(node, plan, context, counted)
@@ -59,11 +59,11 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
     if last:
         context.places = tuple(step.where for stage in last for step in stage.steps)
         context.computed = computed
-        doing = cut(", ".join(description(stage, plan) for stage in last))
+        doing = shorten(", ".join(describe_node(stage, plan) for stage in last))
         context.at_work = (len(parts), len(parts), doing)
-        with described(context.spark, doing):
+        with describe_jobs(context.spark, doing):
             # These frames have no rows, so collecting them is the cheapest job.
-            repeated_if_given_up(
+            rerun_if_given_up(
                 reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]),
                 DataFrame.collect,
             )
@@ -103,7 +103,7 @@ def _places(node: Node, plan: Plan) -> tuple[str, ...]:
             return (node.step.where,)
 
 
-def _computed(plan: Plan) -> tuple[str, ...]:
+def _find_computed_steps(plan: Plan) -> tuple[str, ...]:
     """Returns the steps whose values Spark computes."""
     roots = (stage.root for stage in plan.stages if isinstance(stage.root, Scan | Query | Aggregate))
     return tuple(dict.fromkeys(step.where for root in roots for step in root_steps(root)))
@@ -111,7 +111,7 @@ def _computed(plan: Plan) -> tuple[str, ...]:
 
 def _broadcast(node: ViewNode, context: Context) -> None:
     """Collects the pages of a side input on the driver, and broadcasts them to the workers, still pickled."""
-    rows = repeated_if_given_up(context.read_all(node.sources, ("value",)), DataFrame.toArrow)
+    rows = rerun_if_given_up(context.read_all(node.sources, ("value",)), DataFrame.toArrow)
     pages = rows.column("value").to_pylist()
     broadcast = context.spark.sparkContext.broadcast(pages)
     context.tidy.append(broadcast.destroy)
@@ -133,7 +133,7 @@ def _write(node: WriteNode, context: Context) -> None:
         if sink.commits_in_tasks:
             written = sink.commit(frame, MicroBatch())
         else:
-            written = repeated_if_given_up(frame, lambda rows: sink.commit(rows, MicroBatch()))
+            written = rerun_if_given_up(frame, lambda rows: sink.commit(rows, MicroBatch()))
         context.written[step.label] = tuple(written)
     except OSError as error:
-        raise unwritable(error, step.where) from None
+        raise make_unwritable_error(error, step.where) from None

@@ -16,7 +16,7 @@ from penstock.graph import Read
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import BoundedDisorder
 from penstock_spark.checkpoints.custody.folder import Checkpoint
-from penstock_spark.lowering.columns import columns_for, lower_columns, read_fields
+from penstock_spark.lowering.columns import find_read_fields, lower_columns, lower_to_schema
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import add_up, now_micros, select
 from penstock_spark.lowering.level_programs import summing_program
@@ -27,7 +27,7 @@ from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sinks.as_columns import parse_spark_schema
 from penstock_spark.sources.scan import StreamScan, with_plain_names
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.sources.reading import StreamReader, column_reader, totals_reader
@@ -45,7 +45,7 @@ def columns_of(
     sinks: Sequence[StreamSink],
     beats: Sequence[DataFrame],
 ) -> tuple[DataFrame, Callable[[], Any]]:
-    """The columns of the only source after all of Spark's operations, in the sink's schema if it takes them.
+    """The columns of the only source after all Spark operations, in the sink's schema if it takes them.
 
     These also have the heartbeats, by which Spark starts micro-batches. Also returns what makes the function by which a
     task reads the other columns.
@@ -59,11 +59,13 @@ def columns_of(
     watermark = _watermark(plan, stream, context, checkpoint)
     times = StreamTimes(read.where, event_time_field(stream), watermark)
     columns = stream.columns
-    source = scan.make_columns(read_fields(columns, times))
+    source = scan.make_columns(find_read_fields(columns, times))
     if columns.is_written:
         [sink] = sinks
         rows = reduce(DataFrame.unionAll, [*(_no_rows(each, source) for each in beats), source])
-        return columns_for(columns, rows, schema_of(sink.plan.schema), sink.step.where, times), _nothing
+        return lower_to_schema(
+            columns, rows, parse_spark_schema(sink.plan.schema), sink.step.where, times
+        ), _nothing
     frame, reader = lower_columns(columns, source, in_order=False, times=times)
     return frame, partial(column_reader, reader)
 
@@ -127,7 +129,7 @@ def _watermark(
 
 
 def _reach_micros(windowing: Any) -> int:
-    """How long after an element its last window takes elements, as far as Spark's scale knows."""
+    """The time from an element until its last window takes no more elements, as far as Spark's scale knows."""
     lateness_micros = min(windowing.allowed_lateness.micros, LATENESS_MICROS_MAX)
     return int(windowing.windowfn.size_micros + lateness_micros)
 

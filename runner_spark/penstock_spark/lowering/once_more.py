@@ -15,19 +15,19 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 _JOBS = 4
-"""So often a job runs at most; Spark runs a stage as often."""
+"""The most runs of a job; Spark runs a stage as often."""
 
 _GIVEN_UP = re.compile(r"stage with indeterminate output was failed and retried")
 _LOGGER = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
-def repeated_if_given_up(
+def rerun_if_given_up(
     frame: DataFrame,
     job: Callable[[DataFrame], _Result],
-    anew: Callable[[DataFrame], DataFrame] | None = None,
+    again: Callable[[DataFrame], DataFrame] | None = None,
 ) -> _Result:
-    """Returns the result of a job on a frame; `anew` makes the frame for a retry, which shares no shuffle with it."""
+    """Returns the result of a job on a frame; `again` makes the frame for a retry, which shares no shuffle with it."""
     for _ in range(_JOBS - 1):
         try:
             return job(frame)
@@ -35,5 +35,5 @@ def repeated_if_given_up(
             if _GIVEN_UP.search(str(error)) is None:
                 raise
         _LOGGER.warning("a machine was lost, and Spark has given up a job: it runs once more")
-        frame = frame.select("*") if anew is None else anew(frame)
+        frame = frame.select("*") if again is None else again(frame)
     return job(frame)

@@ -18,8 +18,8 @@ from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.frames import NOW_MICROS, now, now_micros
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.lowering.level_programs import level_program
-from penstock_spark.lowering.readings import Opened, ends_soon, open_reading
-from penstock_spark.lowering.recorded import recorded_input
+from penstock_spark.lowering.readings import OpenReading, ends_soon, open_reading
+from penstock_spark.lowering.recorded import record_input
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.splitting import keeps_restrictions
@@ -39,7 +39,9 @@ class Query:
 
     frame: DataFrame  # Its rows: the rows for sinks have a level below 0.
     batches: int  # How many micro-batches the recorded input takes.
-    readings: tuple[Opened, ...]  # The sources that Spark reads, in the order in which Spark reports them.
+    readings: tuple[
+        OpenReading, ...
+    ]  # The sources that Spark reads, in the order in which Spark reports them.
     first_reading: int  # The number of Spark sources before them.
     # True if Spark starts micro-batches only for new data: after a pause, sources have ended that end when all is read.
     rests: bool
@@ -59,7 +61,7 @@ class Query:
         return all(reading.is_finite for reading in self.readings)
 
     @property
-    def ending_by_pauses(self) -> tuple[Opened, ...]:
+    def ending_by_pauses(self) -> tuple[OpenReading, ...]:
         """The sources that end with a pause. One that follows the clock also pauses until its next second."""
         return tuple(each for each in self.readings if self.rests and (each.ends_when_read or each.is_staged))
 
@@ -78,7 +80,7 @@ def build_query(
     """
     if plan.views is not None:
         compute_views(plan, context)
-    timeline, recorded = recorded_input(plan, events_per_batch)
+    timeline, recorded = record_input(plan, events_per_batch)
     keys = shard_keys(context.partitions)
     beats = _beats(plan, context, checkpoint, heartbeat, keys)
     opened = tuple(open_reading(plan, part, context, checkpoint, sinks, beats) for part in plan.readings)

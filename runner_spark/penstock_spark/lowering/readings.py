@@ -33,11 +33,11 @@ _Clocked = PeriodicSource | SequenceSource
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenReading:
     frame: DataFrame  # What Spark reads.
     spec: ReadingSpec  # How its tasks read it.
     is_finite: bool  # Whether it ends on its own.
-    # Whether it ends as soon as there is nothing new, which its tasks do not see.
+    # True if it ends as soon as there is nothing new, which its tasks do not see.
     ends_when_read: bool = False
     is_staged: bool = False  # Whether it was read before the query, and its last file says that it ends.
     is_limited: bool = False  # Whether a micro-batch may read only a part of the available data.
@@ -53,7 +53,7 @@ class Opened:
 
 
 def ends_soon(part: Level) -> bool:
-    """Whether the only source of a part ends when it has read the data that exists."""
+    """True if the only source of a part ends when it has read the data that exists."""
     _, source = _root_of(part)
     return source.ends if isinstance(source, StreamSource) else not isinstance(source, _Clocked)
 
@@ -65,10 +65,10 @@ def open_reading(
     checkpoint: Checkpoint,
     sinks: Sequence[StreamSink],
     beats: Sequence[DataFrame],
-) -> Opened:
+) -> OpenReading:
     """Opens the only source of a part; a bounded source is staged in the checkpoint.
 
-    If no task of Python reads it, its frame has the heartbeats, too.
+    If no task of Python reads it, its frame also has the heartbeats.
     """
     step, source = _root_of(part)
     if isinstance(source, StreamSource):
@@ -82,7 +82,7 @@ def open_reading(
             frame, make_decoder = with_plain_names(scan.frame, scan.make_decoder)
             reader = partial(StreamReader, source, make_decoder, step.where)
         options = _reader_options(source)
-        return Opened(
+        return OpenReading(
             frame,
             reading_spec(part, step, reader),
             ends_on_its_own(source),
@@ -99,13 +99,13 @@ def open_reading(
     if isinstance(source, _Clocked):
         eras = checkpoint.seconds_of(step.label).eras
         spec = reading_spec(part, step, partial(scheduled_reader, source, eras))
-        return Opened(open_heartbeats(context.spark), spec, ends_on_its_own(source))
+        return OpenReading(open_heartbeats(context.spark), spec, ends_on_its_own(source))
     staged = f"{checkpoint.inputs_location}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)
     frame = open_staged(context.spark, staged)
     spec = reading_spec(part, step, partial(staged_reader, isinstance(source, InlineValues)))
-    return Opened(frame, spec, True, is_staged=True)
+    return OpenReading(frame, spec, True, is_staged=True)
 
 
 def _reader_options(source: StreamSource) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class _Happening(NamedTuple):
     event: recorded_stream.Event
 
 
-def recorded_input(
+def record_input(
     plan: StreamPlan, events_per_batch: int | None
 ) -> tuple[Timeline, tuple[RecordedSource, ...]]:
     """Returns the timeline of a plan's played sources, and the events of each.
@@ -48,7 +48,7 @@ def recorded_input(
     clocks = (*reached, reached[-1])
     firsts = _firsts(happenings, len(clocks), events_per_batch)
     timeline = Timeline(clocks, firsts, frozenset(_within(happenings, clocks)))
-    sources = tuple(_recorded(plan, streams, happenings, len(clocks) - 1))
+    sources = tuple(_record_sources(plan, streams, happenings, len(clocks) - 1))
     return timeline, sources
 
 
@@ -96,7 +96,7 @@ def _firsts(happenings: list[_Happening], steps: int, events_per_batch: int | No
     return tuple(firsts)
 
 
-def _recorded(
+def _record_sources(
     plan: StreamPlan, streams: list[Step], happenings: list[_Happening], last: int
 ) -> Iterator[RecordedSource]:
     assert plan.played is not None

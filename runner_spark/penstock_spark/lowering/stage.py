@@ -22,9 +22,9 @@ from penstock.graph import (
     Write,
 )
 from penstock.metrics.execution import set_current
-from penstock_spark.lowering.columns import columns_for, lower_columns
+from penstock_spark.lowering.columns import lower_columns, lower_to_schema
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.frames import add_up, exchange, frame_of_rows, in_order, select
+from penstock_spark.lowering.frames import add_up, exchange, frame_of_rows, select, sort_rows
 from penstock_spark.plan.batch_plan import (
     Aggregate,
     Deferred,
@@ -43,7 +43,7 @@ from penstock_spark.plan.hosts import ByMachine, Host, InPython
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import from_arrow_schema, repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.as_columns import schema_of
+from penstock_spark.sinks.as_columns import parse_spark_schema
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.stages.stage import Stage as StageAtWork
@@ -99,27 +99,27 @@ def lower_stage(stage: Stage, plan: Plan, context: Context, counted: Set[int] = 
         seed=context.seed,
     )
     if isinstance(stage.root, Inline) and stage.root.by_driver:
-        made = rows_by_driver(program, len(stage.outputs), context)
+        made = make_rows_on_driver(program, len(stage.outputs), context)
         if made is not None:
             context.keep(stage.number, made, len(stage.outputs), is_made=True)
             return
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
-    function = stage_function(_pickled(program, stage, context), views, context.metrics, context.sys_path)
+    function = stage_function(_pickle(program, stage, context), views, context.metrics, context.sys_path)
     context.keep(stage.number, map_in_arrow(frame, function, schema), len(stage.outputs))
 
 
 def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
-    """The frame of a query whose columns a sink takes as they are."""
+    """The frame of a query whose columns a sink takes unchanged."""
     step = stage.outputs[0].writings[0].step
     assert step is not None
     sink = context.sink(step).columns
     assert sink is not None
     scan = context.scans[query.read.label]
-    return columns_for(query.columns, scan.frame, schema_of(sink.schema), step.where)
+    return lower_to_schema(query.columns, scan.frame, parse_spark_schema(sink.schema), step.where)
 
 
-def _pickled(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:
+def _pickle(program: StageProgram[WriterSpec], stage: Stage, context: Context) -> bytes:
     """The program as bytes; RuntimeError, as in Beam, names the step that has something unpicklable."""
     try:
         return context.dumps(program)
@@ -168,7 +168,7 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
             count = step.primitive.partitions or context.partitions
             frame = context.read_all(sources, ("first", "sequence", *_PAGES))
             spread = repartition_by_number(frame, count, frame["first"].cast("int"))
-            return select(in_order(spread), _PAGES), (PageRoot(_edge(step)),), 1
+            return select(sort_rows(spread), _PAGES), (PageRoot(_edge(step)),), 1
         case Aggregate(groupings, sources):
             rows = context.read_all(sources, (*GROUP_COLUMNS, *NUMBER_COLUMNS))
             totals = add_up(rows, in_order=_rows_are_shared_out(stage))
@@ -184,10 +184,10 @@ def _read(stage: Stage, plan: Plan, context: Context) -> tuple[DataFrame, tuple[
 
 
 def _rows_are_shared_out(stage: Stage) -> bool:
-    """Whether other tasks read the stage's rows, and not only sinks.
+    """True if other tasks read the stage's rows, and not only sinks.
 
-    Spark may compute a part of them once more while tasks that have read another part go on. So the stage must give
-    them in the same order again, which Spark's groupings by themselves do not.
+    Spark may compute a part of them once more while tasks that have read another part continue. So the stage must emit
+    them in the same order again, and the order of Spark's groupings is not deterministic.
     """
     writings = (writing for output in stage.outputs for writing in output.writings)
     return any(writing.step is None or not isinstance(writing.step.primitive, Write) for writing in writings)
@@ -308,7 +308,9 @@ def _schema(stage: Stage, context: Context) -> Any:
 _ONLY_SLICE = pa.record_batch({"id": [0]})
 
 
-def rows_by_driver(program: StageProgram[WriterSpec], outputs: int, context: Context) -> DataFrame | None:
+def make_rows_on_driver(
+    program: StageProgram[WriterSpec], outputs: int, context: Context
+) -> DataFrame | None:
     """The frame of a stage's rows, which the driver makes; None if the stage fails, or an output has no row.
 
     Tasks then run the stage: users know the errors of tasks, and a frame without rows would give its reader

@@ -11,8 +11,8 @@ from penstock.io.streaming.stream_times import MicrosOf
 from penstock.scalars.expressions import Expression
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.windows.windowing import Windowing
-from penstock_spark.lowering.column_expressions import ColumnMaker, failing
-from penstock_spark.plan.column_kinds import kind
+from penstock_spark.lowering.column_expressions import ColumnMaker, raise_in_column
+from penstock_spark.plan.column_kinds import name_kind
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.plan.spark_watermark import (
     AHEAD_METRIC,
@@ -21,7 +21,7 @@ from penstock_spark.plan.spark_watermark import (
     LAST_MICROS,
     LATENESS_MICROS_MAX,
     SHIFT_MICROS,
-    beyond_spark,
+    make_beyond_spark_error,
 )
 
 _DELAY = "spark.watermarkDelayMs"
@@ -52,7 +52,7 @@ class Watermark:
     reach_micros: int  # How long after an element the windows of all groupings behind it may be over.
 
     def of_windows(self, windowing: Windowing) -> Watermark:
-        """The same for the windows of another grouping."""
+        """The watermark for the windows of another grouping."""
         size_micros, lateness_micros = windowing.windowfn.size_micros, windowing.allowed_lateness.micros
         return replace(self, size_micros=size_micros, lateness_micros=lateness_micros)
 
@@ -61,7 +61,9 @@ class Watermark:
         shifted = F.col("t") + F.lit(SHIFT_MICROS)
         last_over = END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self.reach_micros - SHIFT_MICROS
         is_known = F.col("t").between(FIRST_MICROS, min(LAST_MICROS, last_over))
-        at = F.timestamp_micros(F.when(is_known, shifted).otherwise(failing(beyond_spark(), where, "bigint")))
+        at = F.timestamp_micros(
+            F.when(is_known, shifted).otherwise(raise_in_column(make_beyond_spark_error(), where, "bigint"))
+        )
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)
         rows = frame.withColumn("e", at)
@@ -117,22 +119,22 @@ class StreamTimes:
     watermark: Watermark | None  # For windows of event time.
 
 
-def stamp_of(make: ColumnMaker, stamp: Expression, table: Table, where: str) -> Column:
+def make_event_time_column(make: ColumnMaker, stamp: Expression, table: Table, where: str) -> Column:
     """An element's event time in microseconds, with the errors of `MicrosOf`."""
     of_element = MicrosOf("event_time", "")
-    missing = failing(of_element.missing(_KINDS[table.records], None), where, "bigint")
+    missing = raise_in_column(of_element.missing(_KINDS[table.records], None), where, "bigint")
     column = make.column(stamp)
-    if kind(stamp, table.fields) == "instant":
+    if name_kind(stamp, table.fields) == "instant":
         return F.coalesce(F.unix_micros(column), missing)
     known = F.when(column.between(_FIRST_SECOND, _LAST_SECOND), column * _MICROS_PER_SECOND)
-    beyond = failing(of_element.beyond(), where, "bigint")
+    beyond = raise_in_column(of_element.beyond(), where, "bigint")
     return known.when(column.isNull(), missing).otherwise(beyond)
 
 
-def in_place(condition: Column) -> Column:
+def pin_condition(condition: Column) -> Column:
     """A filter's condition in a form that Spark does not move, neither in front of a grouping nor of the watermark.
 
-    Elements that are filtered out move the watermark, too, and so does the row at the end of time. Spark moves only
-    what is deterministic.
+    Elements that are filtered out also move the watermark, and so does the row at the end of time. Spark moves only
+    deterministic conditions.
     """
     return condition.eqNullSafe(F.spark_partition_id() >= 0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.graph import Graph, Grouping, InlineValues, Read, Reshuffle, Step, Write
-from penstock_spark.passes.choose_folds import left_to_readers
+from penstock_spark.passes.choose_folds import find_steps_done_by_readers
 from penstock_spark.passes.fuse import DeferredInput, Unit
 from penstock_spark.plan.batch_plan import (
     Aggregate,
@@ -54,7 +54,7 @@ class _Draft:
     units: list[Unit]  # The units that it runs, all of one level.
     hosts: list[Host | None]  # What does the grouping of each unit; None for other units.
     outputs: dict[str, list[Writing]] = field(default_factory=dict)  # Its outputs, by reader.
-    # What it reads: numbers of stages, and its own name as their reader.
+    # The sources that it reads: numbers of stages, and its own name as their reader.
     sources: dict[tuple[int, str], None] = field(default_factory=dict)
 
     @property
@@ -91,7 +91,7 @@ def choose(graph: Graph, units: tuple[Unit, ...], hosts: dict[str, Host]) -> Pla
         )
         for edge in view_edges
     ]
-    return Plan(tuple(_ordered(graph, drafts, views)), graph)
+    return Plan(tuple(_order(graph, drafts, views)), graph)
 
 
 def _drafts(units: tuple[Unit, ...], hosts: dict[str, Host]) -> list[_Draft]:
@@ -155,10 +155,10 @@ def _view_sources(edge: int, drafts: list[_Draft]) -> tuple[OutputReference, ...
     )
 
 
-def _ordered(graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]]) -> Iterator[Node]:
+def _order(graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode]]) -> Iterator[Node]:
     """The nodes level by level: views of earlier stages, then writes, then stages."""
     ranks = {step.label: rank for rank, step in enumerate(graph.steps)}
-    kept = _kept_writes(drafts)
+    kept = _find_kept_writes(drafts)
     views_at: dict[int, list[ViewNode]] = {}
     drafts_at: dict[int, list[_Draft]] = {}
     for level, view in views:
@@ -176,7 +176,7 @@ def _ordered(graph: Graph, drafts: list[_Draft], views: list[tuple[int, ViewNode
                 yield stage
 
 
-def _kept_writes(drafts: list[_Draft]) -> set[str]:
+def _find_kept_writes(drafts: list[_Draft]) -> set[str]:
     """The writes that read kept pages.
 
     The job that writes a sink's rows must also make them: the sink's encoder may write files, so it must not run
@@ -204,7 +204,7 @@ def _stage(graph: Graph, draft: _Draft, drafts: list[_Draft], ranks: dict[str, i
     for output in outputs:
         for writing in output.writings:
             readers.setdefault(writing.edge, []).append(writing.host)
-    left = left_to_readers(in_order, graph, readers)
+    left = find_steps_done_by_readers(in_order, graph, readers)
     return Stage(draft.number, draft.level, _root(draft, drafts), in_order, outputs, _reason(draft), left)
 
 

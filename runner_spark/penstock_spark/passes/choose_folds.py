@@ -175,7 +175,7 @@ def choose_shards(
             readers.setdefault(edge, []).append(hosts.get(step.label))
         for edge in (*(edge for edge, _ in level.sinks), *(edge for edge, *_ in level.views)):
             readers.setdefault(edge, []).append(None)
-        return replace(level, left=left_to_readers(level.steps, plan.graph, readers))
+        return replace(level, left=find_steps_done_by_readers(level.steps, plan.graph, readers))
 
     return replace(
         plan,
@@ -243,7 +243,7 @@ Reader = Host | InShards | None
 """The host of a grouping; None for all other readers of elements."""
 
 
-def left_to_readers(
+def find_steps_done_by_readers(
     steps: Iterable[Step], graph: Graph, readers: Mapping[int, Iterable[Reader]]
 ) -> frozenset[str]:
     """The labels of the steps whose work their readers do themselves, and faster.

@@ -26,7 +26,7 @@ from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock.windows.windowing import Windowing
 from penstock_spark.formats.registry import plan_sink
-from penstock_spark.plan.column_kinds import NotInColumns, is_flat, kind
+from penstock_spark.plan.column_kinds import NotInColumns, is_flat, name_kind
 from penstock_spark.plan.column_plan import (
     COLUMN_AGGREGATES,
     COLUMNAR,
@@ -40,7 +40,7 @@ from penstock_spark.plan.column_plan import (
     Table,
     Windowed,
     WithTimestamps,
-    after,
+    apply_to_table,
     type_of,
 )
 from penstock_spark.plan.windowing import why_early, windowing_of
@@ -57,7 +57,7 @@ Check = Callable[[Step, Table], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class ColumnSteps:
     """The steps after a Read that Spark can do."""
 
     operations: tuple[Operation, ...]  # What Spark does.
@@ -89,20 +89,20 @@ def columns(graph: Graph, table_of: TableOf) -> Graph:
     )
 
 
-def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[Found, ColumnsSource]:
+def _behind(graph: Graph, read: Step, source: Source, table_of: TableOf) -> tuple[ColumnSteps, ColumnsSource]:
     table = None
     try:
         check_first(graph, read)
         table = table_of(read, source)
-        found = follow(
+        found = find_column_steps(
             graph, read, table, lambda step, table: check_fires_at_end(windowing_of(graph, step.inputs[0]))
         )
     except NotInColumns as reason:
-        found = Found((), read.outputs[0].edge, False, ends_here(reason))
+        found = ColumnSteps((), read.outputs[0].edge, False, describe_end(reason))
     return found, ColumnsSource(source, found.columns(table))
 
 
-def ends_here(reason: NotInColumns) -> str:
+def describe_end(reason: NotInColumns) -> str:
     return f"columns end here: {reason}"
 
 
@@ -129,7 +129,9 @@ def _only_reader(graph: Graph, edge: int) -> Step:
     return reader
 
 
-def follow(graph: Graph, read: Step, table: Table, check: Check, is_stream: bool = False) -> Found:
+def find_column_steps(
+    graph: Graph, read: Step, table: Table, check: Check, is_stream: bool = False
+) -> ColumnSteps:
     """Moves step after step into the columns, up to the first that does not fit.
 
     `check` looks at each grouping, with the columns before it. Sliding windows need a grouping behind them: only there
@@ -137,30 +139,30 @@ def follow(graph: Graph, read: Step, table: Table, check: Check, is_stream: bool
     """
     operations: tuple[Operation, ...] = ()
     edge = read.outputs[0].edge
-    before_sliding = Found((), edge, False, "")
+    before_sliding = ColumnSteps((), edge, False, "")
     while True:
         try:
             step = _only_reader(graph, edge)
             if table.is_in_several and not isinstance(step.primitive, ParDo):
                 raise NotInColumns(f"{step.label!r} takes elements that are in several windows")
-            written = _written(graph, step, table, is_stream)
+            written = _find_write(graph, step, table, is_stream)
             if written is not None:
                 spread, write = written
                 ends = f"{write.label!r} takes the columns unchanged"
-                return Found((*operations, *spread), write.inputs[0], True, ends)
+                return ColumnSteps((*operations, *spread), write.inputs[0], True, ends)
             operation = _operation(graph, step, table, check, is_stream)
-            was_in_several, table = table.is_in_several, after(operation, table)
+            was_in_several, table = table.is_in_several, apply_to_table(operation, table)
         except NotInColumns as reason:
             if table.is_in_several:
-                return replace(before_sliding, ends=ends_here(reason))
-            return Found(operations, edge, False, ends_here(reason))
+                return replace(before_sliding, ends=describe_end(reason))
+            return ColumnSteps(operations, edge, False, describe_end(reason))
         if table.is_in_several and not was_in_several:
-            before_sliding = Found(operations, edge, False, "")
+            before_sliding = ColumnSteps(operations, edge, False, "")
         operations = (*operations, operation)
         edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
 
 
-def _written(
+def _find_write(
     graph: Graph, step: Step, table: Table, is_stream: bool
 ) -> tuple[tuple[Spread, ...], Step] | None:
     """The write that a step is or spreads elements for; None for any other step."""
@@ -181,23 +183,23 @@ def _written(
 
 def _operation(graph: Graph, step: Step, table: Table, check: Check, is_stream: bool) -> Operation:
     if isinstance(step.primitive, AssignWindows):
-        return _windowed(graph, step, table, is_stream)
+        return _translate_windowing(graph, step, table, is_stream)
     function = _readable_function(step)
     try:
         match function:
             case Expression():
-                if kind(function, table.fields) != "bool":
+                if name_kind(function, table.fields) != "bool":
                     raise NotInColumns(f"{function} is not a boolean")
                 return Filter(step, function)
             case RowOf(fields=fields) | RowInWindow(fields=fields):
-                return Select(step, _passed_on(fields, table))
+                return Select(step, _pass_on(fields, table))
             case StampedBy(moment):
                 assert isinstance(moment, Expression)
-                if kind(moment, table.fields) not in ("int", "instant"):
+                if name_kind(moment, table.fields) not in ("int", "instant"):
                     raise NotInColumns(f"{moment} is neither whole seconds nor an instant")
                 return WithTimestamps(step, moment)
             case KeyAndValues():
-                return _combined(graph, step, function, table, check)
+                return _translate_combine(graph, step, function, table, check)
     except NotInColumns as reason:
         raise NotInColumns(f"{step.label!r}: {reason}") from None
     raise AssertionError(f"{function} is not a function of a schema transform")
@@ -227,7 +229,7 @@ def _readable_function(step: Step) -> object:
     return function
 
 
-def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tuple[str, Expression], ...]:
+def _pass_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tuple[str, Expression], ...]:
     names = [name for name, _ in fields]
     if len(set(names)) != len(names):
         raise NotInColumns("two fields have the same name")
@@ -236,11 +238,11 @@ def _passed_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tu
         column = None if each.field_name is None else dict(table.fields).get(each.field_name)
         # Nested values of a source of dicts stay dicts, and nested values of a source of Rows are Rows.
         if column is None or not is_flat(column):
-            kind(each, table.readable)
+            name_kind(each, table.readable)
     return own
 
 
-def _windowed(graph: Graph, step: Step, table: Table, is_stream: bool) -> Windowed:
+def _translate_windowing(graph: Graph, step: Step, table: Table, is_stream: bool) -> Windowed:
     windowfn = windowing_of(graph, step.outputs[0].edge).windowfn
     if type(windowfn) is GlobalWindows:
         return Windowed(step, None)
@@ -254,7 +256,9 @@ def _windowed(graph: Graph, step: Step, table: Table, is_stream: bool) -> Window
     return Windowed(step, windowfn)
 
 
-def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table, check: Check) -> Combined:
+def _translate_combine(
+    graph: Graph, step: Step, function: KeyAndValues, table: Table, check: Check
+) -> Combined:
     combine = _only_reader(graph, step.outputs[0].edge)
     fn = combine.combine_fn
     if type(fn) is not TupleCombineFn or len(combine.outputs) != 1:
@@ -269,7 +273,7 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table, ch
         raise NotInColumns("its output time is not the end of the window")
     keys = tuple((name, each) for name, each in function.key.fields if isinstance(each, Expression))
     for name, each in keys:
-        if kind(each, table.fields) not in _KEY_KINDS:
+        if name_kind(each, table.fields) not in _KEY_KINDS:
             # Floats include -0.0 and NaN, which Python and Spark compare differently.
             raise NotInColumns(f"the key {name} has the type {type_of(each, table).simpleString()}")
     if not keys:
@@ -279,7 +283,7 @@ def _combined(graph: Graph, step: Step, function: KeyAndValues, table: Table, ch
     folds = [fold_of(each) for each in fn.combiners]
     values = tuple(each for each in function.values if isinstance(each, Expression))
     combines = tuple(
-        (dest, _checked(fold, dest, each, table), each)
+        (dest, _check_combiner(fold, dest, each, table), each)
         for dest, fold, each in zip(dests, folds, values, strict=True)
     )
     return Combined(combine, windowing, (step, last), keys, combines)
@@ -289,12 +293,12 @@ def _is_map(step: Step) -> bool:
     return isinstance(step.primitive, ParDo) and type(step.primitive.dofn) is MapDoFn
 
 
-def _checked(fold: Fold, dest: str, each: Expression, table: Table) -> str:
+def _check_combiner(fold: Fold, dest: str, each: Expression, table: Table) -> str:
     """The name of a combiner that Spark has exactly as Python has it."""
     own = COLUMN_AGGREGATES.get(fold.name)
     if own is None:
         raise NotInColumns(f"{dest} is combined by a function that only Python can call")
-    found = kind(each, table.fields)
+    found = name_kind(each, table.fields)
     if own.kinds is not None and found not in own.kinds:
         raise NotInColumns(own.otherwise.format(dest, found))
     return fold.name

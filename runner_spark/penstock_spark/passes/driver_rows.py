@@ -53,7 +53,7 @@ def _is_ours(graph: Graph, step: Step) -> bool:
 
 
 def _asks_user(writing: Writing) -> bool:
-    """Whether the rows are a sink's, or accumulators of a CombineFn that the runner does not know."""
+    """True if the rows are a sink's, or accumulators of a CombineFn that the runner does not know."""
     primitive = None if writing.step is None else writing.step.primitive
     if not isinstance(primitive, CombinePerKey) or isinstance(writing.host, ByMachine):
         return isinstance(primitive, Write)
@@ -66,7 +66,7 @@ class _NotPlain(Exception):
 
 class _PlainPickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Pickle calls it for every object that is not a text, number or container of Python's own."""
+        """Pickle calls it for every object that is not a built-in string, number or container."""
         kind = value if isinstance(value, type) else type(value)
         if kind.__module__.partition(".")[0] != "penstock":
             raise _NotPlain
@@ -74,7 +74,7 @@ class _PlainPickler(pickle.Pickler):
 
 
 def are_few_and_plain(values: tuple[Any, ...]) -> bool:
-    """Whether there are few values, all small, with types of Python's own or the SDK's.
+    """True if there are few values, all small, whose types are built in or the SDK's.
 
     >>> are_few_and_plain(((None, ()), ("a", [1.5]))), are_few_and_plain((1 + 0j,))
     (True, False)

@@ -17,10 +17,10 @@ def kept_restrictions(graph: Graph) -> Graph:
     """
     if clock_of(graph.steps) is not Clock.LIVE:
         return graph
-    return replace(graph, steps=tuple(map(_kept, graph.steps)))
+    return replace(graph, steps=tuple(map(_keep_restrictions, graph.steps)))
 
 
-def _kept(step: Step) -> Step:
+def _keep_restrictions(step: Step) -> Step:
     match step.primitive:
         case RestrictionParDo(dofn, args, kwargs):
             return replace(step, primitive=StatefulParDo(dofn, args, kwargs))

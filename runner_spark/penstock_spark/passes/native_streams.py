@@ -14,9 +14,16 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.combining.ready_combiners import TupleCombineFn
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
-from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, why_not_native
-from penstock_spark.passes.columns import Found, TableOf, check_fires_at_end, check_first, ends_here, follow
-from penstock_spark.plan.column_kinds import NotInColumns, kind
+from penstock_spark.passes.choose_folds import find_steps_done_by_readers, loop_of_parts, why_not_native
+from penstock_spark.passes.columns import (
+    ColumnSteps,
+    TableOf,
+    check_fires_at_end,
+    check_first,
+    describe_end,
+    find_column_steps,
+)
+from penstock_spark.plan.column_kinds import NotInColumns, name_kind
 from penstock_spark.plan.column_plan import (
     ColumnStream,
     Combined,
@@ -38,7 +45,7 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str, without: Set[str]
     Before: ``Read = Read(stream of parquet) -> #0``, ``GroupBy/... = #0 ... -> #4``, ``Write = #4 Write``.
     After: ``Read = Read(stream of parquet; GroupBy) -> #4``, ``Write = #4 Write``.
 
-    A grouping moves only if Spark's own aggregate gives its panes: in the mode ``streaming`` one for each window, and
+    A grouping moves only if Spark's own aggregate emits its panes: in the mode ``streaming`` one for each window, and
     in ``micro_batch`` one for each window that a round has changed. Its watermark is the one of the micro-batch before,
     so windows fire a micro-batch later, and elements that are late by less are not late.
 
@@ -58,21 +65,21 @@ def _native(
     """Lets Spark do a whole stream, or its sums in rounds."""
     ends = ""
     if has_stream_columns(stream.source):
-        found, table = _found(graph, read, stream, table_of, mode)
+        found, table = _find_operations(graph, read, stream, table_of, mode)
         columns = found.columns(table)
         if found.operations or found.is_written:
-            return _absorbed(graph, read, ColumnStream.of(stream, columns), columns.steps, found.last)
+            return _absorb(graph, read, ColumnStream.of(stream, columns), columns.steps, found.last)
         ends = columns.ends
-        graph = _absorbed(graph, read, ColumnStream.of(stream, columns), (), found.last)
+        graph = _absorb(graph, read, ColumnStream.of(stream, columns), (), found.last)
     try:
         sums = replace(_sums(graph, read, mode, without), ends=ends)
     except NotInColumns:
         return graph
     [read] = (step for step in graph.steps if isinstance(step.primitive, Read))
-    return _absorbed(graph, read, SummedStream.of(stream, sums), sums.steps, sums.step.outputs[0].edge)
+    return _absorb(graph, read, SummedStream.of(stream, sums), sums.steps, sums.step.outputs[0].edge)
 
 
-def _absorbed(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:
+def _absorb(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:
     """The graph with another source that stands for some steps, too, and makes the edge of the last one."""
     absorbed = {step.label for step in steps}
     moved = replace(read, primitive=Read(source), outputs=(Output(None, last), *read.outputs[1:]))
@@ -89,7 +96,7 @@ def _sums(graph: Graph, read: Step, mode: str, without: Set[str]) -> Sums:
     _check_sum(graph, grouping, mode)
     before = _before(graph, grouping)
     host = BySpark(loop_of_parts(without))
-    left = left_to_readers(before, graph, {grouping.inputs[0]: (host,)})
+    left = find_steps_done_by_readers(before, graph, {grouping.inputs[0]: (host,)})
     return Sums(read, before, grouping, windowing_of(graph, grouping.inputs[0]), host, left)
 
 
@@ -166,17 +173,17 @@ def _is_read(step: Step) -> bool:
     return isinstance(step.primitive, Read)
 
 
-def _found(
+def _find_operations(
     graph: Graph, read: Step, stream: StreamSource, table_of: TableOf, mode: str
-) -> tuple[Found, Table | None]:
-    """What Spark does; no operations if Python has to see each element."""
+) -> tuple[ColumnSteps, Table | None]:
+    """The operations for Spark; none if Python has to see each element."""
     table = None
     try:
         if len(read.outputs) > 1:
             raise NotInColumns("elements that are wrong have an output of their own")
         check_first(graph, read)
         table = _with_times(table_of(read, stream), stream)
-        found = follow(
+        found = find_column_steps(
             graph, read, table, lambda step, before: _check_grouping(graph, step, before, stream, mode), True
         )
         groupings = [operation for operation in found.operations if isinstance(operation, Combined)]
@@ -185,7 +192,7 @@ def _found(
             return replace(found, operations=(), last=read.outputs[0].edge), table
         _check_rest(graph, found, groupings, mode)
     except NotInColumns as reason:
-        return Found((), read.outputs[0].edge, False, ends_here(reason)), table
+        return ColumnSteps((), read.outputs[0].edge, False, describe_end(reason)), table
     return found, table
 
 
@@ -198,13 +205,13 @@ def _with_times(table: Table, stream: StreamSource) -> Table:
     stamp = event_time_field(stream)
     if stamp is None:
         raise NotInColumns("event_time is a function that only Python can call")
-    if kind(stamp, table.fields) not in ("int", "instant"):
+    if name_kind(stamp, table.fields) not in ("int", "instant"):
         raise NotInColumns(f"{stamp} is neither whole seconds nor an instant")
     return replace(table, time="column")
 
 
 def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamSource, mode: str) -> None:
-    """Raises NotInColumns unless Spark's aggregate gives the same panes as the grouping."""
+    """Raises NotInColumns unless Spark's aggregate emits the same panes as the grouping."""
     _check_panes(windowing_of(graph, grouping.inputs[0]), mode)
     if before.windowfn is None:
         _check_global(mode)
@@ -213,7 +220,7 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
 
 
 def _check_panes(windowing: Any, mode: str) -> None:
-    """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
+    """Raises NotInColumns if windows may emit other panes than Spark's aggregate does."""
     check_fires_at_end(windowing)
     trigger = windowing.triggerfn
     if windowing.closing_behavior is ClosingBehavior.FIRE_ALWAYS:
@@ -236,14 +243,14 @@ def _check_policy(policy: WatermarkPolicy) -> None:
         raise NotInColumns(f"Spark has no watermark like {type(policy).__name__}")
 
 
-def _check_rest(graph: Graph, found: Found, groupings: Sequence[Combined], mode: str) -> None:
+def _check_rest(graph: Graph, found: ColumnSteps, groupings: Sequence[Combined], mode: str) -> None:
     """Raises NotInColumns if a step needs what only Python's part of a stream has."""
     absorbed = {step.label for step in found.columns(None).steps}
     if len(groupings) > 1 and mode != "streaming":
         # Spark updates no results of results.
         raise NotInColumns(f"{groupings[1].step.label!r} follows another grouping")
     if groupings and any(isinstance(operation, WithTimestamps) for operation in found.operations):
-        raise NotInColumns("elements get other times than those of the watermark")
+        raise NotInColumns("elements get other times than the watermark has")
     _check_behind(graph, absorbed, mode)
 
 

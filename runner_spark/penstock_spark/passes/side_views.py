@@ -22,11 +22,11 @@ def side_views(graph: Graph) -> Graph | None:
         return None
     number = len(graph.edges) + len(numbers)
     nothing = Step("side inputs/nothing", Read(InlineValues(())), outputs=(Output(None, number),))
-    sides = tuple({side.edge: side for side in _bounded(graph)}.values())
+    sides = tuple({side.edge: side for side in _find_bounded(graph)}.values())
     reader = Step("side inputs", ParDo(_Nothing()), (number,), sides, (Output(None, number + 1),))
     more = (Edge(number, typehints.Any), Edge(number + 1, typehints.Any))
     steps = Graph((*graph.steps, nothing), graph.edges).leading_to(reader).steps
-    return Graph(tuple(_renumbered(step, numbers) for step in steps), (*_edges(graph, numbers), *more))
+    return Graph(tuple(_renumber(step, numbers) for step in steps), (*_edges(graph, numbers), *more))
 
 
 def without_side_views(graph: Graph) -> Graph:
@@ -63,7 +63,7 @@ def unending_edges(graph: Graph) -> frozenset[int]:
     return frozenset(found)
 
 
-def _bounded(graph: Graph) -> Iterator[SideInput]:
+def _find_bounded(graph: Graph) -> Iterator[SideInput]:
     unending = unending_edges(graph)
     for step in graph.steps:
         yield from (side for side in step.side_inputs if side.edge not in unending)
@@ -71,7 +71,7 @@ def _bounded(graph: Graph) -> Iterator[SideInput]:
 
 def _numbers(graph: Graph) -> dict[int, int]:
     """Returns the edges of bounded side inputs, and the numbers that these have beside them."""
-    edges = dict.fromkeys(side.edge for side in _bounded(graph))
+    edges = dict.fromkeys(side.edge for side in _find_bounded(graph))
     return {edge: number for number, edge in enumerate(edges, len(graph.edges))}
 
 
@@ -87,7 +87,7 @@ def _with_views(step: Step, numbers: dict[int, int]) -> Step:
     return replace(step, side_inputs=tuple(sides))
 
 
-def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
+def _renumber(step: Step, numbers: dict[int, int]) -> Step:
     """Returns the step with new numbers for everything that it reads and makes."""
     return replace(
         _with_views(step, numbers),

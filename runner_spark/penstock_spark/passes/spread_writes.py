@@ -23,7 +23,7 @@ def spread_writes(graph: Graph) -> Graph:
         for output in step.outputs
     }
     for step in graph.steps:
-        partitions = _wanted(step)
+        partitions = _find_wanted_shards(step)
         if partitions is not None and (step.inputs[0], partitions) not in spread_already:
             spread = replace(graph.edge(step.inputs[0]), id=len(edges))
             edges.append(spread)
@@ -41,7 +41,7 @@ def spread_writes(graph: Graph) -> Graph:
     return Graph(tuple(steps), tuple(edges))
 
 
-def _wanted(step: Step) -> int | None:
+def _find_wanted_shards(step: Step) -> int | None:
     if not isinstance(step.primitive, Write):
         return None
     return plan_sink(step.primitive.sink, step.where).partitions

@@ -10,13 +10,13 @@ from penstock.io.files.window_files import windowing_of_files
 from penstock.typehints import Tuple
 from penstock_spark.formats.registry import window_files
 from penstock_spark.plan.windowing import windowing_of
-from penstock_spark.sinks.window_files import Deal, WriteWindow
+from penstock_spark.sinks.window_files import AssignShards, WriteWindow
 
 
 def windowed_writes(graph: Graph) -> Graph:
     """Replaces writes of files by window; all other writes write micro-batches.
 
-    Before: ``Write = #0 Write(text) -> #1``, and a step that reads #1. After: ``Write/Shards = #0 ParDo(Deal)
+    Before: ``Write = #0 Write(text) -> #1``, and a step that reads #1. After: ``Write/Shards = #0 ParDo(AssignShards)
     -> #2``, ``Write/Group = #2 GroupByKey -> #3``, ``Write = #3 ParDo(WriteWindow) -> #1``. With
     ``triggering_frequency``, an ``AssignWindows`` comes first.
     """
@@ -31,7 +31,7 @@ def windowed_writes(graph: Graph) -> Graph:
 
 
 def writes_by_window(graph: Graph, step: Step) -> bool:
-    """Whether a write writes files by window: it asks for them, or a later step reads its results."""
+    """True if a write writes files by window: it asks for them, or a later step reads its results."""
     assert isinstance(step.primitive, Write)
     sink = step.primitive.sink
     if any(True for output in step.outputs for _ in graph.consumers(output.edge)):
@@ -65,7 +65,11 @@ def _in_steps(graph: Graph, step: Step, edges: list[Edge]) -> list[Step]:
         steps.append(made("Windows", AssignWindows(), number := add(edge.element_type, wanted)))
         read = number
     steps.append(
-        made("Shards", ParDo(Deal(files.shards)), number := add(Tuple[int, Tuple[Any, ...]], wanted))
+        made(
+            "Shards",
+            ParDo(AssignShards(files.shards)),
+            number := add(Tuple[int, Tuple[Any, ...]], wanted),
+        )
     )
     read = number
     grouped = Tuple[int, Any]

@@ -28,7 +28,7 @@ class Writing:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """Where rows leave a stage."""
+    """An output of a stage, with the reader of its rows."""
 
     number: int
     reader: str  # Who reads it, for `explain`: ``stage 2``, ``view of #3``, ``write 'Out'``.
@@ -44,7 +44,7 @@ class OutputReference:
 @dataclass(frozen=True, eq=False)
 class Inline:
     reads: tuple[Step, ...]
-    # Whether the driver makes the rows of the stage; otherwise the values are distributed to tasks.
+    # True if the driver makes the rows of the stage; otherwise the values are distributed to tasks.
     by_driver: bool = False
 
     @property
@@ -164,7 +164,7 @@ class WriteNode:
 
     step: Step
     sources: tuple[OutputReference, ...]
-    # Whether elements come as pages, because their stages have other readers too; otherwise as the sink's
+    # True if elements come as pages, because their stages have other readers too; otherwise as the sink's
     # rows.
     kept: bool
     in_columns: bool = False  # Whether those rows are columns that Spark made without Python.
@@ -242,13 +242,13 @@ def root_steps(root: StageRoot) -> tuple[Step, ...]:
 
 
 def _root_labels(root: StageRoot) -> list[str]:
-    labels = map(_labelled, root_steps(root))
+    labels = map(_show_label, root_steps(root))
     if isinstance(root, Exchange):
         return [f"{label}  # {host}" for label, host in zip(labels, root.hosts, strict=True)]
     return [*labels]
 
 
-def _labelled(step: Step) -> str:
+def _show_label(step: Step) -> str:
     return f"{step.label} = {describe(step.primitive)}"
 
 

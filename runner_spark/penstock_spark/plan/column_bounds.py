@@ -27,7 +27,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known about the numbers in a table without reading it."""
+    """The known bounds of the numbers in a table, without reading it."""
 
     rows_max: int | None = None  # The largest possible number of rows; None if unknown.
     ranges: Mapping[str, Range] = field(default_factory=dict)  # The fields whose range is known.
@@ -44,15 +44,17 @@ class Bounds:
                 return _in_64_bits([value])
             case Call(symbol, [left, right]):
                 of_left, of_right = self._range_of(left), self._range_of(right)
-                return None if of_left is None or of_right is None else _computed(symbol, of_left, of_right)
+                return (
+                    None if of_left is None or of_right is None else _compute_range(symbol, of_left, of_right)
+                )
         return None
 
     def has_sums(self, expression: Expression) -> bool:
-        """Whether the sum of an expression's values, over any of the rows, always fits into 64 bits."""
+        """True if the sum of an expression's values, over any of the rows, always fits into 64 bits."""
         found = self.range_of(expression)
         return found is not None and self.rows_max is not None and self.rows_max * found.farthest <= _GREATEST
 
-    def projected(self, fields: Iterable[tuple[str, Expression]]) -> Bounds:
+    def project(self, fields: Iterable[tuple[str, Expression]]) -> Bounds:
         """The bounds of a table with these expressions as columns."""
         found = {name: self.range_of(each) for name, each in fields}
         return Bounds(self.rows_max, {name: each for name, each in found.items() if each is not None})
@@ -61,7 +63,7 @@ class Bounds:
 UNBOUNDED = Bounds()
 
 
-def _computed(symbol: str, left: Range, right: Range) -> Range | None:
+def _compute_range(symbol: str, left: Range, right: Range) -> Range | None:
     match symbol:
         case "+":
             return _in_64_bits([left.least + right.least, left.greatest + right.greatest])

@@ -57,7 +57,7 @@ _EXACT_IN_FLOAT = 1 << values.FLOAT_DIGIT_BITS[64]
 
 
 class NotInColumns(Exception):
-    """Spark cannot do it, or not as Python does; the text gives the reason, as a clause."""
+    """Spark cannot do it, or not like Python; the text is the reason, as a clause."""
 
 
 def kind_of(column: T.DataType) -> str | None:
@@ -73,30 +73,30 @@ def kind_of(column: T.DataType) -> str | None:
 
 
 def is_flat(column: T.DataType) -> bool:
-    """Whether a column holds single values, which are the same in a dict and in a Row."""
+    """True if a column holds single values, which are the same in a dict and in a Row."""
     return kind_of(column) is not None or value_in_spark(column) in (values.DECIMAL, values.LOCAL_TIME)
 
 
 def column_type(expression: Expression, fields: Fields) -> T.DataType:
-    return _TYPES[kind(expression, fields)]
+    return _TYPES[name_kind(expression, fields)]
 
 
-def kind(expression: Expression, fields: Fields) -> str:
+def name_kind(expression: Expression, fields: Fields) -> str:
     """The kind of an expression's values, ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``date`` or
     ``instant``.
 
     >>> from penstock.scalars.expressions import field
     >>> table = (("points", T.LongType()), ("team", T.StringType()))
-    >>> kind((field("points") + 1 > 3) & (field("team") == "red"), table)
+    >>> name_kind((field("points") + 1 > 3) & (field("team") == "red"), table)
     'bool'
     """
-    return _KIND_NAMES[typed(expression, fields).type.name]
+    return _KIND_NAMES[type_expression(expression, fields).type.name]
 
 
-def typed(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
+def type_expression(expression: Expression, fields: Fields, bounds: Bounds = UNBOUNDED) -> Scalar:
     """Returns what an expression computes, with the types of all its parts.
 
-    A field that Spark keeps as it is, whatever its type, has the type PYTHON.
+    A field that Spark keeps unchanged, whatever its type, has the type PYTHON.
 
     Args:
         expression: The expression.

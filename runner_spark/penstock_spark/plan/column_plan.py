@@ -1,4 +1,4 @@
-"""What Spark does to the columns of a source without Python, as values: the operations, and the table after each."""
+"""Describes Spark's work on the columns of a source without Python: the operations, and the table after each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
-from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, kind
+from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, name_kind
 
 Named = tuple[tuple[str, Expression], ...]
 
@@ -90,7 +90,7 @@ class Select:
 
 @dataclass(frozen=True, eq=False)
 class WithTimestamps:
-    """A WithTimestamps: the expression gives the time, in seconds or as an instant."""
+    """A WithTimestamps: the expression returns the time, in seconds or as an instant."""
 
     step: Step
     moment: Expression
@@ -127,11 +127,11 @@ Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What Spark does to the columns of a source before Python reads them or a sink takes them."""
+    """Spark's operations on the columns of a source before Python reads them or a sink takes them."""
 
-    table: Table | None  # The source's columns; None if nobody needs them, or they are not known yet.
+    table: Table | None  # The source's columns; None if they are not needed, or not known yet.
     operations: tuple[Operation, ...]
-    is_written: bool  # Whether a sink takes the columns as they are.
+    is_written: bool  # True if a sink takes the columns unchanged.
     ends: str  # Where the columns end, and why; a clause for `explain`.
 
     @property
@@ -176,9 +176,9 @@ class Columns:
         for operation in self.operations:
             if operation is grouping:
                 break
-            table = after(operation, table)
-        keys = [kind(each, table.fields) for _, each in grouping.keys]
-        results = [f"{name} of {kind(each, table.fields)}" for _, name, each in grouping.combines]
+            table = apply_to_table(operation, table)
+        keys = [name_kind(each, table.fields) for _, each in grouping.keys]
+        results = [f"{name} of {name_kind(each, table.fields)}" for _, name, each in grouping.combines]
         return {"keys": ", ".join(keys), "combine": ", ".join(results)}
 
     @property
@@ -188,7 +188,7 @@ class Columns:
         for operation in self.operations:
             if isinstance(operation, Combined):
                 return table is not None and table.windowfn is not None
-            table = None if table is None else after(operation, table)
+            table = None if table is None else apply_to_table(operation, table)
         return False
 
 
@@ -231,11 +231,11 @@ def _steps(operation: Operation) -> tuple[Step, ...]:
     return (operation.step,)
 
 
-def after(operation: Operation, table: Table) -> Table:
+def apply_to_table(operation: Operation, table: Table) -> Table:
     match operation:
         case Select(_, fields):
-            bounds = table.bounds.projected(fields)
-            return replace(table, fields=_typed(fields, table), records="row", bounds=bounds)
+            bounds = table.bounds.project(fields)
+            return replace(table, fields=_type_fields(fields, table), records="row", bounds=bounds)
         case WithTimestamps():
             return replace(table, time="column")
         case Windowed(_, windowfn):
@@ -246,16 +246,16 @@ def after(operation: Operation, table: Table) -> Table:
                 table, windowfn=windowfn, time=time, is_in_several=type(windowfn) is SlidingWindows
             )
         case Combined(keys=keys, combines=combines):
-            made = tuple((name, _combined_type(kind, each, table)) for name, kind, each in combines)
-            bounds = table.bounds.projected(keys)
-            made = (*_typed(keys, table), *made)
+            made = tuple((name, _type_of_combined(kind, each, table)) for name, kind, each in combines)
+            bounds = table.bounds.project(keys)
+            made = (*_type_fields(keys, table), *made)
             return replace(
                 table, fields=made, records="result", time="end", bounds=bounds, is_in_several=False
             )
     return table
 
 
-def _typed(fields: Named, table: Table) -> Fields:
+def _type_fields(fields: Named, table: Table) -> Fields:
     return tuple((name, type_of(each, table)) for name, each in fields)
 
 
@@ -266,7 +266,7 @@ def type_of(expression: Expression, table: Table) -> DataType:
     return column_type(expression, table.readable)
 
 
-def _combined_type(kind: str, expression: Expression, table: Table) -> DataType:
+def _type_of_combined(kind: str, expression: Expression, table: Table) -> DataType:
     match COLUMN_AGGREGATES[kind].result_kind:
         case "int":
             return LongType()

@@ -8,7 +8,7 @@ from penstock_spark.plan.windowing import why_early, windowing_of
 
 
 def retracting_edges(graph: Graph, is_streaming: bool = False) -> frozenset[int]:
-    """The edges whose elements may take back earlier ones; in a stream, any window may fire more than once."""
+    """The edges whose elements may retract earlier ones; in a stream, any window may fire more than once."""
     found: set[int] = set()
     for step in graph.steps:
         takes_some = not found.isdisjoint(step.inputs)

@@ -30,7 +30,7 @@ from penstock_spark.plan.summed_stream import SummedStream, Sums
 
 
 class Clock(Enum):
-    """The clock that gives a query its processing time."""
+    """The clock that tells a query its processing time."""
 
     RECORDED = "recorded events"
     TICKS = "recorded arrival times"
@@ -40,7 +40,7 @@ class Clock(Enum):
 def clock_of(steps: Iterable[Step]) -> Clock:
     """The clock of a query with these steps.
 
-    Values of the program need no clock, but a splittable DoFn goes on as time does, after they have been read.
+    Values of the program need no clock, but a splittable DoFn continues as time does, after they have been read.
     """
     steps = tuple(steps)
     read = [step.primitive.source for step in steps if isinstance(step.primitive, Read)]
@@ -110,7 +110,7 @@ class StreamPlan:
     played: Level | None
     readings: tuple[Level, ...]  # Every other source on its own.
     levels: tuple[Level, ...]  # The levels of groupings, from number 1 up.
-    # What each grouping's watermark depends on, by the grouping's label.
+    # The inputs of each grouping's watermark, by the grouping's label.
     watermark_inputs: dict[str, tuple[WatermarkDependency, ...]]
     # For each step that waits for side inputs, by label, the groupings that make them, by the side input's
     # number.
@@ -134,7 +134,7 @@ class StreamPlan:
 
     @property
     def columns(self) -> Columns | None:
-        """What Spark does to the columns of the only source; None if Python sees each element."""
+        """Spark's operations on the columns of the only source; None if Python sees each element."""
         for part in self.readings:
             [root] = part.roots
             match root.primitive:
@@ -144,7 +144,7 @@ class StreamPlan:
 
     @property
     def sums(self) -> Sums | None:
-        """What Spark's own aggregate adds up of the only source, in parts that Python has made; None if nothing."""
+        """The sums that Spark's aggregate computes of the only source, of parts that Python has made; None if none."""
         for part in self.readings:
             [root] = part.roots
             match root.primitive:
@@ -159,7 +159,7 @@ class StreamPlan:
 
     @property
     def native_grouping(self) -> Combined | Sums | None:
-        """The same, if windows of event time wait for the watermark there."""
+        """The grouping of Spark's own aggregate, if windows of event time wait for the watermark there."""
         grouping = self.by_spark
         if grouping is None or isinstance(grouping.windowing.windowfn, GlobalWindows):
             return None
@@ -172,7 +172,7 @@ class StreamPlan:
 
     @property
     def groupings(self) -> tuple[tuple[Step, int], ...]:
-        """The groupings and other steps with state, each with its level; that of Spark's own aggregate is 1."""
+        """The groupings and other steps with state, each with its level, which is 1 for Spark's own aggregate."""
         native = self.native_grouping
         own = tuple((step, level.number) for level in self.levels for step in level.roots)
         return own if native is None else ((native.step, 1), *own)

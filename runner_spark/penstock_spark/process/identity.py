@@ -60,7 +60,7 @@ class Process:
             return True
         except OSError:
             pass  # Another user's process exists.
-        return self.started != _started(self.pid)
+        return self.started != _read_start(self.pid)
 
 
 def this_process() -> Process:
@@ -69,7 +69,7 @@ def this_process() -> Process:
 
 def process_of(pid: int) -> Process:
     """Returns the process of this machine that has this number now."""
-    return Process(_machine(), pid, _started(pid))
+    return Process(_machine(), pid, _read_start(pid))
 
 
 def _machine() -> str:
@@ -80,7 +80,7 @@ def _machine() -> str:
         return socket.gethostname()
 
 
-def _started(pid: int) -> str:
+def _read_start(pid: int) -> str:
     try:
         # The name of the program, in parentheses, may hold anything; the start time is the 20th field after it.
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

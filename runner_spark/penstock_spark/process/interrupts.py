@@ -41,10 +41,10 @@ class Interrupts:
             _end_at_once(number)
         self.came = signal.Signals(number)
         if self._first():
-            leave(number)
+            exit_by_signal(number)
 
 
-def leave(number: int) -> None:
+def exit_by_signal(number: int) -> None:
     """Raises the exception that ends a program with the status of a signal, and returns a notebook to its prompt."""
     if number == signal.SIGINT:
         raise KeyboardInterrupt
@@ -73,19 +73,21 @@ def interrupts(first: Callable[[], bool] = lambda: True) -> Iterator[Interrupts]
 
 
 @contextlib.contextmanager
-def stoppable(what_became: Callable[[], str], first: Callable[[], bool] = lambda: True) -> Iterator[None]:
+def report_after_signal(
+    what_became: Callable[[], str], first: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
     """Handles signals as `interrupts` does; then also says what became of a run that a signal has ended."""
     with interrupts(first) as taken:
         try:
             yield
         except (KeyboardInterrupt, SystemExit):
             if taken.came is not None:
-                tell(f"{taken.name}: {what_became()}")
+                print_line(f"{taken.name}: {what_became()}")
             raise
 
 
 @contextlib.contextmanager
-def put_off_signals() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Holds SIGINT and SIGTERM back until the end of a block; only the main thread can do that."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -106,7 +108,7 @@ def put_off_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def kept_handlers() -> Iterator[None]:
+def keep_handlers() -> Iterator[None]:
     """Keeps the handler of SIGINT, although PySpark sets its own when it makes a SparkContext.
 
     If Python's default handler was set, PySpark's replaces it: it also stops the user's own later jobs.
@@ -128,7 +130,7 @@ def kept_handlers() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def tell(text: str) -> None:
+def print_line(text: str) -> None:
     """Prints a line on standard error, independently of logging."""
     print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)
 
@@ -162,8 +164,8 @@ def _is_replaceable(handler: Any) -> bool:
 
 def _end_at_once(number: int) -> None:
     if is_interactive():
-        leave(number)
-    tell("ended at once")
+        exit_by_signal(number)
+    print_line("ended at once")
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)

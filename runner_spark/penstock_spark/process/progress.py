@@ -14,7 +14,7 @@ def is_quiet() -> bool:
     return os.environ.get(QUIET) == "1" or "PYTEST_VERSION" in os.environ or sys.stderr is None
 
 
-def tell(text: str) -> None:
+def print_progress(text: str) -> None:
     """Prints a line, unless `is_quiet`."""
     if not is_quiet():
         print(f"{line_start()}penstock: {text}", file=sys.stderr, flush=True)

@@ -10,11 +10,11 @@ from typing import TypeVar, cast
 _Answer = TypeVar("_Answer")
 
 
-class NoAnswer(TimeoutError):
+class CallTimeout(TimeoutError):
     """A call takes longer than it may. It continues in its thread, and may still take effect."""
 
 
-def in_thread(
+def start_in_thread(
     call: Callable[[], _Answer], name: str
 ) -> SimpleQueue[tuple[_Answer | None, BaseException | None]]:
     """Starts a call in a thread; the queue gets the result of the call, or the exception that it raises."""
@@ -30,16 +30,16 @@ def in_thread(
     return outcomes
 
 
-def answer_of(call: Callable[[], _Answer], name: str, seconds: float) -> _Answer:
-    """Returns the result of a call, or raises its exception; NoAnswer if it takes longer.
+def call_with_timeout(call: Callable[[], _Answer], name: str, seconds: float) -> _Answer:
+    """Returns the result of a call, or raises its exception; CallTimeout if it takes longer.
 
-    >>> answer_of(lambda: 7, "counts", seconds=60.0)
+    >>> call_with_timeout(lambda: 7, "counts", seconds=60.0)
     7
     """
     try:
-        found, error = in_thread(call, name).get(timeout=seconds)
+        found, error = start_in_thread(call, name).get(timeout=seconds)
     except Empty:
-        raise NoAnswer from None
+        raise CallTimeout from None
     if error is not None:
         raise error
     return cast(_Answer, found)

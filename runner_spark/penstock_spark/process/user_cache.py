@@ -18,7 +18,7 @@ def candidate_folders(name: str) -> Iterator[Path]:
     ``~/.cache/penstock``. It is left out if it cannot be made or written, belongs to another user
     or is writable for others, because programs run from it.
     """
-    kept = kept_folder(name)
+    kept = find_kept_folder(name)
     if kept is not None:
         yield kept
     yield temporary_folder(name)
@@ -30,7 +30,7 @@ def temporary_folder(name: str) -> Path:
     return Path(folder)
 
 
-def kept_folder(name: str) -> Path | None:
+def find_kept_folder(name: str) -> Path | None:
     """Returns the folder of that name that is kept for the user; None if there is nowhere to keep it."""
     try:
         folder = _root() / name

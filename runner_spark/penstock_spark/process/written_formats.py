@@ -21,7 +21,7 @@ name, unless this version reads it too.
 
 What sinks leave in other systems, so that they write a micro-batch once, are names and numbers alone: the transactions
 of Delta, Iceberg and Kafka, a row of a database, an empty file in a folder that Spark has written. The logs of Spark
-have numbers of Spark's.
+have numbers of Spark.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from typing import Any
 
 from penstock.metrics.execution import note_current_in
 from penstock.where import OUR_PACKAGES
-from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.reports.reporting import current_reporting
 
 FAULT_HANDLER = "spark.sql.execution.pyspark.udf.faulthandler.enabled"
-"""The session's setting that gives each worker such a file.
+"""The session's setting that lets each worker write such a file.
 
 Stateful operators read a setting of the whole Spark application, ``penstock_spark.session.session.FAULT_HANDLER``.
 """
@@ -39,8 +39,8 @@ _OURS = re.compile(rf"[/\\]({'|'.join(OUR_PACKAGES)}|pyspark)[/\\]|pyspark\.zip|
 
 
 @dataclass(frozen=True)
-class Died:
-    """What a dead worker has left."""
+class WorkerDeath:
+    """The notes that a dead worker has left."""
 
     where: str | None  # The step that ran, as the second line of an error; None if unknown.
     steps: tuple[str, ...]  # All steps of its stage, likewise.
@@ -66,7 +66,7 @@ def digits_of(number: int) -> int:
     return int.from_bytes(bytes([_ZERO + high, _ZERO + low]), sys.byteorder)
 
 
-def numbered(steps: Iterable[Any]) -> dict[str, tuple[int, str]]:
+def number_steps(steps: Iterable[Any]) -> dict[str, tuple[int, str]]:
     """The number and the place of each step, by label; skips objects without a label or a place."""
     places: dict[str, str] = {}
     for step in steps:
@@ -75,13 +75,13 @@ def numbered(steps: Iterable[Any]) -> dict[str, tuple[int, str]]:
     return {label: (number, where) for number, (label, where) in enumerate(places.items(), start=1)}
 
 
-def write_down(steps: Mapping[str, tuple[int, str]]) -> None:
-    """Makes the worker write down which of the `numbered` steps runs, from now on."""
+def record_steps(steps: Mapping[str, tuple[int, str]]) -> None:
+    """Makes the worker write down which of the `number_steps` steps runs, from now on."""
     folder = os.environ.get(_FOLDER)
     if folder is None:
         return
     packed = base64.b64encode(json.dumps([where for _, where in steps.values()]).encode()).decode("ascii")
-    content = f"00 penstock-steps<{reporting_now().signature(packed)}:{packed}>\n".encode()
+    content = f"00 penstock-steps<{current_reporting().signature(packed)}:{packed}>\n".encode()
     # Without the file, an error only says less.
     with suppress(OSError, ValueError):
         if _Written.file is None:
@@ -97,15 +97,15 @@ def write_down(steps: Mapping[str, tuple[int, str]]) -> None:
         note_current_in(_Written.digits)
 
 
-def write_down_rest() -> None:
+def record_no_step() -> None:
     """Notes that no step runs: whatever the worker does next belongs to another task."""
     if _Written.digits is not None:
         _Written.digits[0] = digits_of(0)
 
 
-def find_died(text: str) -> Died | None:
-    """Finds what a worker of this run wrote down before it died, in an error text of Spark's."""
-    reporting = reporting_now()
+def find_worker_death(text: str) -> WorkerDeath | None:
+    """Finds the notes that a worker of this run left before it died, in an error text from Spark."""
+    reporting = current_reporting()
     for match in _WRITTEN.finditer(text):
         high, low, signature, packed = match.groups()
         if not reporting.has_signed(packed, signature):
@@ -116,8 +116,8 @@ def find_died(text: str) -> Died | None:
         rest = text[match.end() :]
         fatal = _FATAL.search(rest)
         if fatal is None:
-            return Died(where, steps)
-        return Died(where, steps, fatal[1], _line(rest[fatal.end() :]))
+            return WorkerDeath(where, steps)
+        return WorkerDeath(where, steps, fatal[1], _line(rest[fatal.end() :]))
     return None
 
 

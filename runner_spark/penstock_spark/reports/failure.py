@@ -19,7 +19,7 @@ import cloudpickle
 
 from penstock.error import RunnerError, located, refusal, split_hint, three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock_spark.reports.reporting import reporting_now
+from penstock_spark.reports.reporting import current_reporting
 
 _MARKED = re.compile(r"penstock-failure<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
 _LIMIT_BYTES = 60_000
@@ -42,7 +42,7 @@ class Failure:
 _MEMORY_HINT = "make the step hold less at once, run fewer tasks at a time, or use a larger machine"
 
 
-class StepFailed(Exception):
+class StepFailure(Exception):
     """A step's user code raised in a worker; the text carries the `Failure`."""
 
 
@@ -50,30 +50,30 @@ class UserCodeError(RunnerError):
     """An exception of user code that cannot travel to the driver as itself."""
 
 
-def step_failed(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
+def fail_step(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> NoReturn:
     """Raises the marked form of an exception that left user code; a marked exception passes unchanged.
 
     `element` is a 1-tuple of the element that the step worked on, or () if it is unknown.
     """
-    if isinstance(error, StepFailed):
+    if isinstance(error, StepFailure):
         raise error
-    raise StepFailed(marked(error, where, element)) from None
+    raise StepFailure(mark(error, where, element)) from None
 
 
-def marked(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
+def mark(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
     """Returns the text in which an exception travels to the driver."""
     # This includes the text of the exceptions that caused it, because they do not survive pickling.
     frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
-    reporting = reporting_now()
+    reporting = current_reporting()
     shown = _cut(repr(element[0])) if element and reporting.show_elements else None
     failure = Failure(
-        _pickled(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
+        _pickle(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
     )
     packed = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
     return f"{failure.kind} {where} penstock-failure<{reporting.signature(packed)}:{packed}>"
 
 
-def guarded(
+def call_guarded(
     metrics: MetricsContainer, where: str, call: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
     """Makes a call that may reach user code: its metrics count for the step, and its exceptions name the step."""
@@ -81,14 +81,14 @@ def guarded(
     try:
         return call(*args, **kwargs)
     except Exception as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
 """Exceptions that end a process or a generator; they are errors only if a step raises them."""
 
 
-def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
+def name_failing_step(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Result]:
     """Yields the results of user code; if the code raises one of `LEAVING`, the error names the step that runs."""
     try:
         while True:
@@ -97,7 +97,7 @@ def named(results: Iterator[_Result], where: Callable[[], str]) -> Iterator[_Res
             except StopIteration:
                 return
             except LEAVING as error:
-                step_failed(error, where())
+                fail_step(error, where())
             # A caller that closes this generator does so here, which is not an error.
             yield result
     finally:
@@ -116,7 +116,7 @@ def _cut(text: str, limit: int = _LIMIT_BYTES) -> str:
     return text if len(text) <= limit else text[:limit] + " ..."
 
 
-def _pickled(error: BaseException) -> bytes | None:
+def _pickle(error: BaseException) -> bytes | None:
     """Returns the pickled exception; None if it does not survive a round trip or is too large for a message."""
     try:
         data = bytes(cloudpickle.dumps(error))
@@ -129,7 +129,7 @@ def _pickled(error: BaseException) -> bytes | None:
 
 def find_failure(text: str) -> Failure | None:
     """Finds the failure that a task of this run has put into an error text from Spark."""
-    reporting = reporting_now()
+    reporting = current_reporting()
     for match in _MARKED.finditer(text):
         signature, packed = match.groups()
         if reporting.has_signed(packed, signature):
@@ -142,9 +142,9 @@ def to_exception(failure: Failure) -> BaseException:
     """Returns the exception to raise on the driver: the user's own if possible, with the name of the failed step.
 
     >>> try:
-    ...     step_failed(ValueError("no"), "at step 'A' (game.py:41)")
-    ... except StepFailed as marked:
-    ...     print(repr(to_exception(find_failure(str(marked)))))
+    ...     fail_step(ValueError("no"), "at step 'A' (game.py:41)")
+    ... except StepFailure as mark:
+    ...     print(repr(to_exception(find_failure(str(mark)))))
     ValueError("no [while running 'A' (game.py:41)]")
     """
     element = "set show_elements_in_errors to see the element"
@@ -161,16 +161,16 @@ def to_exception(failure: Failure) -> BaseException:
             raise ValueError
         error = pickle.loads(failure.exception)
     except Exception:
-        return _user_code_error(failure, f"{failure.kind}: {_shown(failure)}", hint)
+        return _user_code_error(failure, f"{failure.kind}: {_shorten(failure)}", hint)
     if isinstance(error, RunnerError) and "\n" in split_hint(str(error))[0]:
         # The error already says where it happened, and what to do.
         return error
     if isinstance(error, LEAVING):
-        what = f"the step left with {failure.kind}: {_shown(failure)}".removesuffix(": ")
+        what = f"the step left with {failure.kind}: {_shorten(failure)}".removesuffix(": ")
         hint = "raise an exception that says what is wrong: a step cannot end the program"
         return _user_code_error(failure, what, hint)
     if isinstance(error, MemoryError):
-        what = f"a step asks for more memory than the machine has: {_shown(failure)}".removesuffix(": ")
+        what = f"a step asks for more memory than the machine has: {_shorten(failure)}".removesuffix(": ")
         error = refusal(MemoryError, what, where=failure.where, hint=_MEMORY_HINT)
     _name_step(error, failure.where)
     has_hint = split_hint(_text(error))[1] != ""
@@ -185,7 +185,7 @@ def _user_code_error(failure: Failure, what: str, hint: str) -> UserCodeError:
     return error
 
 
-def _shown(failure: Failure) -> str:
+def _shorten(failure: Failure) -> str:
     """Returns the text of an exception, cut to fit the first line of an error."""
     return _cut(failure.message, _SHOWN_CHARACTERS)
 

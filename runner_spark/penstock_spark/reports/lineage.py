@@ -36,7 +36,7 @@ def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[st
                     for path in _read(source):
                         FileSystems.report_source_lineage(path)
                 case Write(sink):
-                    for path in _written(sink, written.get(step.label)):
+                    for path in _list_written(sink, written.get(step.label)):
                         FileSystems.report_sink_lineage(path)
             snapshot.update(container.snapshot())
     finally:
@@ -45,7 +45,7 @@ def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[st
         accumulator.add({(run, _DRIVER, 0): snapshot})
 
 
-def innermost(description: Source | Sink) -> Any:
+def unwrap_source(description: Source | Sink) -> Any:
     """A description without the ones around it that compute columns or say when a source is read."""
     while isinstance(description, StreamSource | ColumnsSource):
         description = description.source
@@ -53,13 +53,13 @@ def innermost(description: Source | Sink) -> Any:
 
 
 def _read(source: Any) -> Iterator[str]:
-    inner = innermost(source)
+    inner = unwrap_source(source)
     pattern = known_path(inner.file_pattern) if isinstance(inner, FileSource) else None
     if pattern is not None:
         yield pattern
 
 
-def _written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
+def _list_written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
     if given is None:
         match sink:
             case ShardedSink(shards=shards):

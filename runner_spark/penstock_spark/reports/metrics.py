@@ -34,7 +34,7 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | N
     return merged
 
 
-def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
+def copy_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
     """Returns the snapshots of a run's partitions that are in the accumulator now, which keeps them."""
     held: Any = accumulator.value
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
@@ -44,12 +44,12 @@ def held_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashab
 
 def forget_steps(accumulator: Any, run: str, steps: Set[str]) -> None:
     """Drops the counts of some steps so far: the steps run again, and an element counts once."""
-    for key, snapshot in held_snapshots(accumulator, run).items():
+    for key, snapshot in copy_snapshots(accumulator, run).items():
         kept = {own: value for own, value in snapshot.items() if own[1] not in steps}
         accumulator.value[key] = kept
 
 
-class Told(NamedTuple):
+class GroupingReport(NamedTuple):
     """A shard's report about a grouping."""
 
     entering_micros: int  # The watermark of the grouping's input.
@@ -66,16 +66,16 @@ class Told(NamedTuple):
 @dataclass(frozen=True)
 class Watermarks:
     # Each shard's last report of a finished micro-batch, by level and number, for each grouping.
-    by_shard: Mapping[tuple[int, int], Mapping[str, Told]]
+    by_shard: Mapping[tuple[int, int], Mapping[str, GroupingReport]]
     clock_micros: int  # Processing time, as the shard that is furthest behind knows it.
 
-    def by_grouping(self) -> dict[str, Told]:
+    def by_grouping(self) -> dict[str, GroupingReport]:
         """Returns the minimum of the watermarks over all shards, and the sums of the counts."""
-        found: dict[str, Told] = {}
+        found: dict[str, GroupingReport] = {}
         for shard in self.by_shard.values():
             for label, told in shard.items():
-                known = found.get(label, Told(MAX_MICROS, MAX_MICROS, windows=0))
-                found[label] = Told(
+                known = found.get(label, GroupingReport(MAX_MICROS, MAX_MICROS, windows=0))
+                found[label] = GroupingReport(
                     min(known.entering_micros, told.entering_micros),
                     min(known.leaving_micros, told.leaving_micros),
                     Counter(known.waits) + Counter(told.waits),
@@ -102,7 +102,7 @@ class Report(NamedTuple):
 
     batch: int
     clock_micros: int
-    told: Mapping[str, Told]
+    told: Mapping[str, GroupingReport]
 
 
 Reports = dict[tuple[int, int], Report]
@@ -127,14 +127,14 @@ def take_reports(accumulator: Accumulator[Snapshots], run: str, batch: int | Non
     for key in [key for key in list(held) if key[0] == _reports(run)]:
         _, level, (shard, number) = key
         if batch is None or number <= batch:
-            found = later_reports(found, {(level, shard): held.pop(key)})
+            found = merge_reports(found, {(level, shard): held.pop(key)})
     return found
 
 
-def later_reports(some: Reports, others: Reports) -> Reports:
+def merge_reports(some: Reports, others: Reports) -> Reports:
     """Returns the later report of each shard.
 
-    >>> later_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
+    >>> merge_reports({(1, 0): Report(3, 0, {})}, {(1, 0): Report(2, 0, {}), (1, 1): Report(2, 0, {})})
     {(1, 0): Report(batch=3, clock_micros=0, told={}), (1, 1): Report(batch=2, clock_micros=0, told={})}
     """
     found = dict(some)
@@ -148,7 +148,7 @@ def report_end(accumulator: Any, run: str, origin: str, batch: int) -> None:
     accumulator.add({(_ends(run), 0, origin): batch})
 
 
-def ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int) -> set[str]:
+def find_ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int) -> set[str]:
     """Returns the sources whose end was read up to a micro-batch."""
     held: Any = accumulator.value
     return {key[2] for key in list(held) if key[0] == _ends(run) and held[key] <= batch}

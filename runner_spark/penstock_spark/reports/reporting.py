@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 
 _KEY_BYTES = 32
 
@@ -49,7 +49,7 @@ _NO_RUN = Reporting()
 _reporting: ContextVar[Reporting] = ContextVar("reporting", default=_NO_RUN)
 
 
-def reporting_now() -> Reporting:
+def current_reporting() -> Reporting:
     """Returns the Reporting of this context; programs carry it to the tasks."""
     return _reporting.get()
 
@@ -76,11 +76,11 @@ def reports_of(reporting: Reporting) -> Iterator[None]:
 class TaskRows(ABC):
     """The function for Spark's ``mapInArrow`` over the findings of a source, such as the names of files."""
 
-    reporting: Reporting = field(default_factory=reporting_now, kw_only=True)
+    reporting: Reporting = field(default_factory=current_reporting, kw_only=True)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             yield from self.rows_of(batch)
 
     @abstractmethod

@@ -10,10 +10,10 @@ from penstock.io.argument_checks import without_user
 _SECRET = re.compile("key|secret|token|password|sas|credential|account|oauth", re.IGNORECASE)
 
 
-def without_secrets(text: str, options: Iterable[tuple[str, str]]) -> str:
+def redact_secrets(text: str, options: Iterable[tuple[str, str]]) -> str:
     """Returns the first line of a text, without the values of options whose names suggest a secret.
 
-    >>> without_secrets("no, hush, at db://me:hush@host", [("password", "hush"), ("uri", "db://me:hush@host")])
+    >>> redact_secrets("no, hush, at db://me:hush@host", [("password", "hush"), ("uri", "db://me:hush@host")])
     'no, ..., at db://host'
     """
     first = without_user(text.strip().partition("\n")[0])

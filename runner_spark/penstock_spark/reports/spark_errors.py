@@ -21,13 +21,13 @@ from penstock.graph import Graph, Read
 from penstock.io.files.paths import known_path
 from penstock.io.formats.file_formats import FileSource
 from penstock.io.sparkio import SparkSource
-from penstock_spark.reports.crash_marker import Died, find_died
+from penstock_spark.reports.crash_marker import WorkerDeath, find_worker_death
 from penstock_spark.reports.failure import find_failure, to_exception
-from penstock_spark.reports.lineage import innermost
-from penstock_spark.reports.reporting import Reporting, is_in_run, reporting_now, reports_of
+from penstock_spark.reports.lineage import unwrap_source
+from penstock_spark.reports.reporting import Reporting, current_reporting, is_in_run, reports_of
 from penstock_spark.reports.spark_conditions import conditions_of
 from penstock_spark.reports.spark_messages import MESSAGES, OF_A_FILE, Explanation, explanation_of
-from penstock_spark.session.java_life import is_cut_off, java_death, packages_at_work
+from penstock_spark.session.java_life import explain_java_death, find_packages_in_traceback, is_cut_off
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
 _RUNNER = __name__.partition(".")[0]
@@ -49,10 +49,10 @@ _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, a
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the code that catches an error knows."""
+class ErrorContext:
+    """The facts that the code that catches an error knows."""
 
-    reporting: Reporting = field(default_factory=reporting_now)
+    reporting: Reporting = field(default_factory=current_reporting)
     graph: Graph | None = None
     places: tuple[str, ...] = ()  # The steps that Spark was running, as the second lines of errors.
     checkpoint: str | None = None  # The folder of a stream's state.
@@ -75,11 +75,11 @@ def keep_pyspark_quiet() -> None:
 
 def _is_not_of_a_run(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    return error is None or _RUNNER not in packages_at_work(error)
+    return error is None or _RUNNER not in find_packages_in_traceback(error)
 
 
 @contextmanager
-def translating(surroundings: Surroundings | None = None) -> Iterator[None]:
+def translate_errors(surroundings: ErrorContext | None = None) -> Iterator[None]:
     """Raises every exception of the block in the terms of the pipeline."""
     try:
         yield
@@ -87,25 +87,25 @@ def translating(surroundings: Surroundings | None = None) -> Iterator[None]:
         raise_translated(error, surroundings)
 
 
-def raise_translated(error: Exception, surroundings: Surroundings | None = None) -> NoReturn:
+def raise_translated(error: Exception, surroundings: ErrorContext | None = None) -> NoReturn:
     """Raises an error in the terms of the pipeline; an error of neither Spark nor a worker stays unchanged."""
-    other = translated(error, surroundings)
+    other = translate(error, surroundings)
     if other is error:
         raise error
     raise other from None
 
 
-def translated(error: Exception, surroundings: Surroundings | None = None) -> BaseException:
-    known = surroundings or Surroundings()
+def translate(error: Exception, surroundings: ErrorContext | None = None) -> BaseException:
+    known = surroundings or ErrorContext()
     text = _text_of(error)
     with reports_of(known.reporting):
         failure = find_failure(text)
-        died = find_died(text) if failure is None else None
+        died = find_worker_death(text) if failure is None else None
     if failure is not None:
         return to_exception(failure)
     if isinstance(error, BeamError):
         return error
-    death = java_death(error, _places(known))
+    death = explain_java_death(error, _places(known))
     if death is not None:
         return death
     if not _is_sparks(error):
@@ -114,7 +114,7 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
     if died is not None:
         return _death(died, known)
     if (raised := _RAISED.search(text)) is not None:
-        return _raised(raised, known)
+        return _make_worker_error(raised, known)
     if (explained := _explained(error, known)) is not None:
         return explained
     for message in MESSAGES:
@@ -122,7 +122,7 @@ def translated(error: Exception, surroundings: Surroundings | None = None) -> Ba
         if found is not None:
             # A group of an alternative has the same name with a 2.
             groups = {name.removesuffix("2"): value for name, value in found.groupdict().items() if value}
-            return _said(message, groups, groups.get("file"), known)
+            return _make_message_error(message, groups, groups.get("file"), known)
     return RunnerError(f"Spark failed: {_sentence(error, text)}", where=_places(known), hint=_HINT)
 
 
@@ -142,18 +142,18 @@ def _text_of(error: Any) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _death(died: Died, known: Surroundings) -> RunnerError:
+def _death(died: WorkerDeath, known: ErrorContext) -> RunnerError:
     what = "the Python worker of this step has died"
     if died.fault is not None:
         what += f": {died.fault}" + (f", at {died.line}" if died.line else "")
         hint = "look at the line that Python ran; a library that is not written in Python may have crashed"
     else:
         hint = "check whether the step calls os._exit, or takes so much memory that the system kills it"
-    where = died.where or _listed(died.steps) or _places(known)
+    where = died.where or _list_places(died.steps) or _places(known)
     return RunnerError(what, where=where, hint=hint)
 
 
-def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
+def _make_worker_error(raised: re.Match[str], known: ErrorContext) -> RunnerError:
     """An error that a worker raised outside of any step: it could not read the program, or an import failed."""
     if (where := known.unreadable(raised["said"])) is not None:
         what = f"the workers cannot unpickle what this step sends to them: {_plain(raised['said'])}"
@@ -172,7 +172,7 @@ def _raised(raised: re.Match[str], known: Surroundings) -> RunnerError:
     return error
 
 
-def _explained(error: Exception, known: Surroundings) -> RunnerError | None:
+def _explained(error: Exception, known: ErrorContext) -> RunnerError | None:
     """Returns what the conditions of an error say; None if its text says more."""
     conditions = conditions_of(error)
     if any(each.name.startswith(OF_A_FILE) for each in conditions):
@@ -182,24 +182,26 @@ def _explained(error: Exception, known: Surroundings) -> RunnerError | None:
         if explanation is not None:
             parameters = {name: value.strip("`") for name, value in each.parameters.items()}
             file = parameters.get("path") or parameters.get("outputPath")
-            return _said(explanation, parameters, file if explanation.about == "file" else None, known)
+            return _make_message_error(
+                explanation, parameters, file if explanation.about == "file" else None, known
+            )
     return None
 
 
-def _said(
-    explanation: Explanation, found: Mapping[str, str], file: str | None, known: Surroundings
+def _make_message_error(
+    explanation: Explanation, found: Mapping[str, str], file: str | None, known: ErrorContext
 ) -> RunnerError:
-    values = {name: _shown_path(value) if value == file else _plain(value) for name, value in found.items()}
+    values = {name: _show_path(value) if value == file else _plain(value) for name, value in found.items()}
     what = explanation.what.format_map({"file": "", **values})
     return RunnerError(what, where=_where(explanation, file, known), hint=explanation.hint)
 
 
-def _where(message: Explanation, file: str | None, known: Surroundings) -> str | None:
+def _where(message: Explanation, file: str | None, known: ErrorContext) -> str | None:
     match message.about:
         case "checkpoint" if known.checkpoint:
             return f"in the checkpoint {known.checkpoint}"
         case "value":
-            return _listed(known.computed) or _places(known)
+            return _list_places(known.computed) or _places(known)
         case "session":
             return _places(known) or "in the Spark session of the run"
         case _ if file is not None:
@@ -212,7 +214,7 @@ def _where(message: Explanation, file: str | None, known: Surroundings) -> str |
 
 def _reader(file: str, graph: Graph | None) -> str | None:
     for step in graph.steps if graph else ():
-        source = innermost(step.primitive.source) if isinstance(step.primitive, Read) else None
+        source = unwrap_source(step.primitive.source) if isinstance(step.primitive, Read) else None
         path = source.file_pattern if isinstance(source, FileSource) else None
         pattern = known_path(source.path if isinstance(source, SparkSource) else path or "")
         if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
@@ -231,18 +233,18 @@ def _path(name: str) -> str:
     return plain if re.match(r"[\w+.-]+:/", plain) else os.path.abspath(plain)
 
 
-def _shown_path(name: str) -> str:
+def _show_path(name: str) -> str:
     path = unquote(re.sub(r"^file:/+", "/", name))
     return path if len(path) <= _FILE_CHARACTERS else f"...{path[-_FILE_CHARACTERS:]}"
 
 
-def _places(known: Surroundings) -> str | None:
-    return _listed(known.places) or _listed(
+def _places(known: ErrorContext) -> str | None:
+    return _list_places(known.places) or _list_places(
         tuple(step.where for step in known.graph.steps) if known.graph else ()
     )
 
 
-def _listed(places: tuple[str, ...]) -> str | None:
+def _list_places(places: tuple[str, ...]) -> str | None:
     if not places:
         return None
     if len(places) == 1:

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.utils import clock
 from penstock_spark.files.place import Place
 from penstock_spark.formats.ranges.positions import AWAY
-from penstock_spark.lowering.readings import Opened
+from penstock_spark.lowering.readings import OpenReading
 
 _REST_SECONDS = 1.0
 """Spark asks its sources many times in this time: if it finds nothing new throughout, there is nothing new."""
@@ -42,7 +42,7 @@ class Backlog:
 
     def __init__(
         self,
-        readings: Sequence[Opened],
+        readings: Sequence[OpenReading],
         first: int,
         logs: Place,
         asked_millis: int,
@@ -69,7 +69,7 @@ class Backlog:
         return self._planned_before is not None
 
     def begin(self, planned_before: int) -> None:
-        """From now on, sources tell what is new; the last micro-batch that may have been planned has a number."""
+        """Begins to follow what sources report; `planned_before` is the last micro-batch that may have been planned."""
         self._planned_before = planned_before
 
     def labels(self) -> list[str]:
@@ -102,7 +102,7 @@ class Backlog:
         if source["startOffset"] == end:
             return True
         if not self._readings[number].is_limited:
-            # What was only announced in the first is read in the second.
+            # Data that was only announced in the first is read in the second.
             self._seen[number] += 1
             return self._seen[number] > self._readings[number].announces
         if source["description"].startswith("FileStreamSource"):
@@ -125,7 +125,7 @@ class Backlog:
 
 
 def is_away(offset: Any) -> bool:
-    """Whether a source could not be reached when it was asked for its end.
+    """True if a source could not be reached when it was asked for its end.
 
     >>> is_away('{"format": 1, "position": 7, "away": 1}'), is_away({"away": {"0": 12}}), is_away(None)
     (True, False, False)
@@ -135,7 +135,7 @@ def is_away(offset: Any) -> bool:
 
 
 def reaches(offset: Any, goal: Any) -> bool:
-    """Whether an offset is at least as far as another in each of its parts; False if they cannot be compared.
+    """True if an offset is at least as far as another in each of its parts; False if they cannot be compared.
 
     >>> reaches({"clicks": {"0": 12, "1": 7}}, {"clicks": {"0": 12}}), reaches(7, 8), reaches("a", 8)
     (True, False, False)

@@ -14,7 +14,7 @@ from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock.utils.identifiers import identifier
 from penstock_spark.formats.registry import formats_of
-from penstock_spark.live.batch_snapshots import BatchLook
+from penstock_spark.live.batch_snapshots import BatchSnapshots
 from penstock_spark.live.views import NO_VIEWS, Views, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
@@ -23,36 +23,36 @@ from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.reports.reporting import Reporting, reports_of
-from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translated
-from penstock_spark.runs.opened import Opened
+from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translate
+from penstock_spark.runs.opened import OpenSession
 from penstock_spark.runs.result import SparkResult
-from penstock_spark.session.job_tags import cancelled_by_signals, tag_of
+from penstock_spark.session.job_tags import cancel_on_signals, tag_of
 from penstock_spark.session.session import is_local_session
-from penstock_spark.session.waiting import warned_of_waiting
+from penstock_spark.session.waiting import watch_for_waiting
 from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, ship_packages, work_in
 from penstock_spark.shipping.registrations import (
     WithRegistrations,
-    pickled_registrations,
+    list_registered_objects,
+    pickle_registrations,
     preparations,
-    registered_objects,
 )
-from penstock_spark.shipping.user_modules import by_value, graph_objects, pickle_by_value_modules
+from penstock_spark.shipping.user_modules import graph_objects, pickle_by_value, pickle_by_value_modules
 from penstock_spark.worker.batch import dumps_with_code
 
 
-def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = NO_VIEWS) -> SparkResult:
+def execute(plan: Plan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS) -> SparkResult:
     """Runs a batch plan to its end; sources that were opened to make the plan are not opened again."""
     context = context_for(plan.graph, opened, settings)
-    looking = BatchLook(context, plan, settings, tag_of(context.run), views.is_watched)
+    looking = BatchSnapshots(context, plan, settings, tag_of(context.run), views.is_watched)
     watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:
-        is_told = warned_of_waiting(context.spark.sparkContext)
-        with reports_of(context.reporting), cancelled_by_signals(context.spark, context.run), is_told:
+        is_told = watch_for_waiting(context.spark.sparkContext)
+        with reports_of(context.reporting), cancel_on_signals(context.spark, context.run), is_told:
             run_plan(plan, context, looking.counted)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
         looking.end(PipelineState.DONE)
     except Exception as error:
-        shown = translated(error, context.surroundings(plan.graph))
+        shown = translate(error, context.surroundings(plan.graph))
         looking.end(PipelineState.FAILED, shown)
         if shown is error:
             raise
@@ -67,10 +67,10 @@ def execute(plan: Plan, settings: SparkOptions, opened: Opened, views: Views = N
     return SparkResult(PipelineState.DONE, snapshot, looking.look(), views.url)
 
 
-def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSession:
+def lower_only(plan: Plan, settings: SparkOptions, opened: OpenSession) -> SparkSession:
     """Builds the frames of a plan, runs only the jobs that they depend on, and returns the pipeline's session.
 
-    Spark cleans up what the frames depend on when nobody refers to them any more.
+    Spark cleans up the data that the frames depend on when the frames are no longer referenced.
     """
     context = context_for(plan.graph, opened, settings)
     try:
@@ -81,21 +81,21 @@ def lower_only(plan: Plan, settings: SparkOptions, opened: Opened) -> SparkSessi
     return opened.spark
 
 
-def context_for(graph: Graph, opened: Opened, settings: SparkOptions) -> Context:
+def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Context:
     """The context for lowering a graph, with the runner's own session."""
     spark = opened.spark
     keep_pyspark_quiet()
     local = is_local_session(spark)
     if not local:
         ship_packages(spark)
-    needed = [] if local else [*graph_objects(graph), *formats_of(graph), *registered_objects()]
+    needed = [] if local else [*graph_objects(graph), *formats_of(graph), *list_registered_objects()]
     modules = pickle_by_value_modules(needed)
 
     def pickled(value: Any) -> bytes:
-        with by_value(modules):
+        with pickle_by_value(modules):
             return dumps_with_code(value)
 
-    registrations = pickled_registrations(pickled)
+    registrations = pickle_registrations(pickled)
     pickles_keys = settings.view_as(TypeOptions).allow_non_deterministic_key_coders
     allow_pickled_keys(pickles_keys)
     prepare = preparations()

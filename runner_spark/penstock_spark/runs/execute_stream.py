@@ -19,28 +19,28 @@ from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.live.elements import composites_of, flows_of
-from penstock_spark.live.stream_snapshots import About
-from penstock_spark.live.views import NO_VIEWS, Kept, Views
+from penstock_spark.live.stream_snapshots import RunFacts
+from penstock_spark.live.views import NO_VIEWS, SnapshotFile, Views
 from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query, build_query, heartbeat_of
 from penstock_spark.lowering.stream_sink import StreamSink, stream_sinks
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
-from penstock_spark.process.interrupts import put_off_signals
+from penstock_spark.process.interrupts import defer_signals
 from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.reporting import reports_of
-from penstock_spark.reports.spark_errors import raise_translated, translated
+from penstock_spark.reports.spark_errors import raise_translated, translate
 from penstock_spark.runs.execute import context_for
-from penstock_spark.runs.opened import Opened
+from penstock_spark.runs.opened import OpenSession
 from penstock_spark.runs.result import StreamResult
-from penstock_spark.runs.running import Running
+from penstock_spark.runs.running import StreamRun
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.shared_folders import check_workers_see
 from penstock_spark.session.spark_versions import checkpoint_file_manager
-from penstock_spark.session.waiting import warned_of_waiting
+from penstock_spark.session.waiting import watch_for_waiting
 from penstock_spark.session.workers_python import check_workers_python
-from penstock_spark.worker.unwritable import unwritable
+from penstock_spark.worker.unwritable import make_unwritable_error
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -52,13 +52,15 @@ _READ_FILES_LOGS_GO = "spark.sql.streaming.fileSource.log.cleanupDelay"
 _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 
 
-def start(plan: StreamPlan, settings: SparkOptions, opened: Opened, views: Views = NO_VIEWS) -> StreamResult:
+def start(
+    plan: StreamPlan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS
+) -> StreamResult:
     context = context_for(plan.all_steps, opened, settings)
     context.watched = views.is_watched
     try:
-        with reports_of(context.reporting), warned_of_waiting(context.spark.sparkContext):
+        with reports_of(context.reporting), watch_for_waiting(context.spark.sparkContext):
             report_lineage(context.metrics, context.run, plan.all_steps, {})
-            return _started(plan, context, settings, views)
+            return _start_query(plan, context, settings, views)
     except BaseException as error:
         context.tidy_up()
         if isinstance(error, Exception):
@@ -67,7 +69,7 @@ def start(plan: StreamPlan, settings: SparkOptions, opened: Opened, views: Views
         raise
 
 
-def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:
+def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:
     location = settings.checkpoint_location or _temporary(context)
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
     described = signature_of(plan, context.partitions, heartbeat, parallelism_of(context.spark))
@@ -94,7 +96,7 @@ def _started(plan: StreamPlan, context: Context, settings: SparkOptions, views: 
             context.spark, location, signature, dropped, prepare, run, take_over, is_in_sinks
         )
     except OSError as error:
-        raise unwritable(error, f"in the checkpoint {location}") from None
+        raise make_unwritable_error(error, f"in the checkpoint {location}") from None
     try:
         # Nothing new if the workers were asked before.
         check_workers_python(context.spark.sparkContext, is_local_session(context.spark))
@@ -134,20 +136,20 @@ def _running(
     )
     shown = views.shown
     if views.is_watched and settings.checkpoint_location:
-        shown = (*shown, Kept(checkpoint.place.replace))
+        shown = (*shown, SnapshotFile(checkpoint.place.replace))
     about = _about(plan, context, settings, query, views)
-    running: Running | None = None
+    running: StreamRun | None = None
     try:
         # Once Spark runs the query, there must be an object that can stop it.
-        with put_off_signals():
-            running = Running(
+        with defer_signals():
+            running = StreamRun(
                 called.start(),
                 query,
                 checkpoint,
                 # Spark's own aggregate reports like one shard.
                 len(plan.levels) * context.partitions + (plan.native_grouping is not None),
                 context,
-                partial(translated, surroundings=surroundings),
+                partial(translate, surroundings=surroundings),
                 batch_writer.close,
                 about,
                 shown,
@@ -168,10 +170,12 @@ def _running(
     )
 
 
-def _about(plan: StreamPlan, context: Context, settings: SparkOptions, query: Query, views: Views) -> About:
+def _about(
+    plan: StreamPlan, context: Context, settings: SparkOptions, query: Query, views: Views
+) -> RunFacts:
     flows = flows_of(plan.all_steps) if views.is_watched else ()
     edges = [part.made_edges for part in plan.parts] + ([plan.sums.made_edges] if plan.sums else [])
-    return About(
+    return RunFacts(
         str(settings.app_name or context.spark.sparkContext.appName),
         context.run,
         plan.mode,
@@ -208,7 +212,7 @@ def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> No
     _set_if_free(context, _POLLING, "20ms")
     # A micro-batch then writes only its changes instead of its whole store.
     _set_if_free(context, _CHANGELOG, "true")
-    # By default, the files of a shuffle stay until Java's collector happens to find that nobody needs them.
+    # By default, the files of a shuffle stay until Java's garbage collector happens to find that they are unused.
     _set_if_free(context, _SHUFFLES_GO, "true")
     # By default, each micro-batch also looks at files that it has read long ago, with a task for each of them.
     _set_if_free(context, *setting_of_listing(context.spark))

@@ -1,4 +1,4 @@
-"""What Spark tells of a grouping that it does on its own, in the words of ours."""
+"""Turns Spark's report of a grouping that it runs on its own into the reports of a shard."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from penstock.machines.records import DropReason
 from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.utils import clock
 from penstock_spark.folding.machine_read import DROPPED
-from penstock_spark.live.stream_snapshots import About
+from penstock_spark.live.stream_snapshots import RunFacts
 from penstock_spark.plan.spark_watermark import AHEAD_METRIC, watermark_micros
-from penstock_spark.reports.metrics import Report, Reports, Told
+from penstock_spark.reports.metrics import GroupingReport, Report, Reports
 from penstock_spark.stream.sources.reading import AHEAD
 
 
 def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
-    """The report of the grouping, if there is one, as that of its only shard.
+    """The report of the grouping, if there is one, in the form of a report of its only shard.
 
     Between micro-batches, Spark may tell of a watermark for which windows have not fired yet.
     """
@@ -25,12 +25,12 @@ def native_reports(label: str | None, progress: Mapping[str, Any]) -> Reports:
     micros = watermark_micros(progress["eventTime"].get("watermark"))
     states = progress["stateOperators"]
     rows, size = (sum(each[part] for each in states) for part in ("numRowsTotal", "memoryUsedBytes"))
-    told = Told(micros, micros, keys=rows, state_bytes=size, windows=rows)
+    told = GroupingReport(micros, micros, keys=rows, state_bytes=size, windows=rows)
     return {(1, 0): Report(int(progress["batchId"]), clock.micros(), {label: told})}
 
 
-def native_counts(about: About, progress: Mapping[str, Any]) -> Snapshot:
-    """What a micro-batch has dropped as late, and the elements of the source too far ahead of the clock.
+def native_counts(about: RunFacts, progress: Mapping[str, Any]) -> Snapshot:
+    """The elements that a micro-batch has dropped as late, and those of the source too far ahead of the clock.
 
     Spark adds up the elements of a key and window first, and counts the rows that it then drops.
     """

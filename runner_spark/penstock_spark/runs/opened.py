@@ -13,16 +13,16 @@ from penstock.graph import Source, Step
 from penstock.io.files.object_stores import settings_of_stores
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
-from penstock_spark.checkpoints.custody.folder import kept_shards
+from penstock_spark.checkpoints.custody.folder import read_shard_count
 from penstock_spark.files.listing import settings_of_tasks
 from penstock_spark.formats.registry import open_source, open_stream, records_of, table_of_schema
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
-from penstock_spark.process.progress import tell
+from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.crash_marker import FAULT_HANDLER
-from penstock_spark.reports.lineage import innermost
-from penstock_spark.reports.spark_errors import Surroundings, raise_translated
+from penstock_spark.reports.lineage import unwrap_source
+from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
 from penstock_spark.session.session import (
     SQL_MEANING,
     SessionOptions,
@@ -69,13 +69,13 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
             conf=settings.properties(),
             fast_start=bool(settings.fast_start),
         ),
-        on_start=lambda: tell("starting Spark"),
+        on_start=lambda: print_progress("starting Spark"),
     )
     check_version(spark.version, "the Spark session")
     local = is_local_session(spark)
     if local_only and not local:
         raise UnsupportedByRunner(
-            "the program names one of Beam's local runners, but the Spark session belongs to a cluster",
+            "the program names a local runner of Beam, but the Spark session belongs to a cluster",
             hint="name the SparkRunner, or leave out the runner",
         )
     if local or asks_workers:
@@ -103,7 +103,7 @@ def hand_settings(spark: SparkSession) -> None:
             context.environment[name] = value
 
 
-class Opened:
+class OpenSession:
     """A session and open sources, each made when it is first needed."""
 
     def __init__(self, settings: SparkOptions, local_only: bool, is_stream: bool = False) -> None:
@@ -131,7 +131,7 @@ class Opened:
         Another machine, with other processors, continues as the first one began.
         """
         location = self._settings.checkpoint_location
-        return kept_shards(self.spark, location) if self._is_stream and location else None
+        return read_shard_count(self.spark, location) if self._is_stream and location else None
 
     @functools.cached_property
     def session(self) -> SparkSession:
@@ -141,14 +141,14 @@ class Opened:
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
-        records = records_of(innermost(source))
+        records = records_of(unwrap_source(source))
         if isinstance(source, StreamSource):
             return self._table_of_stream(step, source, records)
         if step.label not in self.scans:
             try:
                 self.scans[step.label] = open_source(source, self.session, step.where)
             except Exception as error:
-                raise_translated(error, Surroundings(places=(step.where,)))
+                raise_translated(error, ErrorContext(places=(step.where,)))
         scan = self.scans[step.label]
         if not scan.has_columns:
             raise NotInColumns(f"Spark has no types for the columns of {source.describe()}")
@@ -160,7 +160,7 @@ class Opened:
             try:
                 self.streams[step.label] = open_stream(source, self.session, step.where)
             except Exception as error:
-                raise_translated(error, Surroundings(places=(step.where,)))
+                raise_translated(error, ErrorContext(places=(step.where,)))
         columns = self.streams[step.label].columns
         if columns is None:
             raise NotInColumns(f"Spark has no columns of {source.describe()}")

@@ -13,8 +13,8 @@ from penstock_figures.of_runs import Figure, recording_of_grouping
 from penstock_figures.recording import Recording
 from penstock_spark.live.notebook import run_html
 from penstock_spark.live.snapshot import RunSnapshot
-from penstock_spark.process.interrupts import continuing_command, stoppable, tell
-from penstock_spark.runs.running import Running
+from penstock_spark.process.interrupts import continuing_command, print_line, report_after_signal
+from penstock_spark.runs.running import StreamRun
 
 
 class RecordedResult(PipelineResult):
@@ -23,7 +23,7 @@ class RecordedResult(PipelineResult):
     mode = "batch"
 
     def recording(self, pcoll: Any) -> Recording:
-        """What happened at the grouping that a PCollection comes from (penstock's own); also during the run.
+        """The events at the grouping that a PCollection comes from (penstock's own); also during the run.
 
         Args:
             pcoll: The output of a GroupByKey or of a Combine, or of steps after one.
@@ -38,10 +38,10 @@ class RecordedResult(PipelineResult):
         return Figure(self.recording(pcoll))
 
     live_url: str | None = None
-    """Where the page of the run is, with the option ``live_port``; None without one (penstock's own)."""
+    """The address of the page of the run, with the option ``live_port``; None without one (penstock's own)."""
 
     def snapshot(self) -> RunSnapshot:
-        """What the run looks like now: labels, counts and times, and no elements (penstock's own).
+        """The state of the run now: labels, counts and times, and no elements (penstock's own).
 
         It is made of what the driver knows anyway. Only with the options ``live`` or ``live_port``, workers count the
         elements of each step, and the panes of a stream.
@@ -56,7 +56,7 @@ class RecordedResult(PipelineResult):
         return MetricResults(self._snapshot_now())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the steps, how far the run is, its groupings and its metrics so far."""
+        """The view for notebooks: the steps, the progress of the run, its groupings and its metrics so far."""
         page = {} if self.live_url is None else {"live page": self.live_url}
         return run_html(self.snapshot(), page | self._metric_texts())
 
@@ -125,7 +125,7 @@ class StreamResult(RecordedResult):
 
     def __init__(
         self,
-        running: Running,
+        running: StreamRun,
         mode: str,
         is_live: bool,
         checkpoint: str | None,
@@ -152,7 +152,7 @@ class StreamResult(RecordedResult):
         one ends the program at once.
 
         Args:
-            duration: How long to wait at most, in milliseconds; None waits for ever.
+            duration: How long to wait at most, in milliseconds; None waits without a limit.
 
         Returns:
             The state at the end; None if the run has not ended in that time.
@@ -162,7 +162,7 @@ class StreamResult(RecordedResult):
             KeyboardInterrupt: Ctrl-C has cancelled the run.
             SystemExit: SIGTERM has cancelled the run; the status is 143.
         """
-        with stoppable(self._how_to_go_on, self._take_signal):
+        with report_after_signal(self._how_to_go_on, self._take_signal):
             try:
                 has_ended = self._running.join(None if duration is None else duration / 1000)
             except (KeyboardInterrupt, SystemExit):
@@ -179,7 +179,7 @@ class StreamResult(RecordedResult):
         if not self._drain_on_signal:
             return True
         self._running.drain()
-        tell(
+        print_line(
             "draining: the run reads the available data, and all windows fire; press Ctrl-C to end it at once"
         )
         return False

@@ -19,8 +19,8 @@ from penstock.utils import clock
 from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
-    About,
-    Seen,
+    RunFacts,
+    StreamFacts,
     stream_snapshot,
     with_elements,
     with_progress,
@@ -29,32 +29,32 @@ from penstock_spark.live.stream_snapshots import (
 from penstock_spark.live.views import View, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query
-from penstock_spark.lowering.readings import Opened
+from penstock_spark.lowering.readings import OpenReading
 from penstock_spark.reports.metrics import (
     Reports,
     Watermarks,
-    ended_sources,
+    find_ended_sources,
     forget_reports,
-    later_reports,
+    merge_reports,
     take_reports,
     take_snapshots,
     watermarks_of,
 )
 from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
-from penstock_spark.runs.standing_still import standing_still_of
-from penstock_spark.session.waiting import warned_of_waiting
+from penstock_spark.runs.standing_still import stall_watcher_of
+from penstock_spark.session.waiting import watch_for_waiting
 
 _POLL_SECONDS = 0.05
 
 _AT_WORK_SECONDS = 1.0
-"""How often Spark is asked for news while it writes a micro-batch, in which only its end can be any."""
+"""The seconds between two questions to Spark while it writes a micro-batch: until its end, there is no news."""
 
 _WORD_SECONDS = 10.0
-"""How often a drain logs what it still has to read."""
+"""The seconds between two messages of a drain about the data that is left to read."""
 
 _EXIT_SECONDS_MAX = 30.0
-"""How long a program that ends waits for its query to stop."""
+"""The seconds that a program waits at its end for its query to stop."""
 
 _WAITING = "Waiting for data to arrive"
 """Spark's status of a query after it has asked all sources and found nothing new."""
@@ -67,7 +67,7 @@ _ENDS = {
 
 
 @dataclass(eq=False)
-class Running:
+class StreamRun:
     started: Any
     query: Query
     checkpoint: Checkpoint
@@ -75,7 +75,7 @@ class Running:
     context: Context
     translate: Callable[[Exception], BaseException]  # Turns Spark's exception into the user's.
     close_sinks: Callable[[], None]  # Called at a good end, before the query is stopped.
-    about: About
+    about: RunFacts
     views: Sequence[View] = ()
     stopping: threading.Event = field(default_factory=threading.Event)  # Set before the query is stopped.
     # Tells which micro-batch is being written now, if any.
@@ -84,13 +84,13 @@ class Running:
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
         self._snapshot: Snapshot = {}
-        self._seen = Seen()
+        self._seen = StreamFacts()
         self._ended_micros: int | None = None
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
         self._reported = (-1, "")  # The micro-batch and the time of Spark's last report.
         self._next_batch = 0  # The micro-batch of the next report, if only one has ended by then.
-        # Whether a source could not be reached when the last micro-batch was planned.
+        # True if a source could not be reached when the last micro-batch was planned.
         self._is_any_away = False
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
@@ -169,7 +169,7 @@ class Running:
         return self._snapshot
 
     def look(self) -> RunSnapshot:
-        """What the stream looks like now, from what is known of it; asks Spark nothing."""
+        """The present state of the stream, from known facts; asks Spark nothing."""
         return stream_snapshot(
             self.about,
             self._seen,
@@ -186,7 +186,7 @@ class Running:
 
     def _watch(self) -> None:
         try:
-            with warned_of_waiting(self.context.spark.sparkContext):
+            with watch_for_waiting(self.context.spark.sparkContext):
                 self._follow()
             if not self.stopping.is_set():
                 # The next micro-batch may have begun. No sink gets only a part of it.
@@ -196,7 +196,7 @@ class Running:
             self.failure = self.translate(error) if lost is None else lost
         finally:
             try:
-                # What somebody asks for from now on comes too late.
+                # A request from now on comes too late.
                 self._stop(self.state)
             except Exception as error:
                 self.failure = self.failure or self.translate(error)
@@ -209,7 +209,7 @@ class Running:
                 self._over.set()
 
     def _displacement(self) -> BaseException | None:
-        """What says that another run has taken the place of this one, which makes Spark fail in its own words."""
+        """The error that says that another run has taken the place of this one; Spark's own error does not say it."""
         with contextlib.suppress(Exception):
             self.checkpoint.check()
         return self.checkpoint.lost
@@ -222,7 +222,7 @@ class Running:
         elif self.about.native_grouping is not None and not self.checkpoint.is_new:
             # Windows may have been due when an earlier run stopped, for which Spark starts no micro-batch.
             self.checkpoint.command("continue")
-        standing_still = standing_still_of(self.started, self.context.spark.sparkContext)
+        standing_still = stall_watcher_of(self.started, self.context.spark.sparkContext)
         while not self.stopping.wait(_POLL_SECONDS):
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
@@ -250,7 +250,7 @@ class Running:
         return False
 
     def _cause_of_death(self) -> Exception:
-        """What ended a query that nobody has stopped through this object."""
+        """The error that ended a query that was not stopped through this object."""
         failure: Exception | None = self.started.exception()
         if failure is not None:
             return failure
@@ -263,7 +263,7 @@ class Running:
     def _new_progress(self) -> Any:
         """Spark's last report, if it is new since the last call.
 
-        A query that has found nothing new for a while reports that, too, with the number of its next micro-batch.
+        A query that has found nothing new for a while also reports that, with the number of its next micro-batch.
         """
         report = _last_report(self.started)
         if report is None or report == self._reported:
@@ -283,16 +283,16 @@ class Running:
         return progress
 
     def _see(self, progress: Mapping[str, Any]) -> None:
-        """Notes what Spark reports, for those who look; no report of another version of Spark's may end the run."""
+        """Notes Spark's report for the view; a report from another version of Spark must not end the run."""
         try:
             counted = native_counts(self.about, progress)
             self._snapshot = merge_snapshots(self._snapshot, counted)
             self._seen = with_progress(self._seen, progress, self.about)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            _LOGGER.debug("a report of Spark's was not understood: %r", error)
+            _LOGGER.debug("a report from Spark was not understood: %r", error)
 
     def _is_resting(self) -> bool:
-        """Whether Spark waits for new data; asks Spark only if the answer matters."""
+        """True if Spark waits for new data; asks Spark only if the answer matters."""
         ends_by_pausing = not self._ended.issuperset(each.spec.origin for each in self.query.ending_by_pauses)
         if not (ends_by_pausing or self.state == PipelineState.DRAINING):
             return False
@@ -306,7 +306,7 @@ class Running:
         A query without groupings receives no commands; it is over if all of its sources are finite.
         """
         if self._is_any_away or self._last_finished() not in (None, self._batch):
-            # What a source has not told yet is not read; or the last report is still to be seen, which may say so.
+            # Unknown data of a source is not read; or the last report, which may say so, is still to be seen.
             return False
         if self.state != PipelineState.DRAINING:
             # An earlier run may have read the end of a staged source, and died before it noted its own.
@@ -334,7 +334,7 @@ class Running:
             self.checkpoint.command("drain")
         return not self.shards
 
-    def _end(self, reading: Opened) -> None:
+    def _end(self, reading: OpenReading) -> None:
         """Tells the groupings, once for each source, that it has ended."""
         origin = reading.spec.origin
         if origin not in self._ended:
@@ -362,7 +362,7 @@ class Running:
                 self.failure = self._displacement() or self.translate(error)
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
-        # From here on, another run may have begun.
+        # From now on, another run may have begun.
         self.checkpoint.release()
         self._tell_end(ending)
         self.state = state_at_end(state, self.failure)
@@ -379,7 +379,7 @@ class Running:
         taken, tallies = taken_out(take_snapshots(metrics, run, batch), TALLIES)
         taken, counted = taken_out(taken, ELEMENTS)
         self._snapshot = merge_snapshots(self._snapshot, taken)
-        self._reports = later_reports(self._reports, take_reports(metrics, run, batch))
+        self._reports = merge_reports(self._reports, take_reports(metrics, run, batch))
         self._note(tallies, counted)
 
     def _note(self, tallies: Mapping[str, Tally], counted: Mapping[str, int]) -> None:
@@ -398,9 +398,9 @@ class Running:
         return all(is_read) and self.query.is_finite and self._batch >= self.query.batches - 1 and all_fired
 
     def _is_read(self, number: int, progress: Any) -> bool:
-        """Whether a source has been read to its end, or had nothing new."""
+        """True if a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
-        if origin in self._ended or origin in ended_sources(
+        if origin in self._ended or origin in find_ended_sources(
             self.context.metrics, self.context.run, self._batch
         ):
             return True
@@ -409,8 +409,8 @@ class Running:
         return nothing_comes_after(self.query.readings[number], source, is_planned_before)
 
 
-def nothing_comes_after(reading: Opened, source: Mapping[str, Any], is_planned_before: bool) -> bool:
-    """Whether a source has been read to its end, as far as a micro-batch shows that has read nothing of it.
+def nothing_comes_after(reading: OpenReading, source: Mapping[str, Any], is_planned_before: bool) -> bool:
+    """True if a source has been read to its end, as far as a micro-batch shows that has read nothing of it.
 
     Args:
         reading: The source.

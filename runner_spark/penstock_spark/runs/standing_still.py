@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Doing:
+class TaskActivity:
     """The work of Spark in a micro-batch: as long as two looks find the same, it makes no progress.
 
     Attributes:
@@ -41,7 +41,7 @@ class Doing:
     stages: tuple[tuple[int, ...], ...]
 
 
-class StandingStill:
+class StallWatcher:
     """Watches the micro-batches of a run.
 
     Args:
@@ -49,12 +49,14 @@ class StandingStill:
         place: Returns the words for a task that is at work on these things; None without one.
     """
 
-    def __init__(self, look: Callable[[], Doing | None], place: Callable[[Doing], str | None]) -> None:
+    def __init__(
+        self, look: Callable[[], TaskActivity | None], place: Callable[[TaskActivity], str | None]
+    ) -> None:
         self._look = look
         self._place = place
         self._next_seconds = clock.monotonic_seconds() + _LOOK_SECONDS
         self._patience_seconds = _PATIENCE_SECONDS
-        self._seen: tuple[int, Doing] | None = None
+        self._seen: tuple[int, TaskActivity] | None = None
         self._since_seconds = self._due_seconds = 0.0
 
     def watch(self, batch: int) -> None:
@@ -81,19 +83,19 @@ class StandingStill:
             # A session that ends takes the answers with it.
             _LOGGER.debug("it is not known what Spark does: %s", type(error).__name__)
 
-    def _warn(self, doing: Doing, seconds: float) -> None:
+    def _warn(self, doing: TaskActivity, seconds: float) -> None:
         place, hint = self._place(doing), _OF_A_TASK
         if place is None:
             place, hint = f"no task is running, and Spark says {doing.status!r}", _OF_THE_DRIVER
         _LOGGER.warning("the stream has made no progress for %.0f s: %s\n  hint: %s", seconds, place, hint)
 
 
-def standing_still_of(started: Any, context: SparkContext) -> StandingStill:
+def stall_watcher_of(started: Any, context: SparkContext) -> StallWatcher:
     """The watch over a query that has started."""
-    return StandingStill(partial(_doing, started, context), partial(_task, context))
+    return StallWatcher(partial(_doing, started, context), partial(_task, context))
 
 
-def _doing(started: Any, context: Any) -> Doing | None:
+def _doing(started: Any, context: Any) -> TaskActivity | None:
     status = started.status
     if not status["isTriggerActive"]:
         return None
@@ -103,7 +105,7 @@ def _doing(started: Any, context: Any) -> Doing | None:
         group, job = store.job(number).jobGroup(), tracker.getJobInfo(number)
         if job is not None and group.isDefined() and group.get() == run:
             stages += [_stage(store.lastStageAttempt(each)) for each in job.stageIds]
-    return Doing(status["message"], tuple(sorted(stage for stage in stages if stage)))
+    return TaskActivity(status["message"], tuple(sorted(stage for stage in stages if stage)))
 
 
 def _stage(stage: Any) -> tuple[int, ...]:
@@ -119,7 +121,7 @@ def _stage(stage: Any) -> tuple[int, ...]:
     return (stage.stageId(), stage.attemptId(), stage.numTasks(), stage.numCompleteTasks(), *rows)
 
 
-def _task(context: Any, doing: Doing) -> str | None:
+def _task(context: Any, doing: TaskActivity) -> str | None:
     """The task that has been at work for the longest time."""
     store = context._jsc.sc().statusStore()
     at_work = []
@@ -133,6 +135,6 @@ def _task(context: Any, doing: Doing) -> str | None:
     began_millis, number, tasks, done, task = min(at_work, key=lambda each: each[:2])
     seconds = (context._jvm.java.lang.System.currentTimeMillis() - began_millis) / 1_000
     return (
-        f"the task {task.index()} of Spark's stage {number}, of which {done} of {tasks} tasks are done, has run for "
+        f"the task {task.index()} of Spark stage {number}, of which {done} of {tasks} tasks are done, has run for "
         f"{seconds:.0f} s in the executor {task.executorId()} on {task.host()}"
     )

@@ -28,7 +28,7 @@ from pathlib import Path
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
 from penstock_spark.process.identity import Process, this_process
-from penstock_spark.process.user_cache import kept_folder
+from penstock_spark.process.user_cache import find_kept_folder
 from penstock_spark.session.java import Java
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"
@@ -47,7 +47,7 @@ _BASE_SECONDS_MAX = 60
 def archive_arguments(java: Java, jars: Path) -> tuple[str, ...]:
     """The arguments with which Java uses the archive, or writes it, or neither."""
     switch = os.environ.get(SWITCH, "")
-    folder = None if switch == "0" else kept_folder("classes")
+    folder = None if switch == "0" else find_kept_folder("classes")
     if folder is None:
         return ()
     try:
@@ -75,7 +75,7 @@ def _arguments(folder: Path, java: Java, key: str, switch: str) -> tuple[str, ..
 def _whole(folder: Path, pattern: str) -> Path | None:
     """An archive that has the size that its name says; others are deleted."""
     for archive in folder.glob(pattern):
-        if archive.stat().st_size == _promised_size(archive):
+        if archive.stat().st_size == _read_promised_size(archive):
             os.utime(archive)
             return archive
         archive.unlink(missing_ok=True)
@@ -88,12 +88,12 @@ def _base(folder: Path, java: Java) -> tuple[str, ...] | None:
     if (home / "lib" / "server" / "classes.jsa").is_file():
         return ()
     key = _digest(java.executable, java.version)
-    base = _whole(folder, f"{key}-*.base") or _made_base(folder, java, key)
+    base = _whole(folder, f"{key}-*.base") or _make_base(folder, java, key)
     return (f"-XX:SharedArchiveFile={base}",) if base.stat().st_size else None
 
 
-def _made_base(folder: Path, java: Java, key: str) -> Path:
-    """Makes the archive of Java's own classes. One that is empty says that this Java cannot."""
+def _make_base(folder: Path, java: Java, key: str) -> Path:
+    """Makes the archive of Java's own classes. An empty archive says that this Java cannot."""
     new = folder / f"{key}-{identifier()}.new"
     command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
     try:
@@ -119,7 +119,7 @@ def _digest(*parts: str) -> str:
 
 
 def _may_write(folder: Path, key: str, write_now: bool) -> bool:
-    """Whether this start writes: it is not the first, and no other start is writing.
+    """True if this start writes: it is not the first, and no other start is writing.
 
     One whose process has ended was killed, or could not write. After a few of these, the next one waits for an hour.
     """
@@ -144,7 +144,7 @@ def _may_write(folder: Path, key: str, write_now: bool) -> bool:
 
 
 def _has_writer(writing: Path) -> bool:
-    """Whether the process that made the file may still be writing."""
+    """True if the process that made the file may still be writing."""
     try:
         process = Process.from_json(writing.read_bytes())
     except FileNotFoundError:
@@ -164,7 +164,7 @@ def _publish(folder: Path, key: str) -> None:
             continue
 
 
-def _promised_size(archive: Path) -> int:
+def _read_promised_size(archive: Path) -> int:
     size = archive.stem.rpartition("-")[2]
     return int(size) if size.isdecimal() else -1
 

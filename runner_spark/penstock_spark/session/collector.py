@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from penstock_spark.session.configuration import configured
+from penstock_spark.session.configuration import read_spark_property
 
 _SIMPLE = "-XX:+UseSerialGC"
 _PARALLEL = "-XX:+UseParallelGC"
@@ -29,7 +29,7 @@ def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
     time: a start takes a twentieth less, and a micro-batch up to a seventh less, than with Java's choice,
     which is made for short pauses of large heaps. If the user sets another size, Java chooses.
     """
-    given = [conf.get(name) or configured(name) or "" for name in _PROPERTIES]
+    given = [conf.get(name) or read_spark_property(name) or "" for name in _PROPERTIES]
     given += [os.environ.get(name, "") for name in _VARIABLES]
     if any(map(_CHOICE.search, given)):
         return []
@@ -41,7 +41,7 @@ def collector(conf: Mapping[str, str], fast_start: bool) -> list[str]:
 def _has_own_size(conf: Mapping[str, str]) -> bool:
     return (
         "spark.driver.memory" in conf
-        or configured("spark.driver.memory") is not None
+        or read_spark_property("spark.driver.memory") is not None
         or "--driver-memory" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
         or "SPARK_DRIVER_MEMORY" in os.environ
     )

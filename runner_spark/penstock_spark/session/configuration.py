@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 
-def configured(name: str) -> str | None:
+def read_spark_property(name: str) -> str | None:
     """Returns a Spark property from ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``; None if neither sets it."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     for flag, value in itertools.pairwise(words):

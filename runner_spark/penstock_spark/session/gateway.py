@@ -15,14 +15,14 @@ from typing import Any
 from penstock.error import RunnerError
 from penstock.utils import clock
 from penstock_spark.process.environment import environment
-from penstock_spark.process.interrupts import put_off_signals
+from penstock_spark.process.interrupts import defer_signals
 
 _POLL_SECONDS = 0.05
 _FILE = "--properties-file"
 
 
 @contextlib.contextmanager
-def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
+def start_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
     """Starts Java and makes PySpark use it within the block; if the block fails, it ends Java and PySpark forgets it.
 
     PySpark itself would put the properties on the command line, where every user of the machine can read them, and
@@ -35,9 +35,9 @@ def started_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
         with tempfile.TemporaryDirectory(prefix="penstock-start-") as folder:
             answer, properties = Path(folder, "answer"), Path(folder, "spark.properties")
             arguments = _arguments(conf, properties)
-            with put_off_signals():
-                process = _launched([f"{spark_home}/bin/spark-submit", *arguments], answer)
-            _use(process, *_answered(process, answer))
+            with defer_signals():
+                process = _launch([f"{spark_home}/bin/spark-submit", *arguments], answer)
+            _use(process, *_await_answer(process, answer))
         yield
     except BaseException as error:
         kept = _with_text(error)
@@ -62,7 +62,7 @@ def _with_text(error: BaseException) -> BaseException:
 def _arguments(conf: Mapping[str, str], properties: Path) -> list[str]:
     """Writes the properties to a file that only this user can read; returns the arguments that name the file."""
     words, given = _without_file(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))
-    text = "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in conf.items())
+    text = "".join(f"{_escape(name)}={_escape(value)}\n" for name, value in conf.items())
     if given is not None:
         # Spark takes one such file, in which later lines win.
         text = f"{Path(given).read_text(encoding='utf-8')}\n{text}"
@@ -92,17 +92,17 @@ def _without_file(words: list[str]) -> tuple[list[str], str | None]:
     return rest, given
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     r"""A name or a value as Java's property files write it.
 
-    >>> print(_escaped("a b=c:d\\e\n#é"))
+    >>> print(_escape("a b=c:d\\e\n#é"))
     a\ b\=c\:d\\e\n\#é
     """
     signs = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
     return "".join(signs.get(sign, f"\\{sign}" if sign in " =:#!" else sign) for sign in text)
 
 
-def _launched(command: list[str], answer: Path) -> subprocess.Popen[bytes]:
+def _launch(command: list[str], answer: Path) -> subprocess.Popen[bytes]:
     """The process; it ends after this process has ended, because its standard input is then closed."""
     variables = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer), "SPARK_CONNECT_MODE": "0"}
     # Java ignores Ctrl-C: this process handles it and says what becomes of the job.
@@ -110,7 +110,7 @@ def _launched(command: list[str], answer: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, preexec_fn=ignore)
 
 
-def _answered(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:
+def _await_answer(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:
     """The port that Java listens on, and the secret that it expects."""
     while not answer.is_file():
         status = process.poll()

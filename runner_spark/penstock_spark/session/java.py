@@ -54,7 +54,7 @@ class Java:
 
 def ensure_java() -> str:
     """Returns a ``JAVA_HOME`` to start Spark with."""
-    return wrapped(find_java())
+    return wrap_java(find_java())
 
 
 def find_java() -> Java:
@@ -135,7 +135,7 @@ def parse_version(text: str) -> str | None:
     return match[1] if match else None
 
 
-def wrapped(java: Java) -> str:
+def wrap_java(java: Java) -> str:
     """Returns a ``JAVA_HOME`` whose ``bin/java`` runs `java` without the arguments that Spark need not pass.
 
     The content of the script names the folder, so processes that make it at the same time make the same.

@@ -26,7 +26,7 @@ _deaths: list[int | None] = []
 """The exit statuses of the Javas of this program that have died; None where it is unknown."""
 
 
-def java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
+def explain_java_death(error: BaseException, where: str | None = None) -> RunnerError | None:
     """Returns the error to raise instead of one that Java's death caused; None if Java lives.
 
     PySpark then forgets the dead Java, so that the next run starts a new one.
@@ -34,7 +34,7 @@ def java_death(error: BaseException, where: str | None = None) -> RunnerError | 
     if "Py4JJavaError" in _py4j_kinds(error):
         return None  # Java answered.
     is_lost = _has_lost_java(error)
-    status = _ended(_WAIT_SECONDS if is_lost else 0.0)
+    status = _find_exit_status(_WAIT_SECONDS if is_lost else 0.0)
     if status is not None:
         _forget_java(status)
     elif is_lost and _deaths:
@@ -57,12 +57,12 @@ def is_cut_off(error: BaseException) -> bool:
     return isinstance(error, ConnectionError | EOFError) and _is_pysparks(error)
 
 
-def packages_at_work(error: BaseException) -> set[str]:
+def find_packages_in_traceback(error: BaseException) -> set[str]:
     """Returns the packages whose code its traceback goes through.
 
     >>> import json
     >>> try: json.loads("[")
-    ... except ValueError as error: "json" in packages_at_work(error)
+    ... except ValueError as error: "json" in find_packages_in_traceback(error)
     True
     """
     modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
@@ -95,17 +95,17 @@ def _py4j_kinds(error: BaseException) -> set[str]:
 
 
 def _is_pysparks(error: BaseException) -> bool:
-    return not packages_at_work(error).isdisjoint({"pyspark", "py4j"})
+    return not find_packages_in_traceback(error).isdisjoint({"pyspark", "py4j"})
 
 
 def is_java_dead() -> bool:
     """True if Java is gone; waits a little for a Java that is about to end."""
     from pyspark import SparkContext
 
-    return SparkContext._gateway is None or _ended(_MOMENT_SECONDS) is not None
+    return SparkContext._gateway is None or _find_exit_status(_MOMENT_SECONDS) is not None
 
 
-def _ended(seconds: float) -> int | None:
+def _find_exit_status(seconds: float) -> int | None:
     """Java's exit status; None if Java lives, or is not this program's child."""
     from pyspark import SparkContext
 

@@ -10,11 +10,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from penstock.utils import clock
-from penstock_spark.process.interrupts import stoppable
-from penstock_spark.process.threads import answer_of
+from penstock_spark.process.interrupts import report_after_signal
+from penstock_spark.process.threads import call_with_timeout
 
 _END_SECONDS_MAX = 5.0
-"""How long cancelled tasks may take to end, before their files are removed."""
+"""The time that cancelled tasks get to end, before their files are removed."""
 
 
 def tag_of(run: str) -> str:
@@ -22,7 +22,7 @@ def tag_of(run: str) -> str:
 
 
 def leave_connection() -> bool:
-    """Closes this thread's connection to Java, on which an answer may be due that nobody will read; True.
+    """Closes this thread's connection to Java, on which an answer may be due that is not read any more; returns True.
 
     The next question would wait for that answer.
     """
@@ -36,7 +36,7 @@ def leave_connection() -> bool:
 
 
 @contextlib.contextmanager
-def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
+def cancel_on_signals(spark: SparkSession, run: str) -> Iterator[None]:
     """Makes Ctrl-C and SIGTERM cancel the jobs that a block starts."""
     context = spark.sparkContext
     tag = tag_of(run)
@@ -51,13 +51,13 @@ def cancelled_by_signals(spark: SparkSession, run: str) -> Iterator[None]:
         # Whatever goes wrong, the program must end.
         with contextlib.suppress(Exception):
             # This thread waits for Java's answer on its own connection, which can take no second question.
-            answer_of(cancel_jobs, "penstock cancel", 2 * _END_SECONDS_MAX)
+            call_with_timeout(cancel_jobs, "penstock cancel", 2 * _END_SECONDS_MAX)
         return leave_connection()
 
     said = "the run was cancelled; its temporary files are removed, and files that already had their final names stay"
     context.addJobTag(tag)
     try:
-        with stoppable(lambda: said, cancel):
+        with report_after_signal(lambda: said, cancel):
             yield
     finally:
         with contextlib.suppress(Exception):

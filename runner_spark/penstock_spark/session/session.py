@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
-from penstock_spark.process.interrupts import kept_handlers
+from penstock_spark.process.interrupts import keep_handlers
 from penstock_spark.session.class_archive import archive_arguments
 from penstock_spark.session.collector import collector
-from penstock_spark.session.configuration import configuration_folder, configured
-from penstock_spark.session.gateway import started_java
-from penstock_spark.session.java import find_java, wrapped
+from penstock_spark.session.configuration import configuration_folder, read_spark_property
+from penstock_spark.session.gateway import start_java
+from penstock_spark.session.java import find_java, wrap_java
 from penstock_spark.session.log_noise import quiet_session
-from penstock_spark.session.unpacked import HOME, unpacked_home
+from penstock_spark.session.unpacked import HOME, unpack_spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,7 +105,7 @@ def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession
     return clone
 
 
-def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
+def move_to_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
     """Returns the frame in another session of the same SparkContext.
 
     A frame runs with the settings of the session that made it; a user's frame must run with the runner's.
@@ -195,7 +195,7 @@ def _start(options: SessionOptions) -> SparkSession:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     master = options.master or options.conf.get("spark.master")
     if master is None and not submitted:
-        master = configured("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
+        master = read_spark_property("spark.master") or os.environ.get("MASTER") or DEFAULT_MASTER
     conf = {"spark.sql.session.timeZone": "UTC", FAULT_HANDLER: "true"}
     if master is not None:
         conf["spark.master"] = master
@@ -205,9 +205,9 @@ def _start(options: SessionOptions) -> SparkSession:
                 conf |= _KEPT_FOR_PAGES
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
-    with environment(_python_environment(options.conf)), kept_handlers():
+    with environment(_python_environment(options.conf)), keep_handlers():
         if submitted:
-            return _classic(_made(conf))
+            return _classic(_make_session(conf))
         return _start_java(conf, options.fast_start)
 
 
@@ -224,24 +224,24 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
         arguments += collector(conf, fast_start)
         arguments += _log_arguments(conf)
     defaults = "spark.driver.defaultJavaOptions"
-    given = conf.get(defaults) or configured(defaults) or ""
-    conf = conf | {defaults: " ".join([*map(_quoted, arguments), given]).strip()}
+    given = conf.get(defaults) or read_spark_property(defaults) or ""
+    conf = conf | {defaults: " ".join([*map(_quote, arguments), given]).strip()}
     # The launcher is a Java that only builds a command line.
     launcher = [_QUICK_COMPILER, *collector({}, fast_start=True)]
     launch = {
-        "JAVA_HOME": wrapped(java),
+        "JAVA_HOME": wrap_java(java),
         "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", " ".join(launcher)),
         # Without it, spark-submit starts a Python to look for it.
         "SPARK_HOME": spark_home,
-        HOME: (unpacked_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
+        HOME: (unpack_spark_home(spark_home) or "") if is_local(conf["spark.master"]) else "",
     }
-    with environment(launch), started_java(conf, spark_home):
-        spark = _made(conf)
+    with environment(launch), start_java(conf, spark_home):
+        spark = _make_session(conf)
     quiet_session(spark.sparkContext)
     return spark
 
 
-def _made(conf: Mapping[str, str]) -> SparkSession:
+def _make_session(conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     try:
@@ -263,7 +263,7 @@ def _has_folders(conf: Mapping[str, str], spark_home: str) -> bool:
     Java would say at its end that it could not start.
     """
     name = "spark.driver.extraClassPath"
-    own = (conf.get(name) or configured(name) or "").split(os.pathsep)
+    own = (conf.get(name) or read_spark_property(name) or "").split(os.pathsep)
     folders = [configuration_folder() or Path(spark_home, "conf"), *map(Path, filter(None, own))]
     return any(folder.is_dir() and any(folder.iterdir()) for folder in folders)
 
@@ -298,14 +298,16 @@ def _python_environment(conf: Mapping[str, str]) -> dict[str, str]:
 
 def _log_arguments(conf: Mapping[str, str]) -> list[str]:
     """Arguments for quiet logging, unless the user has set up logging."""
-    own = conf.get("spark.driver.extraJavaOptions", "") + (configured("spark.driver.extraJavaOptions") or "")
+    own = conf.get("spark.driver.extraJavaOptions", "") + (
+        read_spark_property("spark.driver.extraJavaOptions") or ""
+    )
     folder = configuration_folder()
     if "log4j" in own or (folder is not None and any(folder.glob("log4j2*"))) or not _LOG_SETTINGS.is_file():
         return []
     return [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
 
 
-def _quoted(argument: str) -> str:
+def _quote(argument: str) -> str:
     """Returns an argument as Spark's launcher reads it from a property."""
     if re.fullmatch(r"[\w.,:=/+*%@-]+", argument):
         return argument

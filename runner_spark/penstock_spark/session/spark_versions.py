@@ -65,7 +65,7 @@ def check_package() -> None:
 
 def unpacks_zstandard() -> bool:
     """True if Spark reads Zstandard on its own: Spark 4.0 needs Hadoop libraries that are mostly missing."""
-    return _installed() > (4, 0)
+    return _read_installed() > (4, 0)
 
 
 def newest_java() -> int | None:
@@ -73,16 +73,16 @@ def newest_java() -> int | None:
 
     Before Spark 4.2, Hadoop asks Java for the user in a way that Java 23 refuses.
     """
-    return 22 if _installed() < (4, 2) else None
+    return 22 if _read_installed() < (4, 2) else None
 
 
 def checkpoint_file_manager() -> str:
     """Returns the Java class that writes the files of a checkpoint to a local disk."""
-    package = "" if _installed() == (4, 0) else "checkpointing."
+    package = "" if _read_installed() == (4, 0) else "checkpointing."
     return f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
 
 
-def _installed() -> tuple[int, int]:
+def _read_installed() -> tuple[int, int]:
     import pyspark
 
     return version_of(pyspark.__version__)

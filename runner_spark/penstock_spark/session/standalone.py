@@ -12,7 +12,7 @@ _POLL_SECONDS = 0.05
 
 
 def is_standalone(master: str) -> bool:
-    """Whether a standalone master gives the program its executors.
+    """True if a standalone master provides the program's executors.
 
     >>> is_standalone("spark://one:7077,two:7077"), is_standalone("yarn")
     (True, False)
@@ -21,7 +21,7 @@ def is_standalone(master: str) -> bool:
 
 
 def is_known_to_master(context: Any) -> bool | None:
-    """Whether the active master of a SparkContext may give the program executors; None if no master answers."""
+    """True if the active master of a SparkContext may provide executors; False if not; None if no master answers."""
     java, scheduler = context._jvm, context._jsc.sc().schedulerBackend()
     request = getattr(getattr(java, "org.apache.spark.deploy.DeployMessages$RequestMasterState$"), "MODULE$")
     for address in str(context.master).removeprefix(_SCHEME).split(","):

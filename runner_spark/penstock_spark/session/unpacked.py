@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from penstock_spark.process.user_cache import kept_folder
+from penstock_spark.process.user_cache import find_kept_folder
 
 SWITCH = "PENSTOCK_UNPACKED"
 """The environment variable that turns this off when it is ``0``."""
@@ -25,15 +25,15 @@ HOME = "PENSTOCK_SPARK_HOME"
 """The environment variable that names the folder to the script around Java (see `penstock_spark.session.java`)."""
 
 
-def unpacked_home(spark_home: str) -> str | None:
+def unpack_spark_home(spark_home: str) -> str | None:
     """Returns the folder for a Spark that was installed with pip; None if the workers must use the archives."""
     packages = _packages(Path(spark_home))
-    folder = kept_folder("home") if packages and os.environ.get(SWITCH) != "0" else None
+    folder = find_kept_folder("home") if packages and os.environ.get(SWITCH) != "0" else None
     if folder is None or os.pathsep in str(folder):
         # A folder with the separator of import paths in its name cannot be on the path.
         return None
     try:
-        return str(_made(folder, Path(spark_home), packages))
+        return str(_make_links(folder, Path(spark_home), packages))
     except OSError:
         # The disk has no links or no room: the start is then as slow as Spark's own.
         return None
@@ -51,7 +51,7 @@ def _packages(home: Path) -> dict[str, Path]:
     return packages if is_own and archives == set(packages) else {}
 
 
-def _made(folder: Path, home: Path, packages: dict[str, Path]) -> Path:
+def _make_links(folder: Path, home: Path, packages: dict[str, Path]) -> Path:
     """Returns the folder of links, made if it is missing; its name depends on everything that it links to."""
     links = {entry.name: entry for entry in home.iterdir() if entry.name not in ("python", "__pycache__")}
     inside = {f"python/lib/{archive}/{path.name}": path for archive, path in packages.items()}

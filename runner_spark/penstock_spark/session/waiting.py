@@ -19,7 +19,7 @@ from penstock_spark.session.standalone import is_known_to_master, is_standalone
 
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 20.0
-"""How long tasks wait before the first warning; each further one comes after twice the time."""
+"""The wait of tasks before the first warning; it doubles before each further one."""
 
 _NO_CORE = (
     "check whether other programs use all cores, whether a worker has the memory and the cores that an executor needs "
@@ -45,10 +45,10 @@ class Waiting:
 
 
 @contextmanager
-def warned_of_waiting(context: SparkContext) -> Iterator[None]:
+def watch_for_waiting(context: SparkContext) -> Iterator[None]:
     """Within the block, warns if the program's tasks wait for a core of a cluster.
 
-    If they would wait for ever, it cancels all jobs, and the block ends with a RunnerError that says why.
+    If they would wait without an end, it cancels all jobs, and the block ends with a RunnerError that says why.
     """
     master = str(context.master)
     if is_local(master):
@@ -83,7 +83,8 @@ def warn_of_waiting(
 ) -> RunnerError | None:
     """Looks every few seconds, until it is over; returns an error if the tasks will never get a core.
 
-    `look` gives None if a task is running, or if none has work to do; `ask` gives None if no standalone master answers.
+    `look` returns None if a task is running, or if none has work to do; `ask` returns None if no standalone master
+    answers.
     """
     since: float | None = None
     patience_seconds = _PATIENCE_SECONDS
@@ -109,9 +110,9 @@ def warn_of_waiting(
                     return _forgotten(master)
         except Exception as error:
             # A session that ends takes the answers with it.
-            _LOGGER.debug("nobody knows whether tasks wait: %s", type(error).__name__)
+            _LOGGER.debug("it is unknown whether tasks wait: %s", type(error).__name__)
             return None
-        _LOGGER.warning("%s", _said(found, master, now - since, has, hint))
+        _LOGGER.warning("%s", _describe_waiting(found, master, now - since, has, hint))
         patience_seconds, has_warned = 2 * (now - since), True
     return None
 
@@ -129,7 +130,7 @@ def _has(found: Waiting) -> str:
     return "no executor" if not found.executors else f"executors ({found.executors}) that take no task"
 
 
-def _said(found: Waiting, master: str, seconds: float, has: str, hint: str) -> str:
+def _describe_waiting(found: Waiting, master: str, seconds: float, has: str, hint: str) -> str:
     tasks = "1 task has" if found.tasks == 1 else f"{found.tasks} tasks have"
     return (
         f"{tasks} waited {seconds:.0f} s for a core of {master}, and no task is running: the program has {has}\n"
@@ -138,7 +139,7 @@ def _said(found: Waiting, master: str, seconds: float, has: str, hint: str) -> s
 
 
 def waiting_in(context: Any) -> Waiting | None:
-    """What waits in a SparkContext; None if a task is running, or if none has work to do."""
+    """The tasks that wait in a SparkContext; None if a task is running, or if none has work to do."""
     tracker = context.statusTracker()
     stages = [info for number in tracker.getActiveStageIds() if (info := tracker.getStageInfo(number))]
     if any(stage.numActiveTasks for stage in stages):

@@ -64,7 +64,7 @@ def _copies_have_own_random_numbers() -> None:
     daemon = os.getpid()
 
     def begin_anew() -> None:
-        # What a worker copies of itself stays as the user's code has made it.
+        # User code may have set a seed in a worker; its forks keep the state that it made.
         if os.getppid() == daemon:
             numbers.seed()
 

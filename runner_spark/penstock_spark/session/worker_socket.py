@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 _Record = TypeVar("_Record")
 
 
-def promptly(records: Iterator[_Record]) -> Iterator[_Record]:
+def acknowledge_each(records: Iterator[_Record]) -> Iterator[_Record]:
     """Yields the records; acknowledges each before it waits for the next."""
     confirm_at_once()
     for record in records:

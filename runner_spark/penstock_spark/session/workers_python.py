@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from pyspark import SparkContext
 
 from penstock.error import RunnerError
-from penstock_spark.session.waiting import warned_of_waiting
+from penstock_spark.session.waiting import watch_for_waiting
 
 _DEFAULT = "python3"
 _NEEDED = ("pyarrow", "pandas", "cloudpickle", "typing_extensions")
@@ -92,7 +92,7 @@ def _ask(context: SparkContext, needed: Sequence[str]) -> None:
     try:
         # Python's own functions only: the worker cannot unpickle a function of a package that it lacks.
         specs = context.parallelize(needed, 1).map(importlib.util.find_spec)
-        with warned_of_waiting(context):
+        with watch_for_waiting(context):
             found = specs.map(bool).collect()
     except Exception as error:
         _raise_explained(context.pythonExec, context.pythonVer, error)

@@ -13,8 +13,8 @@ Duration would carry it. Here it travels as a name of its class.
 cloudpickle sends what a ``type`` statement or ``NewType`` makes as a name to import. Here it travels whole, as cached
 functions do.
 
-In Python 3.14, cloudpickle leaves out the annotations of a class, and fails on a function whose annotations name what
-exists for type checkers only. Here annotations travel; where one cannot be evaluated, as texts.
+In Python 3.14, cloudpickle leaves out the annotations of a class, and fails on a function whose annotations name types
+that exist for type checkers only. Here annotations travel; an annotation that cannot be evaluated travels as a string.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ CachedFunction: Any = functools._lru_cache_wrapper
 NewType: Any = typing.NewType
 
 
-def _reduced(cached: Any) -> Any:
+def _reduce_cached(cached: Any) -> Any:
     if _is_importable(cached, cached.__qualname__):
         return cached.__qualname__
     parameters = cached.cache_parameters()
-    # What it calls may be the function itself, so it is filled when it is there.
+    # The function may call itself, so it is filled when it is there.
     return _empty, (parameters["maxsize"], parameters["typed"]), cached.__wrapped__, None, None, _fill
 
 
 def _is_importable(value: Any, name: str) -> bool:
-    """Whether a worker finds a value by its name."""
+    """True if a worker finds a value by its name."""
     module = value.__module__
     if module == "__main__" or any(
         module == by_value or module.startswith(f"{by_value}.")
@@ -79,7 +79,7 @@ def _fill(cached: Any, function: Any) -> None:
     functools.update_wrapper(cached, function)
 
 
-def _reduced_property(found: Any) -> Any:
+def _reduce_property(found: Any) -> Any:
     return _property, (found.attrname,), found.func, None, None, _fill_property
 
 
@@ -94,7 +94,7 @@ def _fill_property(found: Any, function: Any) -> None:
     found.func, found.__doc__ = function, function.__doc__
 
 
-def _reduced_code(code: CodeType) -> Any:
+def _reduce_code(code: CodeType) -> Any:
     constructor, arguments = cloudpickle.Pickler.dispatch_table[CodeType](code)
     return _code, (constructor, arguments, code.co_filename)
 
@@ -103,14 +103,14 @@ def _code(constructor: type[CodeType], arguments: tuple[Any, ...], file: str) ->
     return constructor(*arguments).replace(co_filename=file)
 
 
-def _reduced_method(method: MethodType) -> Any:
+def _reduce_method(method: MethodType) -> Any:
     # A decorator may have given the function another name than the one that it has in its class.
     if isinstance(method.__self__, type) and getattr(method.__self__, method.__name__, None) == method:
         return getattr, (method.__self__, method.__name__)
     return MethodType, (method.__func__, method.__self__)
 
 
-def _reduced_alias(alias: Any) -> Any:
+def _reduce_alias(alias: Any) -> Any:
     if _is_importable(alias, alias.__name__):
         return alias.__name__
     # Nothing can be made that contains itself before it is there.
@@ -119,7 +119,7 @@ def _reduced_alias(alias: Any) -> Any:
 
 
 def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
-    """Whether an alias is a part of a hint, also by way of other aliases."""
+    """True if an alias is a part of a hint, also by way of other aliases."""
     if hint is alias:
         return True
     if id(hint) in seen:
@@ -140,7 +140,7 @@ def _alias(kind: Any, name: str, value: Any, variables: tuple[Any, ...]) -> Any:
     return kind(name, value, type_params=variables)
 
 
-def _reduced_new_type(made: Any) -> Any:
+def _reduce_new_type(made: Any) -> Any:
     if _is_importable(made, made.__qualname__):
         return made.__qualname__
     return _new_type, (made.__qualname__, made.__supertype__, made.__module__)
@@ -157,18 +157,18 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
 
     dispatch_table = ChainMap(
         {
-            CachedFunction: _reduced,
-            CodeType: _reduced_code,
-            MethodType: _reduced_method,
-            functools.cached_property: _reduced_property,
-            NewType: _reduced_new_type,
-            **dict.fromkeys(ALIASES, _reduced_alias),
+            CachedFunction: _reduce_cached,
+            CodeType: _reduce_code,
+            MethodType: _reduce_method,
+            functools.cached_property: _reduce_property,
+            NewType: _reduce_new_type,
+            **dict.fromkeys(ALIASES, _reduce_alias),
         },
         cloudpickle.Pickler.dispatch_table,
     )
 
     def reducer_override(self, value: Any) -> Any:
-        """Most of what a program holds are objects of our classes, and cloudpickle looks for each class anew.
+        """Most values in a program are objects of our classes, and cloudpickle looks up each class every time.
 
         It has something to say of classes and functions only.
         """
@@ -211,5 +211,5 @@ def _keep_annotations(value: type, state: Any) -> None:
 
 @functools.cache
 def _is_at_the_top(own: type) -> bool:
-    """Whether a worker can import one of our classes."""
+    """True if a worker can import one of our classes."""
     return getattr(sys.modules.get(own.__module__), own.__qualname__, None) is own

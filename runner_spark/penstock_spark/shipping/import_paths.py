@@ -1,4 +1,4 @@
-"""How this package and the user's import paths reach the workers."""
+"""Brings this package and the user's import paths to the workers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def work_in(folder: str, driver: int) -> None:
     """Lets a worker on the same machine work in the program's folder, so that relative paths mean the same in both.
 
     Workers start in the folder where Spark was started, which the program may have left since, as in a notebook. The
-    program may read its own parts, too, and then stays where it is.
+    program may also read its own parts, and then stays in its folder.
     """
     if os.getpid() != driver:
         with contextlib.suppress(OSError):

@@ -63,7 +63,7 @@ def _second(_: None, value: Any) -> Any:
     return value
 
 
-def registered_objects() -> Iterator[Any]:
+def list_registered_objects() -> Iterator[Any]:
     """Yields the registered types and coders: a user's module may be needed only for them."""
     for kind, coder in _typecoders.registry.get_custom_type_coder_tuples():
         yield from (kind, coder)
@@ -71,8 +71,8 @@ def registered_objects() -> Iterator[Any]:
     yield from SCHEMA_REGISTRY.get_registered_typings().values()
 
 
-def pickled_registrations(dumps: Callable[[Any], bytes]) -> tuple[Registration, ...]:
-    items = tuple((what, _pickled(what, dumps, call)) for what, call in _registrations())
+def pickle_registrations(dumps: Callable[[Any], bytes]) -> tuple[Registration, ...]:
+    items = tuple((what, _pickle(what, dumps, call)) for what, call in _registrations())
     # A driver that unpickles its own programs has these already.
     _known.update(data for _, data in items)
     return items
@@ -91,7 +91,7 @@ def _name(thing: Any) -> str:
     return getattr(thing, "__qualname__", None) or repr(thing)
 
 
-def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) -> bytes:
+def _pickle(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) -> bytes:
     try:
         return dumps(call)
     except Exception as error:
@@ -104,7 +104,7 @@ def _pickled(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) ->
 
 
 @contextmanager
-def prepared_by(function: Callable[..., None], *arguments: Any) -> Iterator[None]:
+def prepare_workers(function: Callable[..., None], *arguments: Any) -> Iterator[None]:
     """Within the block, runs begin whose workers call a function whenever they load a part of the program.
 
     It is for settings of a whole process, in which another program may have run before.

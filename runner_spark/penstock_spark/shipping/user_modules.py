@@ -26,7 +26,7 @@ _PICKLERS = (cloudpickle, pyspark.cloudpickle)
 the modules that travel by value."""
 
 _ITEMS_MAX = 1_000
-"""How many items of a collection are examined: mostly they are all of the same classes."""
+"""The number of items of a collection that are examined: mostly they are all of the same classes."""
 
 
 def graph_objects(graph: Graph) -> Iterator[Any]:
@@ -68,11 +68,11 @@ def pickle_by_value_modules(objects: Iterable[Any]) -> tuple[types.ModuleType, .
 
 
 @contextmanager
-def by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
+def pickle_by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
     """Within the block, functions and classes of these modules are pickled whole, not as a name to import.
 
     >>> import colorsys
-    >>> with by_value([colorsys]):
+    >>> with pickle_by_value([colorsys]):
     ...     whole = cloudpickle.dumps(colorsys.rgb_to_hls)
     >>> len(whole) > 10 * len(cloudpickle.dumps(colorsys.rgb_to_hls))
     True
@@ -92,7 +92,7 @@ def by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
 
 
 def is_user_module(module: types.ModuleType) -> bool:
-    """Whether a module is a Python file outside of Python's own and of installed packages.
+    """True if a module is a Python file outside of Python's own and of installed packages.
 
     >>> is_user_module(dataclasses), is_user_module(cloudpickle), is_user_module(sys)
     (False, False, False)
@@ -103,11 +103,11 @@ def is_user_module(module: types.ModuleType) -> bool:
     file = getattr(module, "__file__", None)
     if not file or not file.endswith(".py") or sys.modules.get(module.__name__) is not module:
         return False
-    return not os.path.abspath(file).startswith(_installed_folders())
+    return not os.path.abspath(file).startswith(_list_installed_folders())
 
 
 @functools.cache
-def _installed_folders() -> tuple[str, ...]:
+def _list_installed_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders += [*site.getsitepackages(), site.getusersitepackages()]
@@ -187,7 +187,7 @@ def _class_parts(cls: type) -> Iterator[Any]:
 
 
 def _is_looked_into(code: Any) -> bool:
-    """Whether code is the user's or penstock's; other libraries cannot refer to the user's code."""
+    """True if code is the user's or penstock's; other libraries cannot refer to the user's code."""
     name = getattr(code, "__module__", None)
     module = sys.modules.get(name) if isinstance(name, str) else None
     if module is None:

@@ -1,4 +1,4 @@
-"""Sinks that take the columns of a frame as they are: whether they fit, and the frame in the sink's own schema."""
+"""Sinks that take the columns of a frame unchanged: whether they fit, and the frame in the sink's own schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
     """
     if plan is None:
         raise NotInColumns(f"{step.label!r} is encoded in Python")
-    wanted = schema_of(plan.schema)
+    wanted = parse_spark_schema(plan.schema)
     columns = dict(fields)
     if len({name.lower() for name in wanted.names}) < len(wanted.names):
         raise NotInColumns(f"{step.label!r} has columns that differ in capital letters only")
@@ -34,7 +34,7 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
             raise NotInColumns(f"{step.label!r} wants {field.name} as {kinds}")
 
 
-def schema_of(schema: Any) -> T.StructType:
+def parse_spark_schema(schema: Any) -> T.StructType:
     if isinstance(schema, T.StructType):
         return schema
     parsed = schema_of_text(schema) or T.StructType.fromDDL(schema)
@@ -43,5 +43,5 @@ def schema_of(schema: Any) -> T.StructType:
 
 
 def _fits(column: T.DataType, wanted: T.DataType) -> bool:
-    """Whether every value of a column fits into another column, and Python would store it in the same way."""
+    """True if every value of a column fits into another column, and Python would store it in the same way."""
     return is_wider(wanted, column) and is_flat(column)

@@ -9,7 +9,7 @@ micro-batch has its own files, whose names contain its number. Exactly once: a r
 try has named. A micro-batch without elements writes no file, and each file has its own header and footer.
 
 If rows are kept apart by the values of columns, this holds for the folders of all values together: what an earlier run,
-or an earlier try, has left in the folder of a value that does not come any more is removed, too.
+or an earlier try, has left in the folder of a value that does not come any more is also removed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from penstock_spark.sinks.file_names import Names, TemplateNames
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 
-# A file of Spark's that is larger than this has elements in it, whatever its compression.
+# A Spark file that is larger than this has elements in it, whatever its compression.
 _LARGE_BYTES = 8192
 
 # It stands for a micro-batch's number when a name becomes a pattern.
@@ -84,12 +84,12 @@ class ShardWriter(Protocol):
 
 @dataclass(frozen=True)
 class SparkFiles:
-    """How Spark writes the files of a format."""
+    """The functions with which Spark writes the files of a format."""
 
     schema: str | StructType
     make_encoder: Callable[[], Encoder]  # Called once in each task.
     write: Callable[[DataFrame, str], None]  # Lets Spark write a frame of such rows to a new folder.
-    # Whether a small file with these bytes has elements: Spark writes an empty file if the first task has
+    # True if a small file with these bytes has elements: Spark writes an empty file if the first task has
     # none.
     has_elements: Callable[[bytes], bool]
     empty_file: bytes  # The content of a file without elements.
@@ -107,17 +107,17 @@ class FileSink:
     shards: int  # The requested number of files; 0 means one for each task that has elements.
     empty_shards: int  # The number of files for an empty collection in batch mode.
     open_shard: Callable[[str], ShardWriter]  # Opens a file on a local disk for writing, given its path.
-    # How Spark writes the files; UnsupportedByRunner if Spark cannot do everything that the user asked for.
+    # Describes how Spark writes the files; UnsupportedByRunner if Spark cannot do everything that the user asked for.
     by_spark: Callable[[], SparkFiles]
-    # How Spark writes a frame whose columns are the fields of the elements; None if it does not.
+    # Describes how Spark writes a frame whose columns are the fields of the elements; None if it does not.
     columns: Callable[[], SparkFiles | None] = _not_in_columns
     # The requested limits of a file; with them, there may be more files than shards.
     limits: tuple[str, ...] = ()
-    # How rows are kept apart in folders; with it, `shards` is the most files that a folder gets, and no file is empty.
+    # The partitions that keep rows apart; with them, `shards` is the most files of a folder, and no file is empty.
     partitions: Partitions | None = None
 
 
-def files_by_tasks(
+def make_task_file_sink(
     shards: Shards,
     subjects: str,
     open_shard: Callable[[str], ShardWriter],
@@ -175,7 +175,7 @@ def _temporary_name(names: Names) -> str:
 
 @dataclass(frozen=True)
 class _Writing:
-    """How files move to their final names."""
+    """Moves files to their final names."""
 
     files: FileSink
     temporary: str  # The name of the temporary folder.
@@ -199,7 +199,7 @@ class _Writing:
             make_encoder = functools.partial(_PartitionEncoder, temporary, partitions, open_file, local)
 
         def write(frame: DataFrame) -> list[_Written]:
-            return [_written(row.file, temporary) for row in frame.collect()]
+            return [_parse_row(row.file, temporary) for row in frame.collect()]
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             return self._commit(
@@ -215,7 +215,7 @@ class _Writing:
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
             system = HadoopFiles(frame.sparkSession, folder)
             temporary = f"{folder}/{name_of_claim(self.temporary, batch.claim)}"
-            if batch.may_be_again:
+            if batch.may_be_retry:
                 remove_of_earlier_claims(system, folder, self.temporary, batch.claim)
 
             def write() -> list[_Written]:
@@ -262,7 +262,7 @@ class _Writing:
                 lambda shard, shards: in_folders(files.names.path(batch.name, shard, shards), inside)
             )
 
-        if batch.may_be_again:
+        if batch.may_be_retry:
             remove_abandoned(system, folder_of(temporary))
         try:
             begin(system, temporary)
@@ -271,7 +271,7 @@ class _Writing:
             # Looked at before: two runs that write the same names at once cannot delete each other's new files then.
             folder = absolute(naming_in("").folder)
             beginning = naming_in("").beginning
-            present = _present(system, folder, files, beginning) if batch.may_be_again else {}
+            present = _present(system, folder, files, beginning) if batch.may_be_retry else {}
             stale = [
                 (inside, name)
                 for inside, there in present.items()
@@ -327,8 +327,8 @@ class _Written(NamedTuple):
     size: int | None = None  # Its bytes when its task had written it, if the task could know.
 
 
-def _written(row: str, temporary: str) -> _Written:
-    """What a row of `_rows` tells."""
+def _parse_row(row: str, temporary: str) -> _Written:
+    """Reads a row of `_rows`."""
     size, _, path = row.partition(" ")
     return _Written(path[len(temporary) + 1 :].rpartition("/")[0], path, int(size) if size else None)
 
@@ -339,7 +339,7 @@ def _below(*parts: str) -> str:
 
 
 def _present(system: FileStore, folder: str, files: FileSink, beginning: str) -> dict[str, list[str]]:
-    """The names that begin as those of a sink do, by the folders of partitions."""
+    """The names that begin like the names of a sink, by the folders of partitions."""
     if files.partitions is None:
         return {"": system.names(folder, beginning)}
     levels = [f"{escaped(column)}=" for column in files.partitions.columns]
@@ -381,7 +381,7 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     remove_abandoned(system, naming.folder)
     name = os.path.basename(naming.example())
     present = _present(system, naming.folder, files, _STANDS_FOR_ANY.split(name)[0])
-    like = names_like(name)
+    like = match_names_like(name)
     found = sorted(
         _below(inside, each) for inside, there in present.items() for each in there if like.match(each)
     )
@@ -390,14 +390,14 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
             FileExistsError,
             f"{naming.folder or 'the working folder'} has files of another stream, such as {found[0]}",
             where=where,
-            hint="delete them, write elsewhere, or go on with the checkpoint of the stream that wrote them",
+            hint="delete them, write elsewhere, or continue with the checkpoint of the stream that wrote them",
         )
 
 
-def names_like(example: str) -> re.Pattern[str]:
+def match_names_like(example: str) -> re.Pattern[str]:
     """Matches the whole of each name that differs from an example only in the large numbers.
 
-    >>> bool(names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
+    >>> bool(match_names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
     True
     """
     return re.compile(_STANDS_FOR_ANY.sub(r"\\d+", re.escape(example)) + r"\Z")

@@ -22,7 +22,7 @@ from penstock.values.types import IN_FOLDERS, TEXT
 from penstock_spark.columns.records import to_batch
 from penstock_spark.columns.types import value_of
 from penstock_spark.files.partition_pages import PartitionPages
-from penstock_spark.reports.failure import marked
+from penstock_spark.reports.failure import mark
 from penstock_spark.worker.batch import dumps, loads
 
 _NAME_BYTES = 255
@@ -44,16 +44,16 @@ class RowsWriter(Protocol):
 
 @dataclass(frozen=True)
 class Partitions:
-    """How the rows of a sink are kept apart."""
+    """Describes how the rows of a sink are kept apart."""
 
     columns: tuple[str, ...]
     schema: (
         pa.Schema
     )  # All columns of the elements; with `record_of`, only those of the names of folders matter.
-    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for the rows that `cut` gives.
+    open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for the rows that `cut` returns.
     where: str
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
-    # Makes a dict of an element whose values stay as they are; None if the values become columns of the schema. A row
+    # Makes a dict of an element with unchanged values; None if the values become columns of the schema. A row
     # is then the pickled dict without the columns of the folders: formats of text show any Python value in their own
     # way, which no type of a column keeps.
     record_of: Callable[[Any], Any] | None = None
@@ -70,7 +70,7 @@ class Partitions:
     @property
     def rest(self) -> pa.Schema:
         """The columns of the files."""
-        return rest_of(self.schema, self.columns)
+        return remove_columns(self.schema, self.columns)
 
     @property
     def keys(self) -> pa.Schema:
@@ -78,7 +78,7 @@ class Partitions:
         return pa.schema([self.schema.field(name) for name in self.columns])
 
     def split(self, values: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, list[str]]]:
-        """What the files get, and the folder of each row."""
+        """The rows for the files, and the folder of each row."""
         for keys, rest in self.cut(values):
             yield rest, self.folders(keys)
 
@@ -129,7 +129,7 @@ class Partitions:
 
     def _folder(self, name: str, value: Any) -> str:
         if is_lost(value):
-            raise lost_value(name, self.where)
+            raise make_lost_value_error(name, self.where)
         folder = folder_of_value(name, value)
         if len(folder.encode("utf-8", "surrogatepass")) > _NAME_BYTES:
             what = f"the column {name!r} of partition_by has a text that is too long for the name of a folder"
@@ -168,7 +168,7 @@ def records_in(rows: pa.RecordBatch) -> list[Any]:
 
 
 def can_keep_apart(kind: pa.DataType) -> bool:
-    """Whether the name of a folder can hold the values of a type.
+    """True if the name of a folder can hold the values of a type.
 
     >>> can_keep_apart(pa.int8()), can_keep_apart(pa.float64()), can_keep_apart(pa.list_(pa.string()))
     (True, False, False)
@@ -176,25 +176,27 @@ def can_keep_apart(kind: pa.DataType) -> bool:
     return value_of(kind) in IN_FOLDERS and kind != pa.date64()
 
 
-def rest_of(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+def remove_columns(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """The columns that are not in the names of folders."""
     return pa.schema([field for field in schema if field.name not in columns])
 
 
-def lost_value(name: str, where: str) -> ValueError:
+def make_lost_value_error(name: str, where: str) -> ValueError:
     what = f"the column {name!r} of partition_by has an empty text, or {NOTHING}, which readers would take for None"
     return refusal(
         ValueError, what, where=where, hint="replace it in a Map before, or partition by another column"
     )
 
 
-def without_lost(rows: DataFrame, partitions: Partitions) -> DataFrame:
-    """The same rows for Spark's writer, which fails for a text that would be lost."""
+def refuse_lost_values(rows: DataFrame, partitions: Partitions) -> DataFrame:
+    """The rows for Spark's writer, with an error for a string that would be lost."""
     for name in partitions.columns:
         kind = partitions.schema.field(name).type
         if value_of(kind) is TEXT:
             column = F.col(f"`{name.replace('`', '``')}`")
-            error = F.raise_error(F.lit(marked(lost_value(name, partitions.where), partitions.where)))
+            error = F.raise_error(
+                F.lit(mark(make_lost_value_error(name, partitions.where), partitions.where))
+            )
             is_wrong = column.isin("", NOTHING)
             rows = rows.withColumn(name, F.when(is_wrong, error.cast("string")).otherwise(column))
     return rows

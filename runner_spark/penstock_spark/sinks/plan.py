@@ -47,7 +47,7 @@ class MicroBatch:
     # in batch mode.
     stream: str = ""
     claim: int = 0  # The number of the run's claim to the checkpoint; a later run has a higher one.
-    may_be_again: bool = True  # Whether an earlier try may have left something.
+    may_be_retry: bool = True  # Whether an earlier try may have left something.
     # Raises if another run may write the stream by now, or if what the tasks have read is not whole. The driver asks
     # when all rows are there, and only quick work is left.
     check: Callable[[], None] = field(default=_nobody_else, compare=False, repr=False)
@@ -82,10 +82,10 @@ class SinkPlan:
     is_one_job: bool = True  # Whether the commit certainly computes the rows only once.
     commits_in_tasks: bool = False  # Whether the tasks commit, so that nothing can be checked in between.
     # True if the driver commits small micro-batches, and tasks the others, so that the size has to be known before.
-    commits_small_ones: bool = False
+    commits_small_batches: bool = False
     # True if a micro-batch is in the target as a whole, so that a later try changes nothing. None for a sink whose
     # later tries replace what an earlier one has left, or add to it.
-    holds: Callable[[MicroBatch], bool] | None = None
+    is_committed: Callable[[MicroBatch], bool] | None = None
     # The plan that writes, without an encoder, a frame whose columns are the elements' fields; None if impossible.
     columns: SinkPlan | None = None
     # Closes the connections of the commits, when the run is over.

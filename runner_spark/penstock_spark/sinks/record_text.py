@@ -14,14 +14,14 @@ from penstock.io.files.compression import CompressionTypes
 from penstock.io.files.naming_errors import encoded
 from penstock.io.files.paths import known_path
 from penstock.io.formats.text_rows import TextRowsSink
-from penstock_spark.columns.losses import unknown_fields
-from penstock_spark.columns.records import field_of, fields_of, plain
+from penstock_spark.columns.losses import find_unknown_fields
+from penstock_spark.columns.records import field_of, fields_of, to_plain
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import names_of
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.partitions import Partitions, RecordsFile, records_in
 from penstock_spark.sinks.plan import Encoder
-from penstock_spark.sinks.text_blocks import blocks_apart, spark_text, text_rows
+from penstock_spark.sinks.text_blocks import make_partitioned_rows, make_text_files, make_text_rows
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RecordText:
         return TextOfFile(self).of([]) if self.has_header else b""
 
 
-def encoded_rows(
+def encode_rows(
     text: str, encoding: str, names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Callable[[Any], str]
 ) -> bytes:
     """The bytes of the text of rows; UnicodeEncodeError, with the field, for a character that the encoding lacks.
@@ -58,7 +58,7 @@ def encoded_rows(
 
 @dataclass
 class TextOfFile:
-    """The text of one file; if its columns are not known before, those of its first record are."""
+    """The text of one file; if its columns are not known before, its first record has them."""
 
     text: RecordText
     columns: tuple[str, ...] | None = None
@@ -66,7 +66,7 @@ class TextOfFile:
 
     def of(self, values: Sequence[Any]) -> bytes:
         """The text of the next records, with the header if they are the first ones."""
-        records = [plain(value) for value in values]
+        records = [to_plain(value) for value in values]
         other = next((record for record in records if not isinstance(record, dict)), records)
         if other is not records:
             raise refusal(
@@ -87,9 +87,9 @@ class TextOfFile:
         self.columns = self.columns or self.text.columns or tuple(records[0] if records else ())
         known = frozenset(self.columns)
         if self.text.columns is not None:
-            lost = unknown_fields(records, known)
+            lost = find_unknown_fields(records, known)
         else:
-            lost = unknown_fields(records, known, lacking="and the first element of its file has not")
+            lost = find_unknown_fields(records, known, lacking="and the first element of its file has not")
             hint = "declare all fields: give the elements a type of rows with .with_output_types(...)"
             lost = lost and replace(lost, hint=hint)
         if lost is not None:
@@ -104,7 +104,7 @@ def record_files(sink: TextRowsSink, text: RecordText, empty_shards: int, where:
         text = replace(text, columns=left)
         open_file = partial(RecordsFile, partial(_RecordShard, text=text))
         schema = _columns_of_folders(sink, where)
-        partitions = Partitions(sink.partition_by, schema, open_file, where, record_of=plain)
+        partitions = Partitions(sink.partition_by, schema, open_file, where, record_of=to_plain)
 
     def by_spark() -> SparkFiles:
         if text.is_list:
@@ -114,8 +114,8 @@ def record_files(sink: TextRowsSink, text: RecordText, empty_shards: int, where:
                 hint="write to a path without a scheme",
             )
         if partitions is not None:
-            return spark_text(lambda: _BlocksApart(text, partitions), b"", partitions=partitions)
-        return spark_text(lambda: _RecordBlocks(TextOfFile(text)), text.head())
+            return make_text_files(lambda: _BlocksApart(text, partitions), b"", partitions=partitions)
+        return make_text_files(lambda: _RecordBlocks(TextOfFile(text)), text.head())
 
     return FileSink(
         names_of(sink, where),
@@ -174,8 +174,8 @@ class _RecordBlocks(Encoder):
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         """One row, without its last line end, which Spark adds."""
         if not values:
-            return text_rows()
-        return text_rows(self.text.of(values).removesuffix(b"\n"))
+            return make_text_rows()
+        return make_text_rows(self.text.of(values).removesuffix(b"\n"))
 
 
 @dataclass
@@ -184,8 +184,8 @@ class _BlocksApart(Encoder):
 
     text: RecordText
     partitions: Partitions
-    # The texts of the folders that have records of this task, and so a header.
-    texts: dict[str, TextOfFile] = field(default_factory=dict)
+    # The files of the folders that have records of this task, and so a header.
+    files: dict[str, TextOfFile] = field(default_factory=dict)
     count: int = 0
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
@@ -194,11 +194,11 @@ class _BlocksApart(Encoder):
         for row, folder in enumerate(self.partitions.folders(keys)):
             rows.setdefault(folder, []).append(row)
         blocks = [
-            self.texts.setdefault(folder, TextOfFile(self.text))
+            self.files.setdefault(folder, TextOfFile(self.text))
             .of(records_in(rest.take(pa.array(own))))
             .removesuffix(b"\n")
             for folder, own in rows.items()
         ]
         first, self.count = self.count, self.count + len(blocks)
         firsts = pa.array([own[0] for own in rows.values()], pa.int64())
-        return blocks_apart(keys.take(firsts), range(first, self.count), blocks)
+        return make_partitioned_rows(keys.take(firsts), range(first, self.count), blocks)

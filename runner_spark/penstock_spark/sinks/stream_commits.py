@@ -1,10 +1,10 @@
 """Commits of a stream to a table: the rows of a micro-batch and its number, in one commit, and that only once.
 
-A table knows a stream by `digest`, and has one number of it: that of the last micro-batch that is in the table, or
+A table knows a stream by `digest_stream`, and has one number of it: the last micro-batch that is in the table, or
 `BEFORE_ALL`. A stream that starts for the first time notes `BEFORE_ALL` before anything else (`has_begun`), so that a
-table without a number is another table, of which nobody knows what it has. Each try of a commit begins with the newest
+table without a number is another table, with unknown contents. Each try of a commit begins with the newest
 state of the table: `is_written` says whether the micro-batch, or a later one, is in it. If another commit has come in
-between, the table refuses, and `persist` lets the next try look again.
+between, the table refuses, and `retry_commits` lets the next try look again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Row
 
 from penstock.error import refusal
 from penstock.utils import clock
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sinks.plan import MicroBatch
 
 ATTEMPTS = 10
@@ -34,26 +34,26 @@ _Result = TypeVar("_Result")
 _Written = TypeVar("_Written")
 
 
-def digest(stream: str) -> str:
+def digest_stream(stream: str) -> str:
     """The name of a stream in a table; it shows neither paths nor labels.
 
-    >>> digest("a stream") == digest("a stream") != digest("another stream")
+    >>> digest_stream("a stream") == digest_stream("a stream") != digest_stream("another stream")
     True
     """
     return hashlib.sha256(stream.encode()).hexdigest()[:32]
 
 
-def holds(last: int | None, number: int) -> bool:
+def is_committed(last: int | None, number: int) -> bool:
     """True if a table has the micro-batch of a number; `last` is the last one that it has of the stream.
 
-    >>> [holds(last, 4) for last in (None, BEFORE_ALL, 3, 4, 5)]
+    >>> [is_committed(last, 4) for last in (None, BEFORE_ALL, 3, 4, 5)]
     [False, False, False, True, True]
     """
     return last is not None and last >= number
 
 
 def is_written(last: int | None, number: int, table: str, why: str, where: str) -> bool:
-    """Likewise, for a stream that is about to commit.
+    """True if a table has the micro-batch of a number, for a stream that is about to commit it.
 
     Args:
         last: The number that the table has of the stream; None if it has none.
@@ -67,9 +67,9 @@ def is_written(last: int | None, number: int, table: str, why: str, where: str) 
     """
     if last is None:
         what = f"{table} does not know this stream{why}, so it may lack what the stream has written"
-        hint = "use a new checkpoint to write everything again, or give the write another label to go on from here"
+        hint = "use a new checkpoint to write everything again, or give the write another label to continue from here"
         raise refusal(LookupError, what, where=where, hint=hint)
-    return holds(last, number)
+    return is_committed(last, number)
 
 
 def has_begun(last: int | None, table: str, where: str) -> bool:
@@ -84,7 +84,7 @@ def has_begun(last: int | None, table: str, where: str) -> bool:
     raise refusal(ValueError, what, where=where, hint="write to another table, or use another checkpoint")
 
 
-class TryAgain(Exception):
+class RetryCommit(Exception):
     """A try has certainly changed nothing, or the next one finds out what it has changed.
 
     Args:
@@ -96,14 +96,14 @@ class TryAgain(Exception):
         self.error = error
 
 
-def persist(work: Callable[[int], _Result]) -> _Result:
-    """The result of some work, which is done again while it raises `TryAgain`; it gets the number of the try, from 0.
+def retry_commits(work: Callable[[int], _Result]) -> _Result:
+    """Returns the result of `work`, which is repeated while it raises `RetryCommit`; it gets the try, from 0.
 
     >>> def work(attempt: int) -> str:
     ...     if attempt == 0:
-    ...         raise TryAgain(ValueError("another program has changed the table"))
+    ...         raise RetryCommit(ValueError("another program has changed the table"))
     ...     return "in the table"
-    >>> persist(work)
+    >>> retry_commits(work)
     'in the table'
     """
     for attempt in range(ATTEMPTS):
@@ -113,13 +113,13 @@ def persist(work: Callable[[int], _Result]) -> _Result:
             clock.sleep(longest * random.uniform(0.5, 1))
         try:
             return work(attempt)
-        except TryAgain as again:
+        except RetryCommit as again:
             error = again.error
     raise error
 
 
-def not_committed(table: str, reason: str, where: str) -> RuntimeError:
-    """The error of a commit that a table has refused to the last."""
+def make_commit_error(table: str, reason: str, where: str) -> RuntimeError:
+    """The error of a commit that a table has refused at each try."""
     what = f"{table} does not take a commit: {reason}"
     hint = "start the pipeline again; other programs may be changing the table"
     return refusal(RuntimeError, what, where=where, hint=hint)
@@ -157,5 +157,5 @@ def commit_files(
         # The runner knows what to say of errors of the system.
         if not batch.stream:
             raise
-        step_failed(error, where)
+        fail_step(error, where)
     return []

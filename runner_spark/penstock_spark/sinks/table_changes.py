@@ -11,7 +11,7 @@ from penstock.coders.deterministic import encode_key
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import noun_for, refusal
 from penstock.relations.upserts import Upsert
-from penstock_spark.columns.records import plain, to_batch
+from penstock_spark.columns.records import to_batch, to_plain
 from penstock_spark.sinks.table_columns import TableSink
 
 DELETED = "_penstock_deleted"
@@ -20,7 +20,7 @@ DELETED = "_penstock_deleted"
 _CHUNK_ROWS = 10_000
 
 
-class LastChanges:
+class LatestUpserts:
     """The last upsert of each key of a task."""
 
     def __init__(self, sink: TableSink, columns: pa.Schema, where: str) -> None:
@@ -39,7 +39,7 @@ class LastChanges:
             self._last[encode_key(value.key)] = value
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them as columns, in the form of `change_schema`.
+        """All of them as columns, in the form of `make_upsert_schema`.
 
         ValueError in the end if keys that differ are one key in the table: it has one row for each.
         """
@@ -56,10 +56,10 @@ class LastChanges:
             raise refusal(ValueError, what, where=self._where, hint=hint)
 
     def _batch(self, upserts: Sequence[Upsert]) -> pa.RecordBatch:
-        schema = change_schema(self._sink, self._columns)
+        schema = make_upsert_schema(self._sink, self._columns)
         kept = [self._record(each) for each in upserts if not each.is_deleted]
         gone = [self._key(each) for each in upserts if each.is_deleted]
-        # What stays has to fit the columns of the table, nulls included; of what goes, the key is enough.
+        # Upserts have to fit the columns of the table, nulls included; of deletions, the key is enough.
         required = pa.schema(
             [field.with_nullable(False) if field.name in self._sink.key else field for field in self._columns]
         )
@@ -84,8 +84,8 @@ class LastChanges:
     def _record(self, upsert: Upsert) -> dict[str, Any]:
         key = self._key(upsert)
         if self._sink.value is not None:
-            return {**key, self._sink.value: plain(upsert.value)}
-        record = plain(upsert.value)
+            return {**key, self._sink.value: to_plain(upsert.value)}
+        record = to_plain(upsert.value)
         if not isinstance(record, dict):
             what = f"the value of an upsert is {noun_for(upsert.value)} without named fields"
             raise refusal(
@@ -97,20 +97,20 @@ class LastChanges:
             raise refusal(
                 ValueError, what, where=self._where, hint="add it to the table, or leave the field out"
             )
-        if any(name in record and record[name] != plain(part) for name, part in key.items()):
+        if any(name in record and record[name] != to_plain(part) for name, part in key.items()):
             what = "the value of an upsert has another key than the upsert"
             raise refusal(ValueError, what, where=self._where, hint="leave the key out of the value")
         return {**record, **key}
 
 
-def change_schema(sink: TableSink, columns: pa.Schema) -> pa.Schema:
+def make_upsert_schema(sink: TableSink, columns: pa.Schema) -> pa.Schema:
     """The columns of the table, of which only the key is needed, and whether the row goes."""
     fields = [field.with_nullable(field.name not in sink.key) for field in columns]
     return pa.schema([*fields, pa.field(DELETED, pa.bool_(), False)])
 
 
 def check_keys(sink: TableSink, tables: Sequence[pa.Table], where: str) -> None:
-    """Refuses two changes of one key from different tasks, since nobody knows which is the later one."""
+    """Refuses two changes of one key from different tasks, since their order is unknown."""
     if len(tables) < 2:
         return
     if _repeats([_keys_of(sink, table) for table in tables]):
@@ -124,7 +124,7 @@ def _keys_of(sink: TableSink, table: pa.Table) -> pa.Table:
 
 
 def _repeats(parts: Sequence[pa.Table]) -> bool:
-    """Whether a row is there twice."""
+    """True if a row is there twice."""
     if not parts:
         return False
     rows = pa.concat_tables(parts)

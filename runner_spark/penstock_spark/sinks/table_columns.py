@@ -14,7 +14,7 @@ from penstock_spark.columns.types import is_list, value_of, with_values_of, with
 
 
 class Place(Protocol):
-    """Where a table is."""
+    """The place of a table."""
 
     @property
     def shown(self) -> str:
@@ -22,7 +22,7 @@ class Place(Protocol):
 
 
 class TableSink(Protocol):
-    """What sinks for tables have in common."""
+    """The properties that sinks for tables have in common."""
 
     @property
     def place(self) -> Place: ...
@@ -36,14 +36,14 @@ class TableSink(Protocol):
     def element_type(self) -> Any: ...
 
 
-def columns_of(
+def choose_columns(
     sink: TableSink,
     own: pa.Schema | None,
     partition_columns: Sequence[str],
     for_new_table: Callable[[pa.Schema], pa.Schema],
     where: str,
 ) -> pa.Schema:
-    """The columns of the data; ValueError if the elements do not fit the table, or nothing gives columns.
+    """The columns of the data; ValueError if the elements do not fit the table, or there are no columns to write.
 
     `own` are the columns of the table, or None if it has to be made.
     """
@@ -74,7 +74,7 @@ def columns_of(
     return columns if wanted is None else with_values_of(columns, wanted)
 
 
-def no_type(system: str, field: pa.Field, where: str) -> ValueError:
+def make_type_error(system: str, field: pa.Field, where: str) -> ValueError:
     """The error for a column that the tables of a system cannot have."""
     what = f"{system} has no type for the column {field.name} of type {field.type}"
     hint = "convert the values first; times of day and durations may become integers"
@@ -99,7 +99,7 @@ def _check_fit(wanted: pa.Schema, columns: pa.Schema, sink: TableSink, where: st
 
 
 def _fits(given: pa.DataType, own: pa.DataType) -> bool:
-    """Whether values of a type may be in a column; those that are too large for it are refused one by one."""
+    """True if values of a type may be in a column; those that are too large for it are refused one by one."""
     value = value_of(given)
     if value is not None:
         return value is NOTHING or _number(value_of(own)) is _number(value)

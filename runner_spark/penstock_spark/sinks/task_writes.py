@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.reports.failure import fail_step
+from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
 from penstock_spark.session.session import is_local_session
 from penstock_spark.session.spark_versions import repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
@@ -38,7 +38,7 @@ def write_in_tasks(
     if parts is not None:
         frame = repartition_by_number(frame, parts, frame[part])
     sys_path = driver_sys_path() if is_local_session(frame.sparkSession) else ()
-    function = _in_task(dumps_with_code((write, where, reporting_now())), sys_path)
+    function = _in_task(dumps_with_code((write, where, current_reporting())), sys_path)
     map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
 
 
@@ -53,7 +53,7 @@ def _in_task(program: bytes, sys_path: tuple[str, ...]) -> Any:
         try:
             written = write(rows)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            step_failed(error, where)
+            fail_step(error, where)
         yield pa.RecordBatch.from_arrays([pa.array([written], pa.int64())], names=["written"])
 
     return run

@@ -27,7 +27,7 @@ SPARK_CODECS = {
 """Spark's names of the compressions that it writes."""
 
 
-def spark_text(
+def make_text_files(
     make_encoder: Callable[[], Encoder],
     frame: bytes,
     compression: str = CompressionTypes.UNCOMPRESSED,
@@ -55,7 +55,7 @@ def spark_text(
         "value binary" if partitions is None else _schema_of_blocks(partitions),
         make_encoder,
         write if partitions is None else write_apart,
-        lambda content: bool(decompress(content, compression, "a file of Spark's", "")),
+        lambda content: bool(decompress(content, compression, "a Spark file", "")),
         compressed(frame, compression),
     )
 
@@ -65,12 +65,12 @@ def _schema_of_blocks(partitions: Partitions) -> StructType:
     return schema.add(_PLACE, LongType()).add(_TEXT, BinaryType())
 
 
-def blocks_apart(keys: pa.RecordBatch, places: range, blocks: Sequence[bytes]) -> pa.RecordBatch:
-    """Returns rows for `spark_text` with partitions: the columns of the folders, the order in a file, and the text."""
+def make_partitioned_rows(keys: pa.RecordBatch, places: range, blocks: Sequence[bytes]) -> pa.RecordBatch:
+    """Makes rows for `make_text_files` with partitions: the folders, the order in a file, and the text."""
     columns = [*keys.columns, pa.array(places, pa.int64()), pa.array(blocks, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=[*keys.schema.names, _PLACE, _TEXT])
 
 
-def text_rows(*blocks: bytes) -> pa.RecordBatch:
-    """Returns rows for `spark_text`."""
+def make_text_rows(*blocks: bytes) -> pa.RecordBatch:
+    """Returns rows for `make_text_files`."""
     return pa.RecordBatch.from_arrays([pa.array(blocks, pa.binary())], names=["value"])

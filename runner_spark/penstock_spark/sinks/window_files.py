@@ -52,7 +52,7 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
     return WindowFiles(files.open_shard, files.names, files.shards or 1, files.partitions)
 
 
-class Deal(DoFn):
+class AssignShards(DoFn):
     """Distributes elements over shards in turn; every shard receives every window, since it may write an empty file.
 
     It depends on the bundle alone, so that a retried task distributes the same way.

@@ -5,6 +5,6 @@ Other packages need only `estimator.Estimator`; `rules` has a rule for each poli
 
 from __future__ import annotations
 
-from penstock_spark.source_watermarks.estimator import ENDED, Estimator, Reached, State, Summary
+from penstock_spark.source_watermarks.estimator import ENDED, Estimator, ReachedWatermark, State, Summary
 
-__all__ = ["ENDED", "Estimator", "Reached", "State", "Summary"]
+__all__ = ["ENDED", "Estimator", "ReachedWatermark", "State", "Summary"]

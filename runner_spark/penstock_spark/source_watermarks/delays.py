@@ -28,20 +28,20 @@ class Delays(NamedTuple):
     latest_micros: int = MIN_MICROS  # The largest event time.
 
 
-def measured(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Delays:
+def measure_delays(timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Delays:
     """Returns the delays of one or more elements.
 
-    >>> measured([5, 9, 40], 40)
+    >>> measure_delays([5, 9, 40], 40)
     Delays(weights={36: 1, 31: 1, 0: 1}, latest_micros=40)
     """
     if isinstance(arrivals_micros, int):
         found = [arrivals_micros - timestamp for timestamp in timestamps_micros]
     else:
         found = list(map(sub, arrivals_micros, timestamps_micros))
-    return Delays(dict(Counter(map(_rounded_up, found))), max(timestamps_micros))
+    return Delays(dict(Counter(map(_round_up, found))), max(timestamps_micros))
 
 
-def merged(parts: Iterable[Delays]) -> Delays:
+def merge_delays(parts: Iterable[Delays]) -> Delays:
     weights: dict[int, float] = {}
     latest_micros = MIN_MICROS
     for part in parts:
@@ -51,13 +51,13 @@ def merged(parts: Iterable[Delays]) -> Delays:
     return Delays(weights, latest_micros)
 
 
-def advanced(state: Delays, news: Delays | None) -> Delays:
+def advance_delays(state: Delays, news: Delays | None) -> Delays:
     """Returns the next state; if it holds many delays, old delays weigh half as much as before."""
     if sum(state.weights.values()) > _FORGET_ABOVE:
         halves = {delay: weight / 2 for delay, weight in state.weights.items()}
         kept = {delay: weight for delay, weight in halves.items() if weight >= _FORGOTTEN_BELOW}
         state = state._replace(weights=kept)
-    return merged([state, news]) if news else state
+    return merge_delays([state, news]) if news else state
 
 
 def percentile_micros(state: Delays, shares: Iterable[float], clock_micros: int) -> dict[float, int]:
@@ -79,7 +79,7 @@ def percentile_micros(state: Delays, shares: Iterable[float], clock_micros: int)
     return {share: of_share(share) for share in shares}
 
 
-def _rounded_up(delay_micros: int) -> int:
+def _round_up(delay_micros: int) -> int:
     """Rounds up to a number with few significant bits, at least 0, so that few different numbers occur."""
     if delay_micros <= 0:
         return 0

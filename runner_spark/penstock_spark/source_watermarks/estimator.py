@@ -42,7 +42,7 @@ class State(NamedTuple):
     delays: Delays = Delays()  # How long elements take to arrive, if the policy has percentiles.
 
 
-class Reached(NamedTuple):
+class ReachedWatermark(NamedTuple):
     state: State  # The next state.
     # The watermark: the minimum until something is known, the maximum when the source has ended.
     watermark_micros: int
@@ -89,7 +89,7 @@ class Estimator:
         seen = self._rule.observe(lane, timestamps_micros, arrivals_micros)
         if not timestamps_micros:
             return self.merge([summary, Summary(seen)])
-        measured = delays.measured(timestamps_micros, arrivals_micros) if self._percentiles else None
+        measured = delays.measure_delays(timestamps_micros, arrivals_micros) if self._percentiles else None
         return self.merge([summary, Summary(seen, frozenset([lane]), measured)])
 
     def announce(
@@ -107,14 +107,14 @@ class Estimator:
         return Summary(
             self._rule.merge(seen) if len(seen) > 1 else next(iter(seen), None),
             frozenset().union(*(part.heard for part in parts)),
-            delays.merged(measured) if measured else None,
+            delays.merge_delays(measured) if measured else None,
             any(part.ended for part in parts),
         )
 
     def start(self) -> State:
         return State(self._rule.start())
 
-    def advance(self, state: State, summary: Summary | None, clock_micros: int) -> Reached:
+    def advance(self, state: State, summary: Summary | None, clock_micros: int) -> ReachedWatermark:
         """Returns the state after a step; `clock_micros` never goes back."""
         news = summary or self.empty_summary
         rule, bounds = self._rule.advance(state.rule, news.seen, clock_micros)
@@ -123,7 +123,7 @@ class Estimator:
         if self._idle_micros is not None:
             heard_micros = _last_heard(state.heard_micros, news.heard, bounds, clock_micros)
             bounds = self._without_silence(bounds, heard_micros, clock_micros)
-        measured = delays.advanced(state.delays, news.delays)
+        measured = delays.advance_delays(state.delays, news.delays)
         found_micros = MAX_MICROS if news.ended else min(*bounds.values(), MAX_MICROS)
         # This line, and nothing else, keeps watermarks from going back.
         watermark_micros = max(state.watermark_micros, found_micros)
@@ -136,7 +136,7 @@ class Estimator:
             for share, micros in shares.items()
         }
         state = State(rule, watermark_micros, percentile_micros, heard_micros, measured)
-        return Reached(state, watermark_micros, percentile_micros)
+        return ReachedWatermark(state, watermark_micros, percentile_micros)
 
     def _lane(self, partition: Hashable) -> Hashable:
         return partition if self._rule.by_partition else Lane.ALL

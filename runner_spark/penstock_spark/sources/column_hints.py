@@ -1,4 +1,4 @@
-"""From Spark's types of columns to hints for the values that Python gets of them."""
+"""Turns Spark's types of columns into hints for the Python values of the columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that Spark gives to tasks as a whole: each must fit into a task's memory, and into Spark's limit of 2 GB."""
+"""Files that tasks get from Spark as a whole: each must fit into a task's memory, and into Spark's limit of 2 GB."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import is_wider
 from penstock_spark.columns.types import arrow_schema_of, struct_of
 from penstock_spark.files.finding import Files, Namer
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.decoding import ByFile, RejectingDecoder
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.scan import Decoder, Scan, StreamDecoder, StreamScan
 from penstock_spark.sources.stream_files import FILE, Naming, StreamFiles, place_columns
 
 ReadContent = Callable[[bytes, str], Iterable[Any]]
-"""From the bytes of a file, and its name, to its elements."""
+"""A function from the bytes of a file, and its name, to its elements."""
 
 CONTENTS = "path string, modificationTime timestamp_ltz, length long, content binary"
 """The columns of Spark's reader of whole files."""
@@ -49,7 +49,7 @@ def stream_of_contents(
     """The elements of files that arrive; a file that cannot be read is a reject, if the stream has rejects."""
     naming = files.naming()
     decode = _Decoder(read, naming.namer)
-    careful = Careful(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
+    careful = RejectingDecoder(lambda batch, file: decode(batch), "content", stream.has_rejects, files.where)
     frame = files.load(spark.readStream.schema(CONTENTS), "binaryFile")
     return StreamScan(frame.select(*_columns(), *place_columns(stream)), lambda: ByFile(careful, naming))
 
@@ -130,7 +130,7 @@ class RowsOfContents(TaskRows):
                 columns = [column.cast(each.type) for column, each in zip(batch.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except ValueError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def _check(self, name: str, found: T.StructType) -> None:
         """Refuses values of another type, which would become others."""

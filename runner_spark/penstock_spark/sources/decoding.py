@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock_spark.columns.values import to_rows
-from penstock_spark.reports.failure import StepFailed, step_failed
+from penstock_spark.reports.failure import StepFailure, fail_step
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.sources.stream_files import FILE, Naming
 
 PartDecoder = Callable[[pa.RecordBatch, str], list[Any]]
-"""From rows of one file, and its name, to elements."""
+"""A function from rows of one file, and its name, to elements."""
 
 
 class ByFile:
@@ -62,7 +62,7 @@ def by_offset(batch: pa.RecordBatch) -> list[Part]:
     columns = [batch.column(name) for name in OFFSET_COLUMNS]
     parts = []
     *partition, offsets = columns
-    for known, start, end in runs_of(partition):
+    for known, start, end in find_runs(partition):
         rows = batch.slice(start, end - start)
         parts.append(Part((*known, offsets[start].as_py()), to_rows(rows), columns=rows))
     return parts
@@ -75,16 +75,16 @@ def runs_of_files(
 
     Rows of files that `naming` excludes are left out.
     """
-    for place, start, end in runs_of(columns):
+    for place, start, end in find_runs(columns):
         file = naming.name(place[0])
         if file is not None:
             yield file, place, start, end
 
 
-def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
+def find_runs(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int, int]]:
     """Yields the runs of rows with equal values in all of these columns, as (values, first row, last row + 1).
 
-    >>> list(runs_of([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
+    >>> list(find_runs([pa.array(["a", "a", "a", "b"]), pa.array([1, 2, 2, 2])]))
     [(('a', 1), 0, 1), (('a', 2), 1, 3), (('b', 2), 3, 4)]
     """
     ends = {end for column in columns for end in pc.run_end_encode(column).run_ends.to_pylist()}
@@ -95,12 +95,12 @@ def runs_of(columns: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], int,
 
 
 @dataclass(frozen=True)
-class Careful:
+class RejectingDecoder:
     """Decodes rows, with a `Rejected` for each row that it cannot decode; a `PartDecoder`."""
 
     decode: PartDecoder  # Decodes many rows or one.
     raw: str  # The column with the original text or bytes.
-    # Whether rows may be rejected; otherwise, an exception of `decode` is an error of the step.
+    # True if rows may be rejected; otherwise, an exception of `decode` is an error of the step.
     has_rejects: bool
     where: str
 
@@ -109,14 +109,14 @@ class Careful:
             return self.decode(batch, file)
         except Exception as error:
             # A failure that is the step's already is not the fault of a row.
-            if isinstance(error, StepFailed) or not self.has_rejects:
-                step_failed(error, self.where)
+            if isinstance(error, StepFailure) or not self.has_rejects:
+                fail_step(error, self.where)
         elements: list[Any] = []
         for place in range(batch.num_rows):
             row = batch.slice(place, 1)
             try:
                 elements += self.decode(row, file)
-            except StepFailed:
+            except StepFailure:
                 raise
             except Exception as error:
                 [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()

@@ -19,18 +19,18 @@ _FILES_MAX = 16
 
 
 @dataclass(frozen=True)
-class Beginning:
+class FileSample:
     content: bytes
     is_all: bool  # Whether this is the whole file.
 
 
-def beginnings(paths: Sequence[str]) -> Iterator[Beginning]:
+def read_samples(paths: Sequence[str]) -> Iterator[FileSample]:
     looked_at = paths[:_FILES_MAX]
     for path in looked_at:
         size = SAMPLE_BYTES // len(looked_at)
         with FileSystems.open(path) as file:
             content = file.read(size + 1)
-        yield Beginning(content[:size], len(content) <= size)
+        yield FileSample(content[:size], len(content) <= size)
 
 
 def all_content(paths: Sequence[str]) -> list[bytes] | None:
@@ -46,7 +46,7 @@ def all_content(paths: Sequence[str]) -> list[bytes] | None:
     return contents
 
 
-def told_by_files(
+def infer_type_from_files(
     type_of: Callable[[Any, Sequence[str]], Any],
 ) -> Callable[[Any, SparkSession | None, str], Any]:
     """Finds the type of a source's elements in its files on a local disk.

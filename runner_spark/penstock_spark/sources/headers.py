@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def head_column() -> Column:
+def make_head_column() -> Column:
     """Returns a number for the file, in rows of its first split; null in all others."""
     return F.when(F.col("_metadata.file_block_start") == 0, F.xxhash64("_metadata.file_path"))
 

@@ -1,4 +1,4 @@
-"""Sources that follow the clock: a heartbeat of Spark's each second, and what is due in it."""
+"""Sources that follow the clock: Spark sends a heartbeat each second, with the work that is due in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.io.streaming.schedules import ScheduledSource, due, is_over
 _SECOND_MICROS = 1_000_000
 
 
-class Era(NamedTuple):
+class ClockPeriod(NamedTuple):
     """The seconds from one time at which the clock was found set back until the next one.
 
     See `penstock_spark.checkpoints.custody.clock_resets`.
@@ -43,7 +43,7 @@ def open_heartbeats(spark: SparkSession) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Beats:
+class HeartbeatDecoder:
     """Decodes the seconds of `open_heartbeats` for a source that follows the clock, such as a ``PeriodicSource``.
 
     Spark keeps the time at which the query first started in the checkpoint. The row with the value n is the second
@@ -52,19 +52,21 @@ class Beats:
     >>> from penstock.io.streaming.periodic_sequence import PeriodicSource
     >>> source = PeriodicSource(0, 3_500_000, 500_000, data=tuple("abcdefg"))
     >>> rows = pa.RecordBatch.from_pydict({"value": [0, 1, 2], "timestamp_micros": [1_200_000, 2_200_000, 3_200_000]})
-    >>> [("".join(each.value for each in heartbeat.elements), heartbeat.is_over) for heartbeat in Beats(source)(rows)]
+    >>> beats = HeartbeatDecoder(source)(rows)
+    >>> [("".join(each.value for each in beat.elements), beat.is_over) for beat in beats]
     [('abcde', False), ('fg', True), ('', True)]
 
     If the clock was set back between two runs, nothing is due until the clock shows a time again that it has not shown
     before. Here, second 1 begins when second 0 began:
 
-    >>> eras = Era(0, 1_200), Era(1, 200)
-    >>> [("".join(each.value for each in beat.elements), beat.until_micros) for beat in Beats(source, eras)(rows)]
+    >>> eras = ClockPeriod(0, 1_200), ClockPeriod(1, 200)
+    >>> beats = HeartbeatDecoder(source, eras)(rows)
+    >>> [("".join(each.value for each in beat.elements), beat.until_micros) for beat in beats]
     [('abcde', 2200000), ('', 2200000), ('fg', 3200000)]
     """
 
     source: ScheduledSource
-    eras: tuple[Era, ...] = ()  # What the clock was set back to; empty if it never was.
+    eras: tuple[ClockPeriod, ...] = ()  # What the clock was set back to; empty if it never was.
 
     def __call__(self, batch: pa.RecordBatch) -> list[Heartbeat]:
         numbers, times = (batch.column(name).to_pylist() for name in ("value", "timestamp_micros"))
@@ -78,7 +80,7 @@ class Beats:
         if not self.eras:
             return from_micros - number * _SECOND_MICROS, from_micros, from_micros + _SECOND_MICROS
         era = max(era for era in self.eras if era.first <= number)
-        # What an earlier era has counted, the clock has shown.
+        # The clock has shown all seconds that an earlier era has counted.
         counted = (
             old.start_millis + new.first * 1_000 for old, new in pairwise(self.eras) if new.first <= number
         )

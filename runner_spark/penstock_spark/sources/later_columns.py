@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 
 _HINT = (
     "start the pipeline again, which then reads them too, or name the wanted columns with columns=[...] to leave "
@@ -37,15 +37,15 @@ class LaterColumns:
         new = [name for name in names_of() if name not in self.known]
         if new:
             what = f"{file} has columns that no file had when the stream started: {', '.join(new)}"
-            step_failed(refusal(ValueError, what, where=self.where, hint=_HINT), self.where)
+            fail_step(refusal(ValueError, what, where=self.where, hint=_HINT), self.where)
         self._seen.add(file)
 
 
-def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
+def list_nested_names(schema: T.StructType) -> Iterator[str]:
     """Yields the names of columns and of the fields in them, each prefixed with the names of its parents.
 
     >>> point = T.StructType().add("x", "long").add("y", "long")
-    >>> list(names_at_any_depth(T.StructType().add("id", "long").add("path", T.ArrayType(point))))
+    >>> list(list_nested_names(T.StructType().add("id", "long").add("path", T.ArrayType(point))))
     ['id', 'path', 'path.x', 'path.y']
     """
     for column in schema:
@@ -57,7 +57,7 @@ def names_at_any_depth(schema: T.StructType) -> Iterator[str]:
 def _names_in(kind: T.DataType) -> Iterator[str]:
     match kind:
         case T.StructType():
-            yield from names_at_any_depth(kind)
+            yield from list_nested_names(kind)
         case T.ArrayType(elementType=item):
             yield from _names_in(item)
         case T.MapType(keyType=key, valueType=value):

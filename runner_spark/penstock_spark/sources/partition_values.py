@@ -15,7 +15,7 @@ from penstock.typehints.unions import column_of
 from penstock.values.types import IN_FOLDERS
 from penstock_spark.columns.records import field_of, fields_of
 from penstock_spark.columns.types import spark_type_of, spelling_of, value_of
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class PartitionValues:
 
     def of_file(self, path: str) -> dict[str, pa.Scalar]:
         """The values of a file, from its path; ValueError for a text that is not of the type."""
-        texts = texts_of_path(path, self.names)
+        strings = texts_of_path(path, self.names)
         return {
             name: self._value(text, name, kind, path)
-            for text, (name, kind, _) in zip(texts, self.fields, strict=True)
+            for text, (name, kind, _) in zip(strings, self.fields, strict=True)
         }
 
     def hints(self) -> list[tuple[str, Any]]:
@@ -63,7 +63,7 @@ class PartitionValues:
         """The names of columns of files that these columns do not hide."""
         return tuple(name for name in names if name not in self.names)
 
-    def instead_of_files(self, batch: pa.RecordBatch, namer: Callable[[str], str]) -> pa.RecordBatch:
+    def replace_file_column(self, batch: pa.RecordBatch, namer: Callable[[str], str]) -> pa.RecordBatch:
         """Rows whose last column is the file, as Spark names it, with these columns instead of it."""
         *own, files = batch.columns
         files = files.dictionary_encode()
@@ -80,7 +80,7 @@ class PartitionValues:
         try:
             values = self.of_file(path)
         except ValueError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         columns = [batch.column(name) for name in names]
         columns += [pa.repeat(value, batch.num_rows) for value in values.values()]
         return pa.RecordBatch.from_arrays(columns, names=[*names, *values])
@@ -94,10 +94,10 @@ class PartitionValues:
             raise refusal(ValueError, what, where=self.where, hint=hint) from None
 
 
-def beside(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def add_folder_values(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """A record of a file with the values of its folders at the end, which hide fields of the same names.
 
-    >>> beside({"day": "?", "n": 1}, {"day": 7}), beside({"n": 1}, {})
+    >>> add_folder_values({"day": "?", "n": 1}, {"day": 7}), add_folder_values({"n": 1}, {})
     ({'n': 1, 'day': 7}, {'n': 1})
     """
     if not known:

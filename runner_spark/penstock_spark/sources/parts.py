@@ -63,6 +63,6 @@ def scan_of_parts(
     return Scan(frame, lambda: reader, in_parts=True, check=check, has_columns=False)
 
 
-def no_elements(spark: SparkSession) -> Scan:
+def make_empty_scan(spark: SparkSession) -> Scan:
     """Returns the scan of a source without any files."""
     return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])

@@ -93,7 +93,7 @@ def check_format_options(format: str, options: Iterable[tuple[str, Any]], where:
 
     >>> check_format_options("rate", [("rowsPerSecond", 5)], "at step 'Read'")
     >>> check_format_options("kafka", [("kafka.bootstrap.servers", "one:9092")], "at step 'Read'")
-    >>> check_format_options("somebody.elses", [("speed", 5)], "at step 'Read'")
+    >>> check_format_options("company.custom", [("speed", 5)], "at step 'Read'")
     """
     given = {name: value for name, value in options if not (format == "kafka" and name.startswith("kafka."))}
     if format in _OF_FORMAT:

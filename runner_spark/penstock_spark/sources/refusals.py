@@ -41,10 +41,10 @@ _HINT = "check the options, the schema and the path"
 
 
 @contextmanager
-def refusals(source: str, where: str) -> Iterator[None]:
+def translate_spark_errors(source: str, where: str) -> Iterator[None]:
     """Turns Spark's exceptions within the block into a ValueError of three parts.
 
-    >>> with refusals("spark rate", "at step 'Read' (game.py:41)"):
+    >>> with translate_spark_errors("spark rate", "at step 'Read' (game.py:41)"):
     ...     raise PySparkException("[A_CLASS] The option 'rowsPerSecond' must be positive. SQLSTATE: 42K03")
     Traceback (most recent call last):
         ...

@@ -86,11 +86,11 @@ class StreamScan:
         return None if self.make_columns is None else self.make_columns(None)
 
 
-def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructType:
+def prune_schema(schema: T.StructType, names: Collection[str] | None) -> T.StructType:
     """Returns the columns with some names, or all; at least one, since Spark has no rows without columns.
 
     >>> schema = T.StructType().add("a", "long").add("b", "string")
-    >>> [pruned_to(schema, names).names for names in (None, {"b"}, ())]
+    >>> [prune_schema(schema, names).names for names in (None, {"b"}, ())]
     [['a', 'b'], ['b'], ['a']]
     """
     wanted = [field for field in schema if names is None or field.name in names]
@@ -114,9 +114,13 @@ def with_plain_names(
     names = frame.columns
     if frozenset("".join(names)).isdisjoint(".`"):
         return frame, make_decoder
-    return frame.toDF(*(f"c{place}" for place in range(len(names)))), partial(_renamed, make_decoder, names)
+    return frame.toDF(*(f"c{place}" for place in range(len(names)))), partial(
+        _make_renaming_decoder, make_decoder, names
+    )
 
 
-def _renamed(make_decoder: Callable[[], Any], names: list[str]) -> Callable[[pa.RecordBatch], Any]:
+def _make_renaming_decoder(
+    make_decoder: Callable[[], Any], names: list[str]
+) -> Callable[[pa.RecordBatch], Any]:
     decode = make_decoder()
     return lambda batch: decode(batch.rename_columns(names))

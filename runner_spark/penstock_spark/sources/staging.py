@@ -17,9 +17,9 @@ from penstock.utils import clock
 from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_store import HadoopFiles, escaped
 from penstock_spark.process.written_formats import STAGED
-from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.reports.failure import fail_step
+from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.sources.reader_options import check_file_options, file_options
@@ -52,7 +52,7 @@ def stage_bounded(
 ) -> None:
     """Reads a bounded source into a folder, unless an earlier call has finished that.
 
-    An interrupted call leaves no mark of completeness, and the next call starts anew.
+    An interrupted call leaves no mark of completeness, and the next call starts again.
     """
     spark = scan.frame.sparkSession
     files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
@@ -62,7 +62,7 @@ def stage_bounded(
         return
     files.delete(folder)
     files.make(folder)
-    # What a task of a run that was cut off may still write goes to another folder than what this run writes.
+    # A task of a run that was cut off may still write, but to another folder than this run.
     staged, pages = f"{folder}/_staged-{identifier()}", f"{folder}/pages"
     plain, make_reader = with_plain_names(scan.frame, scan.make_reader)
     program = dumps(_Paging(make_reader, where))
@@ -113,7 +113,7 @@ def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
 class _Paging:
     make_reader: Callable[[], Reader]
     where: str
-    reporting: Reporting = field(default_factory=reporting_now)
+    reporting: Reporting = field(default_factory=current_reporting)
 
 
 def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -123,13 +123,13 @@ def _paging_function(program: bytes, sys_path: tuple[str, ...]) -> Callable[[Any
         report_with(paging.reporting)
         try:
             read, pages = paging.make_reader(), Pages()
-            for record in promptly(records):
+            for record in acknowledge_each(records):
                 for values in read(record):
                     yield from map(_record, pages.add(values))
             for page in pages.rest():
                 yield _record(page)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            step_failed(error, paging.where)
+            fail_step(error, paging.where)
 
     return run
 

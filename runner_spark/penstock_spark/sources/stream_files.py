@@ -16,7 +16,7 @@ from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk
 from penstock_spark.files.finding import Files, Namer, changed_at, find_files, namer_of, pattern_of
 from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.sources.reader_options import check_file_options, file_options
-from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.refusals import translate_spark_errors
 
 FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_changed"
 PLACE = (FILE, START, CHANGED)
@@ -89,12 +89,12 @@ class StreamFiles:
     def load(self, reader: DataStreamReader, format: str) -> DataFrame:
         """Reads the files with a Spark reader, with files in deeper folders; `Naming` separates them."""
         reader = reader.options(**file_options(self.options))
-        with refusals(f"{format} {self.pattern}", self.where):
+        with translate_spark_errors(f"{format} {self.pattern}", self.where):
             return reader.format(format).load(self.glob)
 
     def seen_by_spark(self, spark: SparkSession) -> list[str]:
         """Returns the files that Spark would read now, as Spark writes their names."""
-        with refusals(f"files {self.pattern}", self.where):
+        with translate_spark_errors(f"files {self.pattern}", self.where):
             return (
                 spark.read.options(**file_options(self.options))
                 .format("binaryFile")
@@ -106,16 +106,18 @@ class StreamFiles:
         return Naming(namer_of(self.pattern), self.depths, self.pattern)
 
     def present(self, spark: SparkSession) -> Files:
-        with refusals(f"files {self.pattern}", self.where):
+        with translate_spark_errors(f"files {self.pattern}", self.where):
             found: tuple[str, ...] = ()
             if not _WILDCARD.search(self.pattern):
                 found = find_files(spark, self.pattern + "/*", self.where, validate=False).paths
             if not found and not LocalFiles().is_folder(self.pattern):
                 found = find_files(spark, self.pattern, self.where, validate=False).paths
-        return Files(self.pattern, surveyed(found), reach_of(self.pattern, spark), where=self.where)
+        return Files(
+            self.pattern, choose_files_to_survey(found), reach_of(self.pattern, spark), where=self.where
+        )
 
 
-def surveyed(paths: tuple[str, ...]) -> tuple[str, ...]:
+def choose_files_to_survey(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the files that are looked at, if not each can be."""
     if len(paths) <= SURVEYED_FILES:
         return paths
@@ -171,6 +173,6 @@ def _check_visible(pattern: str, where: str) -> None:
         raise refusal(ValueError, what, where=where, hint="rename the file, or give a folder as folder/*")
 
 
-def no_schema(parts: str, files: StreamFiles, hint: str) -> ValueError:
+def make_schema_error(parts: str, files: StreamFiles, hint: str) -> ValueError:
     what = f"the {parts} of {files.pattern} are unknown: no file there has any yet"
     return refusal(ValueError, what, where=files.where, hint=hint)

@@ -31,15 +31,15 @@ from penstock_spark.folding.numbers import NumberReader, read_numbers
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.hosts import Rows
 from penstock_spark.plan.splitting import RestrictionParDo, keeps_restrictions
-from penstock_spark.reports.crash_marker import digits_of, numbered, write_down, write_down_rest
-from penstock_spark.reports.failure import named, step_failed
+from penstock_spark.reports.crash_marker import digits_of, number_steps, record_no_step, record_steps
+from penstock_spark.reports.failure import fail_step, name_failing_step
 from penstock_spark.reports.reporting import report_with
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stateful_read import StatefulReader
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch import Batch, decode_page, dumps, loads
-from penstock_spark.worker.batch_sizer import Scale, Sized, Weighed
+from penstock_spark.worker.batch_sizer import Scale, SizedConsumer, WeighedConsumer
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
@@ -69,7 +69,7 @@ from penstock_spark.worker.windowing import AssignStep
 from penstock_spark.worker.writers import PageWriter, SinkWriter
 
 BUNDLE_ELEMENTS = 100_000
-"""Bundles end after about so many elements of a root, so that what a DoFn gathers in one stays bounded."""
+"""The number of elements of a root after which a bundle ends, so that a DoFn gathers a limited number in it."""
 
 _FRAMES_PER_STEP = 8
 _Step = TypeVar("_Step", bound=DoFnStep)
@@ -83,12 +83,12 @@ class Stage:
         self._contents: dict[int, Contents] = {edge: BroadcastContents(own) for edge, own in pages.items()}
         self.partition = partition
         self.containers: dict[str, MetricsContainer] = {}
-        self._steps = numbered(self.parts())
+        self._steps = number_steps(self.parts())
         self._consumers: dict[int, list[Consumer]] = {}
         self._used: set[int] = set()
         self._elements = dict.fromkeys(program.counted, 0)  # How many elements each edge has carried.
         self._scale = Scale()
-        self._sized: dict[int, Sized] = {}
+        self._sized: dict[int, SizedConsumer] = {}
         self.stateful: dict[str, StatefulStep] = {}
         self.splittable: dict[str, KeptRestrictionStep] = {}  # The steps that keep restrictions.
         self.nodes: list[Node] = []
@@ -119,15 +119,15 @@ class Stage:
         consumer = consumers[0] if len(consumers) == 1 else Tee(consumers)
         return Counting(self._elements, edge, consumer) if edge in self._elements else consumer
 
-    def sized_for(self, edge: int) -> Sized:
+    def sized_for(self, edge: int) -> SizedConsumer:
         """Takes the batches that a root puts on an edge, in parts of a size that fits the steps behind it."""
         if edge not in self._sized:
             self._sized[edge] = self.sized(self.tee(edge))
         return self._sized[edge]
 
-    def sized(self, consumer: Consumer) -> Sized:
+    def sized(self, consumer: Consumer) -> SizedConsumer:
         """Takes batches to a consumer in parts of a size that fits."""
-        return Sized(consumer, self._scale)
+        return SizedConsumer(consumer, self._scale)
 
     def _own(self, function: Any) -> Any:
         """The function itself for the first step that calls it, a copy for every other one: steps share no state.
@@ -210,7 +210,7 @@ class Stage:
             spec = replace(spec, primitive=replace(primitive, dofn=own))
         metrics = self.container(spec.label)
         by_tag: dict[str | None, Consumer] = {
-            tag: Weighed(self.tee(edge), self._scale) for tag, edge in spec.outputs
+            tag: WeighedConsumer(self.tee(edge), self._scale) for tag, edge in spec.outputs
         }
         kinds = primitive.dofn.output_kinds
         outputs = Outputs(by_tag, metrics, spec.where, spec.windowing.windowfn, kinds, self._scale)
@@ -233,16 +233,16 @@ class Stage:
                 return SinkWriter(spec)
 
     def run(self, records: Iterator[Any]) -> Records:
-        write_down(self._steps)
+        record_steps(self._steps)
         lively: list[Any] = [*self.readers.values(), *self.nodes]
         started: list[Any] = []
         failed = True
         try:
-            yield from named(self._run(lively, started, records), self.where_now)
+            yield from name_failing_step(self._run(lively, started, records), self.where_now)
             failed = False
         finally:
             tear_down(started, failed)
-            write_down_rest()
+            record_no_step()
 
     def _run(self, lively: list[Any], started: list[Any], records: Iterator[Any]) -> Records:
         for node in lively:
@@ -348,11 +348,11 @@ class Stage:
 
 
 def _read(read: Callable[[Any], Iterable[Any]], record: Any, where: str) -> Iterator[Any]:
-    """What a source's reader gives for an Arrow batch; its errors name the step that reads."""
+    """Reads an Arrow batch with a source's reader; its errors name the step that reads."""
     try:
         yield from read(record)
     except Exception as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def tear_down(nodes: list[Any], failed: bool) -> None:
@@ -394,7 +394,7 @@ def stage_function(
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        records = promptly(iter(records))
+        records = acknowledge_each(iter(records))
         collect_less_often()
         import_like_driver(sys_path)
         context = TaskContext.get()

@@ -34,7 +34,7 @@ def quiet_first_look() -> None:
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name == _FIRST_LOOK:
-        setattr(main, "print", lambda *texts: None)  # noqa: B010
+        setattr(main, "print", lambda *_: None)  # noqa: B010
 
 
 class ShardProcessor(StatefulProcessor):

@@ -1,4 +1,4 @@
-"""What a level of a streaming query does, as values that travel to the workers."""
+"""Describes the work of a level of a streaming query, as values that travel to the workers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ReadingSpec:
     where: str
     edge: int
     rejects: int | None  # The edge of elements with unknown times; None if they are errors.
-    # Called once in each task: gives the function from an Arrow batch and the clock to `Arrival` values.
+    # Called once in each task: returns the function from an Arrow batch and the clock to `Arrival` values.
     make_reader: Callable[[], Any]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
 
@@ -66,7 +66,7 @@ class GroupingSpec:
     late_edge: int | None  # The edge of elements that come too late; None if they are only counted.
     windowing: Any  # Its input's windowing.
     combine: Any
-    input_retracts: bool  # Whether elements may take back earlier ones.
+    input_retracts: bool  # True if elements may retract earlier ones.
     # The sources and groupings whose watermarks its own depends on.
     watermark_inputs: tuple[str, ...]
     readers: tuple[int, ...]  # The levels that depend on its watermark.
@@ -152,7 +152,7 @@ LevelWriter = MessageWriterSpec | RestrictionWriterSpec | SpreadWriterSpec | Sin
 class LevelProgram:
     """A level, or the sources of level 0 that run together."""
 
-    # What it does without state, from the edges of sources and groupings to later levels and to sinks.
+    # Its work without state, from the edges of sources and groupings to later levels and to sinks.
     stage: StageProgram[LevelWriter]
     last: int  # The number of the deepest level.
     shards: int  # The number of shards of each level.

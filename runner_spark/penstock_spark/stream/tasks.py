@@ -14,7 +14,7 @@ from pyspark.sql import Row as SparkRow
 from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
 from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
 from penstock_spark.stream.program import LevelProgram
@@ -31,7 +31,7 @@ from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
 
 HEADER_KEY = ("", 0)
-"""Where the header is among the pages: no grouping has that label."""
+"""The key of the header among the pages: no grouping has that label."""
 
 Views = Mapping[int, Any]
 """Broadcasts of the pages of side inputs, by edge."""
@@ -52,7 +52,7 @@ def played_function(
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         loaded = prepared(program, sys_path)
-        for record in promptly(iter(records)):
+        for record in acknowledge_each(iter(records)):
             for batch in record.column(0).to_pylist():
                 seed_random(loaded.stage, batch)
                 rows, snapshot = play_sources(loaded, batch, views)
@@ -89,7 +89,7 @@ def reading_function(
 def summing_function(
     program: bytes, views: Views, metrics: Any, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The same for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
+    """Makes the function for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         begun = _begun(program, sys_path, records)
@@ -107,7 +107,7 @@ def _begun(
     program: bytes, sys_path: tuple[str, ...], records: Iterator[Any]
 ) -> tuple[LevelProgram, int, int, Iterator[Any]] | None:
     """The program of a task, the task's number, its micro-batch, and its records; None without any record."""
-    records = promptly(iter(records))
+    records = acknowledge_each(iter(records))
     first = next(records, None)
     if first is None:
         return None
@@ -133,7 +133,7 @@ def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snaps
 
 
 def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[Snapshot, list[Row]]:
-    """What a task of a source reports itself, and the row with which a shard gets to report the rest."""
+    """The part that a task of a source reports itself, and the row with which a shard gets to report the rest."""
     elements = {key: count for key, count in snapshot.items() if key[0] == ELEMENTS}
     if not elements or program.number == program.last:
         return snapshot, []
@@ -142,7 +142,7 @@ def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[
 
 
 def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iterator[SparkRow]:
-    """One new shard of a level, whose rows are its header and pieces of its pages; other rows go on."""
+    """Takes one new shard of a level, whose rows are its header and pieces of its pages; passes other rows on."""
     assembly = Assembly(partial(PageStore, pages), shards)
     header: Header | None = None
     waits: Mapping[str, Waits] = {}
@@ -172,7 +172,7 @@ def run_shard(
 ) -> Iterator[SparkRow]:
     """One shard of a level in one micro-batch, on Spark's state.
 
-    `rows` has the shard's input, and rows that go on to later levels and to sinks.
+    `rows` has the shard's input, and rows for later levels and sinks, which it passes on.
     """
     number, batch = shard_keys.index(shard_key), batch_number()
     received = yield from open_rows(rows, program.number)

@@ -47,7 +47,7 @@ _STATE_KINDS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "WatermarkEstimatorParam": lambda asked: lambda row: row[4].estimator,
     "BundleFinalizerParam": lambda asked: lambda row: row[4].finalizer,
 }
-"""What only the rows of stateful and of splittable DoFns have, by what a parameter asks for."""
+"""The columns that only rows of stateful and of splittable DoFns have, by the parameter that asks for them."""
 
 
 class Arguments:
@@ -73,7 +73,7 @@ class Arguments:
 
     @property
     def needs_window(self) -> bool:
-        """Whether an element in several windows must be processed once for each."""
+        """True if an element in several windows must be processed once for each."""
         return any(
             isinstance(value, SideInputSlot) or kind_of(value) in ("WindowParam", "WindowedValueParam")
             for value in self.placeholders
@@ -157,7 +157,7 @@ def _is_placeholder(value: Any) -> bool:
 
 
 def needs_row(arguments: Arguments) -> bool:
-    """Whether a call needs more than the element's value, or needs it elsewhere than in the first place."""
+    """True if a call needs more than the element's value, or needs it elsewhere than in the first place."""
     return (
         len(arguments.placeholders) != 1
         or kind_of(arguments.args[0] if arguments.args else None) != "ElementParam"

@@ -19,7 +19,7 @@ from penstock.error import refusal
 from penstock.functions.asynchronous import outputs_of
 from penstock.functions.results import check_result
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pardo import DoFnStep
@@ -28,14 +28,14 @@ from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.views import Contents
 
 _CALLS_PER_PLACE = 8
-"""How many calls a round has for each that may be made at a time."""
+"""The number of calls in a round for each call that may run at a time."""
 
 _SECONDS_TO_CANCEL = 5.0
-"""How long calls that are cancelled may take to clean up."""
+"""The time that cancelled calls get to clean up."""
 
 
 class HasMoment(Protocol):
-    """Where the outputs of a stream go: they take place at the moment at which their element did."""
+    """An object for the outputs of a stream: they take place at the same moment as their element."""
 
     moment: Any
 
@@ -87,7 +87,7 @@ class AsyncStep(DoFnStep):
         failed, results = self._calls.run([call for _, call, _ in waiting])
         if failed is not None:
             place, error = failed
-            step_failed(error, self.spec.where, rows[place][:1])
+            fail_step(error, self.spec.where, rows[place][:1])
         # The calls of several moments run together; after its own moment, an output could be late.
         now = self.outbox.moment
         moments = (moment for _, _, moment in waiting)
@@ -117,12 +117,12 @@ class _Gathering:
         self.step = step
 
     def push(self, batch: Batch) -> Records:
-        for row in (batch.exploded() if self.each_window else batch).rows():
+        for row in (batch.explode() if self.each_window else batch).rows():
             set_current(self.step.metrics)
             try:
                 call = self.call(row)
             except Exception as error:
-                step_failed(error, self.step.spec.where, row[:1])
+                fail_step(error, self.step.spec.where, row[:1])
             yield from self.step.gather(row, call)
 
 
@@ -141,7 +141,7 @@ class Calls:
         return made.failed, made.results
 
     def run_one(self, call: Any) -> Any:
-        """What an asynchronous method of the life cycle gives."""
+        """The result of an asynchronous method of the life cycle."""
         return self._running().run_until_complete(outputs_of(call))
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class _Round:
             self.results[place] = outputs
         except asyncio.CancelledError as error:
             if self.failed is None and not _is_asked_to_end():
-                self.failed = place, _cancelled(error)
+                self.failed = place, _make_cancelled_error(error)
             raise
         except BaseException as error:
             # A KeyboardInterrupt would leave the loop, and then the calls under way could not end in order.
@@ -227,7 +227,7 @@ def _is_asked_to_end() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _cancelled(error: BaseException) -> BaseException:
+def _make_cancelled_error(error: BaseException) -> BaseException:
     what = "the call was cancelled, and not by the pipeline"
     hint = (
         "catch asyncio.CancelledError where the call cancels what it waits for, or let it raise another error"

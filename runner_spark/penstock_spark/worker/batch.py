@@ -6,7 +6,7 @@ over values. Steps keep the shared form wherever they can.
 >>> batch = Batch([1, 2], 0, ("w",), None)
 >>> batch.with_values(["a", "b"]).values
 ['a', 'b']
->>> batch.expanded().timestamps
+>>> batch.expand().timestamps
 [0, 0]
 """
 
@@ -63,7 +63,7 @@ class Batch:
         self.panes.append(pane)
 
     def extend(self, more: Batch) -> None:
-        full: Any = more.expanded()
+        full: Any = more.expand()
         self.values += full.values
         self.timestamps += full.timestamps
         self.windows += full.windows
@@ -79,7 +79,7 @@ class Batch:
 
     @property
     def retracts(self) -> bool:
-        """Whether some element takes an earlier one back."""
+        """True if some element retracts an earlier one."""
         panes = self.panes
         if isinstance(panes, list):
             return any(pane.kind.is_retraction for pane in panes)
@@ -95,15 +95,15 @@ class Batch:
         return estimated_bytes(self.values)
 
     def with_values(self, values: list[Any]) -> Batch:
-        """The same metadata for other values: one for one, or any number if the metadata is shared."""
+        """The batch with other values and its own metadata: one for one, or any number if the metadata is shared."""
         return Batch(values, self.timestamps, self.windows, self.panes)
 
-    def compressed(self, selectors: list[Any]) -> Batch:
+    def select(self, selectors: list[Any]) -> Batch:
         if all(selectors):
             return self
         return self._each(lambda column: list(compress(column, selectors)))
 
-    def sliced(self, start: int, stop: int) -> Batch:
+    def slice(self, start: int, stop: int) -> Batch:
         return self._each(lambda column: column[start:stop])
 
     def taken(self, places: list[int]) -> Batch:
@@ -120,8 +120,8 @@ class Batch:
         changed: Any = [change(own) if isinstance(own, list) else own for own in columns]
         return Batch(*changed)
 
-    def expanded(self) -> Batch:
-        """The same elements with lists for all metadata."""
+    def expand(self) -> Batch:
+        """An equal batch with lists for all metadata."""
         count = len(self.values)
         return Batch(
             self.values,
@@ -130,23 +130,23 @@ class Batch:
             _expand(self.panes, count),
         )
 
-    def collapsed(self) -> Batch:
-        """The same elements; shared metadata is stored once, so that later steps stay plain loops.
+    def collapse(self) -> Batch:
+        """An equal batch whose shared metadata is stored once, so that later steps stay plain loops.
 
-        >>> Batch(["a", "b"], [7, 7], [("v",), ("w",)]).collapsed().timestamps
+        >>> Batch(["a", "b"], [7, 7], [("v",), ("w",)]).collapse().timestamps
         7
         """
         return Batch(self.values, _collapse(self.timestamps), _collapse(self.windows), _collapse(self.panes))
 
-    def exploded(self) -> Batch:
+    def explode(self) -> Batch:
         """Each element once for each of its windows.
 
-        >>> Batch(["a", "b"], 0, [("v", "w"), ("v",)]).exploded().values
+        >>> Batch(["a", "b"], 0, [("v", "w"), ("v",)]).explode().values
         ['a', 'a', 'b']
         """
         if self.has_one_window_each:
             return self
-        full = self.expanded()
+        full = self.expand()
         single = [(window,) for own in full.windows for window in own]
 
         def repeated(metadata: Any) -> Any:
@@ -156,7 +156,7 @@ class Batch:
         return Batch(repeated(full.values), repeated(full.timestamps), single, repeated(full.panes))
 
     def rows(self) -> Iterator[tuple[Any, int, Windows, Any]]:
-        full = self.expanded()
+        full = self.expand()
         return zip(full.values, full.timestamps, full.windows, full.panes, strict=True)  # type: ignore[arg-type]
 
 
@@ -193,7 +193,7 @@ def _collapse(metadata: Any) -> Any:
     if not isinstance(metadata, list):
         return metadata
     first = metadata[0]
-    # Where they are not all the same, the last one mostly is another than the first.
+    # If they are not all the same, the last one mostly differs from the first.
     if metadata[-1] == first and metadata.count(first) == len(metadata):
         return first
     return metadata

@@ -18,12 +18,12 @@ from penstock.functions.results import check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.typehints.typehints import show_type
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, WindowedValue
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pushing import Consumer, Records
 from penstock_spark.worker.sizes import bytes_of
-from penstock_spark.worker.steps import stopped
+from penstock_spark.worker.steps import make_stop_iteration_error
 
 FEWEST_ELEMENTS = 8
 """The average size below which batches are too small: a DoFn that also has ``process`` then gets elements one by one,
@@ -50,7 +50,7 @@ class PackedBatch(Batch):
             try:
                 self._values = list(self.converter.explode_batch(self.whole))
             except Exception as error:
-                step_failed(error, self._where)
+                fail_step(error, self._where)
         return self._values
 
     def estimated_bytes(self) -> int:
@@ -102,7 +102,7 @@ class BatchOutputs:
                 yield result
                 set_current(self._metrics)
         except Exception as error:
-            step_failed(error, self._where)
+            fail_step(error, self._where)
 
     def _length(self, whole: Any) -> int:
         try:
@@ -114,7 +114,7 @@ class BatchOutputs:
         kind, expected = type(whole).__name__, show_type(self._converter.batch_type)
         what = f"Received {kind} from a DoFn that was expected to produce a batch ({expected})"
         hint = "yield whole batches, and do not return one; @DoFn.yields_elements is for elements"
-        return step_failed(refusal(TypeError, what, where=self._where, hint=hint), self._where)
+        return fail_step(refusal(TypeError, what, where=self._where, hint=hint), self._where)
 
 
 @dataclass(eq=False)
@@ -128,15 +128,15 @@ class YieldingBatches:
     where: str
 
     def push(self, batch: Batch) -> Records:
-        for row in (batch.exploded() if self.each_window else batch).rows():
-            yield from self.outputs.send(guarded(self.metrics, self.where, self._called, row), row)
+        for row in (batch.explode() if self.each_window else batch).rows():
+            yield from self.outputs.send(call_guarded(self.metrics, self.where, self._called, row), row)
         yield from self.outputs.drain()
 
     def _called(self, row: Row) -> Any:
         try:
             results = self.call(row)
         except StopIteration:
-            raise stopped() from None
+            raise make_stop_iteration_error() from None
         if results is not None:
             check_result(results)
         return results
@@ -163,13 +163,13 @@ class BatchLoop:
             return self.single_loop.push(batch)
         if batch.shared:
             return self.whole_loop.push(batch.with_values([self._made_of(batch.values)]))
-        full = batch.expanded()
+        full = batch.expand()
         parts = _alike(full)
         wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
         return self.whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
 
     def _made_of(self, values: list[Any]) -> Any:
-        return guarded(self.metrics, self.where, self.converter.produce_batch, values)
+        return call_guarded(self.metrics, self.where, self.converter.produce_batch, values)
 
 
 def _is_scattered(batch: Batch) -> bool:
@@ -178,7 +178,7 @@ def _is_scattered(batch: Batch) -> bool:
     if isinstance(batch.timestamps, list):
         parts = len(set(batch.timestamps))
     if not batch.shared and parts * FEWEST_ELEMENTS <= count:
-        parts = len(_alike(batch.expanded()))
+        parts = len(_alike(batch.expand()))
     return parts * FEWEST_ELEMENTS > count
 
 
@@ -188,7 +188,7 @@ def _alike(full: Batch) -> Collection[list[int]]:
     Identity separates windows and panes, as in `penstock_spark.worker.batch.by_windows`: equal ones may make
     two batches.
 
-    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expanded()))
+    >>> list(_alike(Batch(["a", "b", "c"], [1, 2, 1]).expand()))
     [[0, 2], [1]]
     """
     found: dict[tuple[Any, int, int], list[int]] = {}

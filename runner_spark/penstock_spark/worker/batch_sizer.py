@@ -40,7 +40,7 @@ class Scale:
             sizer.forget()
 
 
-class Weighed:
+class WeighedConsumer:
     """Weighs the outputs of a step, on their way to their reader."""
 
     __slots__ = ("_consumer", "_scale")
@@ -83,7 +83,7 @@ class BatchSizer:
         while start < count:
             some = min(self.elements, count - start)
             before = self.begin()
-            yield batch if some == count else batch.sliced(start, start + some)
+            yield batch if some == count else batch.slice(start, start + some)
             self.learn(some, before)
             start += some
 
@@ -106,7 +106,7 @@ class BatchSizer:
             self.elements = min(fitting, self.elements * 4, self._most_elements)
 
 
-class Sized:
+class SizedConsumer:
     """Takes the batches of a root to their reader, in parts of a size that fits."""
 
     def __init__(self, consumer: Consumer, scale: Scale) -> None:
@@ -123,7 +123,7 @@ class Sized:
         return self._sizer.parts(batch)
 
 
-class SizedAnew(Sized):
+class SizedArrivals(SizedConsumer):
     """Takes the arrivals of a stream to its reader; the sizes of the parts depend on each arrival alone.
 
     If elements of several windows wait for a side input, the parts in which they come decide their order behind it.

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.scalars.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
-from penstock_spark.columns.values import table_as_read, to_dicts, to_rows, values_of
+from penstock_spark.columns.values import cast_to_python_types, to_dicts, to_rows, values_of
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, ONLY_PANE, Batch, Windows
 
 
@@ -39,7 +39,7 @@ class ColumnReader:
         if self.records == "row":
             return to_rows(record)
         make = named_tuple("Result", self.names)._make
-        table = table_as_read(record)
+        table = cast_to_python_types(record)
         return list(map(make, zip(*map(values_of, table.columns, table.schema), strict=True)))
 
     def _windows(self, record: pa.RecordBatch) -> tuple[Windows | list[Windows], int | list[int]]:

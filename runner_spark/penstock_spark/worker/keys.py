@@ -33,7 +33,7 @@ def shard_of(name: bytes, shards: int) -> int:
     return hash_of_key(name) % shards
 
 
-def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
+def find_keys_to_pickle(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
     """The keys of a batch that are not self-contained, by their encodings; mostly none, as their types show."""
     if SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
         return {}
@@ -43,7 +43,7 @@ def keys_to_carry(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]:
 
 
 def key_is_self_contained(key: bytes) -> bool:
-    """Whether the row's key column alone gives the key back.
+    """True if the key can be restored from the row's key column alone.
 
     >>> key_is_self_contained(b"sabc"), key_is_self_contained(b"(...")
     (True, False)
@@ -138,5 +138,5 @@ def placer_of(windowing: Any) -> Callable[[WindowColumns], tuple[tuple[Any], int
 
 
 def merges_in_one_pass(windowfn: Any) -> bool:
-    """Whether windows sorted by start merge by looking at neighbours only."""
+    """True if windows sorted by start merge by looking at neighbours only."""
     return type(windowfn) is Sessions

@@ -1,4 +1,4 @@
-"""What a producer tells the shards of a level in a micro-batch: elements, watermarks, the time, by logical time."""
+"""Messages of a producer to the shards of a level in a micro-batch: elements, watermarks, the time, by logical time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 class TaskCounts(NamedTuple):
-    """What a task of a source has counted for the view of the run.
+    """The numbers that a task of a source has counted for the view of the run.
 
     A shard reports it with its own: for each task that reports, the driver has to answer Java once more.
     """
@@ -64,7 +64,7 @@ class TaskCounts(NamedTuple):
 
 @dataclass
 class Message:
-    """What one producer tells one shard, or all shards of a level."""
+    """The message of one producer to one shard, or to all shards of a level."""
 
     producer: tuple[int, int]  # Orders the messages of a micro-batch.
     number: int = 0  # Orders the messages of one producer.
@@ -73,11 +73,11 @@ class Message:
     # The logical times at which the clock stays, so that timers that are due at that very time fire as well.
     ends: set[LogicalTime] = field(default_factory=set)
     watermark_updates: list[WatermarkUpdate] = field(default_factory=list)
-    # What a task saw of its source's watermark: (logical time, source, summary).
+    # The summary of a source's watermark in a task: (logical time, source, summary).
     summaries: list[tuple[LogicalTime, str, Any]] = field(default_factory=list)
     # Signals from outside: (logical time, name).
     signals: list[tuple[LogicalTime, str]] = field(default_factory=list)
-    # The states of sources' watermark estimators before the micro-batch, for a level that may read a source anew.
+    # The states of sources' watermark estimators before the micro-batch, for a level that may read a source again.
     estimators: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, list[Part]] = field(default_factory=dict)  # Elements, by the label of their grouping.
     carried: dict[bytes, Any] = field(default_factory=dict)  # The keys that are not self-contained, by name.

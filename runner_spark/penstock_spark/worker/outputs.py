@@ -12,11 +12,11 @@ from penstock.functions.results import UNAWAITED, unawaited
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane
 from penstock.windows.window_fn import GlobalWindows
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.worker.batch_sizer import BatchSizer, Scale
 from penstock_spark.worker.pushing import Consumer, Records
-from penstock_spark.worker.windowing import assigner
+from penstock_spark.worker.windowing import make_assigner
 
 Row = tuple[Any, int, Windows, Any]
 """Value, timestamp in microseconds, windows and pane of the element a step works on."""
@@ -63,7 +63,7 @@ class Outputs:
         self._scale = scale
         self.sizer = BatchSizer(scale, CHUNK_ELEMENTS)  # Of a step that makes many outputs of an input.
         self._by_tag = by_tag
-        self._assign = None if type(windowfn) is GlobalWindows else assigner(windowfn)
+        self._assign = None if type(windowfn) is GlobalWindows else make_assigner(windowfn)
         self._pending: dict[str | None, Batch] = {}
 
     def route(self, results: Iterable[tuple[Iterable[Any] | None, Row]]) -> Records:
@@ -86,7 +86,7 @@ class Outputs:
         try:
             yield from values
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def add(self, value: Any, row: Row) -> None:
         """Keeps one result for the next `drain`."""
@@ -101,7 +101,7 @@ class Outputs:
             pane, value = value.pane_info, value.value
         elif isinstance(value, TimestampedValue):
             timestamp, value = value.timestamp_micros, value.value
-            retimed = self.retimed(Batch([value], [timestamp], [windows], pane))
+            retimed = self.retime(Batch([value], [timestamp], [windows], pane))
             windows, pane = retimed.windows[0], retimed.panes
         batch = self._pending.get(tag)
         if batch is None:
@@ -120,7 +120,7 @@ class Outputs:
         """Keeps plain values for the next `drain`."""
         self._pending.setdefault(tag, Batch.growing()).extend(Batch(values, *row[1:]))
 
-    def retimed(self, batch: Batch) -> Batch:
+    def retime(self, batch: Batch) -> Batch:
         """Returns values with new timestamps, in their new windows; the batch still has the old ones."""
         panes = _unknown(batch.panes)
         if self._assign is None:
@@ -128,7 +128,7 @@ class Outputs:
         try:
             made = self._assign(batch)
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         count = len(batch.values)
         new = made if isinstance(made, list) else [made] * count
         old = batch.windows if isinstance(batch.windows, list) else [batch.windows] * count
@@ -147,7 +147,7 @@ class Outputs:
         for tag, batch in pending.items():
             if isinstance(batch.values[0], UNAWAITED):
                 refuse_unawaited(batch.values, self.where)
-            yield from self.push(tag, batch.collapsed())
+            yield from self.push(tag, batch.collapse())
         self.sizer.learn(sum(len(batch.values) for batch in pending.values()), before)
 
     def push(self, tag: str | None, batch: Batch) -> Records:
@@ -160,7 +160,7 @@ class Outputs:
 
 def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
     """Fails the step that returns coroutines as its outputs."""
-    step_failed(unawaited(values), where)
+    fail_step(unawaited(values), where)
 
 
 def _unknown(panes: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.elements.pairs import NEVER_PAIRS, not_pairs
 from penstock.error import refusal
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
 
 
@@ -14,16 +14,16 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
     """The keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
     kinds = set(map(type, batch.values))
     if kinds != {tuple} and any(issubclass(kind, NEVER_PAIRS) for kind in kinds):
-        step_failed(not_pairs(batch.values), where)
+        fail_step(not_pairs(batch.values), where)
     try:
         return [key for key, _ in batch.values], [value for _, value in batch.values]
     except (TypeError, ValueError):
-        step_failed(not_pairs(batch.values), where)
+        fail_step(not_pairs(batch.values), where)
 
 
-def unexpected_retraction() -> ValueError:
+def make_retraction_error() -> ValueError:
     return refusal(
         ValueError,
-        "an earlier step gives elements that take others back, in panes of its own making",
-        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING give retractions",
+        "an earlier step emits elements that retract others, in panes of its own making",
+        hint="only groupings in the mode ACCUMULATING_AND_RETRACTING emit retractions",
     )

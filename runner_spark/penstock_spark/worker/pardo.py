@@ -17,7 +17,7 @@ from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.scalars.row_functions import Stamping
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.arguments import Arguments, needs_row
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, Batch
 from penstock_spark.worker.batch_dofns import BatchLoop, BatchOutputs, Converter, YieldingBatches
@@ -30,7 +30,7 @@ from penstock_spark.worker.steps import (
     MapStep,
     StampStep,
     check_complete,
-    last_read,
+    find_last_read,
     push_mapped,
 )
 from penstock_spark.worker.views import Contents, View
@@ -51,7 +51,7 @@ class DoFnStep(Node):
         self.metrics = metrics
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
         self.signature = signature_of_checked(self.dofn)
-        self._guard = partial(guarded, metrics, spec.where)
+        self._guard = partial(call_guarded, metrics, spec.where)
         self.views = [View(view, contents[view.edge]) for view in spec.views]
         self._contexts: dict[DoFnParam, Any] = {}
         self._managers: dict[str, list[Any]] = {"SetupContextParam": [], "BundleContextParam": []}
@@ -70,7 +70,7 @@ class DoFnStep(Node):
         if self._call("start_bundle", self.signature.start_bundle) is not None:
             what = f"{type(self.dofn).__name__}.start_bundle should not output any elements"
             hint = "return nothing, do not yield, and give outputs in process or finish_bundle"
-            step_failed(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
+            fail_step(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
 
     def push(self, batch: Batch) -> Records:
         if self._loop is None:
@@ -91,7 +91,7 @@ class DoFnStep(Node):
             if not isinstance(inner, WindowedValue):
                 raise refusal(
                     TypeError,
-                    f"finish_bundle gave a value of type {type(inner).__name__}, which has no timestamp and no window",
+                    f"finish_bundle yielded a value of type {type(inner).__name__}, without timestamp or window",
                     hint="yield WindowedValue(value, timestamp, windows)",
                 )
             yield result
@@ -164,21 +164,21 @@ class DoFnStep(Node):
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
         single = None
         if self.dofn.defines_process:
-            gives = batches.gives if self.dofn.process_yields_batches else None
-            single = self._loop_of(self.dofn.process_signature(), self.dofn.process, gives)
+            outputs = batches.gives if self.dofn.process_yields_batches else None
+            single = self._loop_of(self.dofn.process_signature(), self.dofn.process, outputs)
         if batch_signature is None or batches.takes is None:
             assert single is not None
             return single
-        gives = None if self.dofn.process_batch_yields_elements else batches.gives
-        whole = self._loop_of(batch_signature, self.dofn.process_batch, gives)
+        outputs = None if self.dofn.process_batch_yields_elements else batches.gives
+        whole = self._loop_of(batch_signature, self.dofn.process_batch, outputs)
         return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
 
     def _loop_of(
-        self, signature: MethodSignature, method: Callable[..., Any], gives: Converter | None
+        self, signature: MethodSignature, method: Callable[..., Any], made: Converter | None
     ) -> Consumer:
         arguments = self._bound(signature)
-        if gives is not None:
-            outputs = BatchOutputs(self.outputs, gives, self.metrics, self.spec.where)
+        if made is not None:
+            outputs = BatchOutputs(self.outputs, made, self.metrics, self.spec.where)
             call_of_row = arguments.row_call(method)
             return YieldingBatches(
                 call_of_row, arguments.needs_window, outputs, self.metrics, self.spec.where
@@ -219,14 +219,14 @@ class RowLoop:
 
     def _results(self, batch: Batch) -> Iterator[tuple[Any, Any]]:
         metrics = self.step.metrics
-        for row in (batch.exploded() if self.each_window else batch).rows():
+        for row in (batch.explode() if self.each_window else batch).rows():
             set_current(metrics)
             try:
                 result = self.call(row)
                 if result is not None:
                     check_result(result)
             except Exception as error:
-                step_failed(error, self.step.spec.where, row[:1])
+                fail_step(error, self.step.spec.where, row[:1])
             yield result, row
 
 
@@ -240,7 +240,7 @@ class RowMap:
 
     @staticmethod
     def suits(arguments: Arguments) -> bool:
-        """Whether the element and only arguments that exist for a whole batch are asked for."""
+        """True if the element and only arguments that exist for a whole batch are asked for."""
         nothing = Batch([None])
         return arguments.columns(nothing, iter(nothing.values)) is not None and any(
             kind_of(value) == "ElementParam" for value in arguments.args
@@ -249,7 +249,7 @@ class RowMap:
     def push(self, batch: Batch) -> Records:
         step = self.step
         if self.arguments.needs_window:
-            batch = batch.exploded()
+            batch = batch.explode()
         set_current(step.metrics)
         elements = iter(batch.values)
         try:
@@ -258,5 +258,5 @@ class RowMap:
             values = list(map(self.function, *columns))
             check_complete(len(values), len(batch.values))
         except Exception as error:
-            step_failed(error, step.spec.where, last_read(batch.values, elements))
+            fail_step(error, step.spec.where, find_last_read(batch.values, elements))
         yield from push_mapped(batch, values, step.outputs)

@@ -1,4 +1,4 @@
-"""What a fused stage does, as values that travel to the workers: its roots, its steps and its writers.
+"""Describes the work of a fused stage, as values that travel to the workers: its roots, its steps and its writers.
 
 Edges are numbers, as in the graph. A root puts batches on an edge; a step reads the batches of its input edges and
 puts batches on its output edges; a writer turns the batches of its edge into rows of the stage's output frame.
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
 from penstock_spark.plan.hosts import BySpark, InPython
-from penstock_spark.reports.reporting import Reporting, reporting_now
+from penstock_spark.reports.reporting import Reporting, current_reporting
 from penstock_spark.worker.batch import Batch
 
 
@@ -38,7 +38,7 @@ class ScanRoot:
 
 @dataclass(frozen=True, eq=False)
 class ColumnsRoot:
-    """Rows of columns that Spark has computed; `read` gives the batch of an Arrow batch."""
+    """Rows of columns that Spark has computed; `read` makes a batch of an Arrow batch."""
 
     edge: int
     read: Callable[[Any], Any]
@@ -75,7 +75,7 @@ class GroupRoot(SortedRoot):
 class MachineRoot(SortedRoot):
     """Rows of one element each, for the grouping's machine."""
 
-    input_retracts: bool  # Whether elements may take back earlier ones.
+    input_retracts: bool  # True if elements may retract earlier ones.
     # The edge of elements that a window no longer takes; None if they are only counted.
     late_edge: int | None = None
 
@@ -125,10 +125,10 @@ class StepSpec:
     outputs: tuple[tuple[str | None, int], ...]
     views: tuple[ViewSpec, ...] = ()
     windowing: Any = None  # The input's windowing for a ParDo; the output's for an AssignWindows.
-    batches: BatchTypes | None = None  # The converters of its DoFn's batches, if it takes or gives some.
-    # Whether batches stay whole between DoFns, and DoFns that need no batches get some.
+    batches: BatchTypes | None = None  # The converters of its DoFn's batches, if it takes or yields some.
+    # True if batches stay whole between DoFns, and DoFns that need no batches get some.
     whole_batches: bool = True
-    # Whether a function of an element and its window may get columns; the results are the same.
+    # True if a function of an element and its window may get columns; the results are the same.
     shortcuts: bool = True
 
 
@@ -161,16 +161,16 @@ class GroupWriterSpec(RowsSpec):
 class ElementWriterSpec(RowsSpec):
     """Rows for a grouping's machine, of one element each."""
 
-    may_retract: bool = False  # Whether elements may take back earlier ones.
+    may_retract: bool = False  # True if elements may retract earlier ones.
 
 
 @dataclass(frozen=True, eq=False)
 class PageWriterSpec(RowsSpec):
     """Rows that hold whole pickled batches."""
 
-    # Spread over so many keys, one page for each key and batch (a Reshuffle); 0 writes batches as they come.
+    # The number of keys to spread over, one page for each key and batch (a Reshuffle); 0 writes batches as they come.
     shards: int = 0
-    # Whether the shard is a hash of the element's key; otherwise elements are dealt out in turn.
+    # True if the shard is a hash of the element's key; otherwise elements are dealt out in turn.
     by_key: bool = False
 
 
@@ -201,7 +201,7 @@ class StageProgram(Generic[W]):
     partitions: int = 1  # The number of partitions that inline roots are dealt out to.
     # The edges whose elements are counted for the view of the run: no other stage makes these elements.
     counted: frozenset[int] = frozenset()
-    # What the random numbers of its tasks depend on, besides the task; empty to leave them to chance.
+    # The seed of its tasks' random numbers, besides the number of the task; empty for other numbers in each run.
     seed: str = ""
-    # How its tasks report: as the run for which the program is made.
-    reporting: Reporting = field(default_factory=reporting_now)
+    # The way in which its tasks report, from the run for which the program is made.
+    reporting: Reporting = field(default_factory=current_reporting)

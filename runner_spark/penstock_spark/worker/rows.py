@@ -8,7 +8,7 @@ high and the low part of a number instead (see `penstock_spark.folding.totals`).
 `value` is the number in `sequence` (see `penstock_spark.folding.numbers`).
 
 A grouping's machine reads rows of one element each, in order of event time: `first` is the timestamp, `second` the
-running number that orders elements of the same time, and `sequence` the stage that gave that number. `window` has all
+running number that orders elements of the same time, and `sequence` the stage that counted it. `window` has all
 the element's windows, pickled, `rank` its kind, and `value` its pickled value.
 """
 
@@ -41,7 +41,7 @@ _STAGES, _TASKS, _TASK_ROWS = 1 << 11, 1 << 20, 1 << 32
 
 
 def first_number(stage: int, partition: int) -> int:
-    """The number from which a task counts its rows in `sequence`; tasks of different stages have different ones, too.
+    """The number from which a task counts its rows in `sequence`; it differs between tasks, also of different stages.
 
     Rows of any tasks then have an order, whichever of them arrives first.
     """

@@ -15,7 +15,7 @@ from penstock.machines.records import Element, Given
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils import clock
 from penstock.utils.windowed_value import unknown_pane
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.outputs import Outputs, Row
 from penstock_spark.worker.pardo import DoFnStep
@@ -50,7 +50,7 @@ class SplittableStep(DoFnStep):
 
 
 class RestrictionStep(SplittableStep):
-    """Processes each restriction to its end; if the work defers its rest, the task waits, and goes on."""
+    """Processes each restriction to its end; if the work defers its rest, the task waits, and continues."""
 
     def push(self, batch: Batch) -> Records:
         count = 0
@@ -89,7 +89,7 @@ class RestrictionStep(SplittableStep):
                 restriction, state = part.rest.restriction, part.estimator_state()
                 clock.sleep(part.wait_seconds())
         except Exception as error:
-            step_failed(error, self.spec.where, row[:1])
+            fail_step(error, self.spec.where, row[:1])
 
 
 class KeptRestrictionStep(SplittableStep):
@@ -106,9 +106,9 @@ class KeptRestrictionStep(SplittableStep):
 
     def finish_bundle(self) -> Records:
         for _ in self._call("finish_bundle", self.signature.finish_bundle) or ():
-            what = f"{type(self.dofn).__name__}.finish_bundle gives outputs, which a stream could give twice"
-            hint = "give them in process: a stream keeps the outputs of a splittable DoFn until they are committed"
-            step_failed(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
+            what = f"{type(self.dofn).__name__}.finish_bundle yields outputs, which a stream could emit twice"
+            hint = "yield them in process: a stream keeps the outputs of a splittable DoFn until they are committed"
+            fail_step(refusal(RuntimeError, what, where=self.spec.where, hint=hint), self.spec.where)
         self._leave("BundleContextParam")
         return iter(())
 

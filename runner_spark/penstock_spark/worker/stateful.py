@@ -13,7 +13,7 @@ from penstock.machines.records import Element, Given
 from penstock.machines.stateful import Ring
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs
 from penstock_spark.worker.pardo import DoFnStep
@@ -85,7 +85,7 @@ class StatefulStep(DoFnStep):
             # The state is used while results are made.
             return tuple(results)
         except Exception as error:
-            step_failed(error, self.spec.where, row[:1])
+            fail_step(error, self.spec.where, row[:1])
 
     def _method(self, method: MethodSignature) -> _Call:
         parameters = method.parameters

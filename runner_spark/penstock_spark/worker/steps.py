@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.functions.results import UNAWAITED, check_result
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.outputs import Outputs, Timed, refuse_unawaited
 from penstock_spark.worker.pushing import Node, Records
@@ -37,7 +37,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     if not outputs.kinds.keys().isdisjoint(kinds):
         if len(kinds) == 1 and isinstance(timed := outputs.kinds[next(iter(kinds))], Timed):
             own = [value.value for value in values]
-            return outputs.retimed(Batch(own, timed.times_micros(values), batch.windows, batch.panes))
+            return outputs.retime(Batch(own, timed.times_micros(values), batch.windows, batch.panes))
         values[:] = map(outputs.kinds[kinds.pop()] if len(kinds) == 1 else outputs.own, values)
         kinds = set(map(type, values))
     if not _has_special(kinds):
@@ -47,7 +47,7 @@ def plain(batch: Batch, values: list[Any], outputs: Outputs) -> Batch | None:
     if kinds == {TimestampedValue}:
         timestamps = [value.timestamp_micros for value in values]
         own = [value.value for value in values]
-        return outputs.retimed(Batch(own, timestamps, batch.windows, batch.panes))
+        return outputs.retime(Batch(own, timestamps, batch.windows, batch.panes))
     return None
 
 
@@ -64,10 +64,10 @@ def _has_special(kinds: set[type]) -> bool:
 def check_complete(found: int, expected: int) -> None:
     """Notices a StopIteration that left user code: Python's loops take it for the end of the batch."""
     if found != expected:
-        raise stopped()
+        raise make_stop_iteration_error()
 
 
-def stopped() -> RuntimeError:
+def make_stop_iteration_error() -> RuntimeError:
     """Returns the error for user code that raised StopIteration, as Python itself raises it for generators."""
     return refusal(
         RuntimeError,
@@ -99,7 +99,7 @@ class MapStep(ValueStep):
             values = list(apply(self.fn, elements := iter(batch.values)))
             check_complete(len(values), len(batch.values))
         except Exception as error:
-            step_failed(error, self.where, last_read(batch.values, elements))
+            fail_step(error, self.where, find_last_read(batch.values, elements))
         yield from push_mapped(batch, values, self.outputs)
 
 
@@ -121,9 +121,9 @@ class StampStep(ValueStep):
             timestamps = list(map(self.fn, elements := iter(batch.values)))
             check_complete(len(timestamps), len(batch.values))
         except Exception as error:
-            step_failed(error, self.where, last_read(batch.values, elements))
+            fail_step(error, self.where, find_last_read(batch.values, elements))
         stamped = Batch(batch.values, timestamps, batch.windows, batch.panes)
-        yield from self.outputs.main.push(self.outputs.retimed(stamped))
+        yield from self.outputs.main.push(self.outputs.retime(stamped))
 
 
 class FilterStep(ValueStep):
@@ -137,9 +137,9 @@ class FilterStep(ValueStep):
             if isinstance(selectors[0], UNAWAITED):
                 # It would count as true.
                 refuse_unawaited(selectors, self.where)
-            kept = batch.compressed(selectors)
+            kept = batch.select(selectors)
         except Exception as error:
-            step_failed(error, self.where, last_read(batch.values, elements))
+            fail_step(error, self.where, find_last_read(batch.values, elements))
         if kept.values:
             yield from self.outputs.main.push(kept)
 
@@ -156,7 +156,7 @@ class FlatMapStep(ValueStep):
         read_all: list[bool] = []
         elements = iter(batch.values)
         results = apply(self.fn, chain(elements, _noting_the_end(read_all)))
-        find = partial(last_read, batch.values, elements)
+        find = partial(find_last_read, batch.values, elements)
         if not batch.shared:
             yield from self.outputs.route(
                 zip(self._guarded(results, read_all, find), batch.rows(), strict=True)
@@ -181,9 +181,9 @@ class FlatMapStep(ValueStep):
         try:
             values = list(islice(stream, most))
             if len(values) < most and not read_all:
-                raise stopped()
+                raise make_stop_iteration_error()
         except Exception as error:
-            step_failed(error, self.where, find())
+            fail_step(error, self.where, find())
         return values
 
     def _guarded(
@@ -198,10 +198,10 @@ class FlatMapStep(ValueStep):
                     check_result(result)
             except StopIteration:
                 if not read_all:
-                    step_failed(stopped(), self.where, find())
+                    fail_step(make_stop_iteration_error(), self.where, find())
                 return
             except Exception as error:
-                step_failed(error, self.where, find())
+                fail_step(error, self.where, find())
             yield result
 
 
@@ -214,7 +214,7 @@ def _noting_the_end(read_all: list[bool]) -> Iterator[Any]:
     yield
 
 
-def last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
+def find_last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...]:
     """Returns the element that a loop over a batch read last, as a 1-tuple; () if it has read none."""
     read = len(values) - length_hint(elements)
     return (values[read - 1],) if read else ()

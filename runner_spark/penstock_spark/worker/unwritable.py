@@ -22,11 +22,11 @@ _HINTS = {
 }
 
 
-def unwritable(error: OSError, where: str) -> OSError:
+def make_unwritable_error(error: OSError, where: str) -> OSError:
     """Returns the error with the step and a hint; unchanged if it names the step already or does not come from
     the system.
 
-    >>> print(unwritable(OSError(28, "No space left on device", "/out/a-1"), "at step 'Write' (game.py:9)"))
+    >>> print(make_unwritable_error(OSError(28, "No space left on device", "/out/a-1"), "at step 'Write' (game.py:9)"))
     [Errno 28] /out/a-1 cannot be written: No space left on device
       at step 'Write' (game.py:9)
       hint: make room on that disk, or write to another

@@ -15,10 +15,10 @@ from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.program import ViewSpec
 
 
-def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
+def group_by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
     """The elements of each window; an element of several windows is in the list of each.
 
-    Retractions, and the elements that they take back, are left out.
+    Retractions, and the elements that they retract, are left out.
     """
     batches = list(map(decode_page, pages))
     if any(batch.retracts for batch in batches):
@@ -36,7 +36,7 @@ def by_window(pages: list[bytes]) -> dict[Any, list[Any]]:
 
 
 def _net(batches: list[Batch]) -> dict[Any, list[Any]]:
-    """What is left in each window; pages come in any order, so a retraction may precede its element."""
+    """The elements left in each window; pages come in any order, so a retraction may precede its element."""
     found: dict[Any, tuple[list[Any], list[Any]]] = {}
     for value, _, windows, pane in (row for batch in batches for row in batch.rows()):
         change = retract_from_bag if pane.kind.is_retraction else add_to_bag
@@ -64,7 +64,7 @@ class BroadcastContents:
         elements = _DECODED.get(self._pages)
         if elements is None:
             pages = self._pages.value
-            elements = _DECODED[self._pages] = by_window(pages)
+            elements = _DECODED[self._pages] = group_by_window(pages)
             # The list is this process's own. What is decoded takes its place, so that both are not kept.
             pages.clear()
         return elements.get(window, [])
@@ -98,7 +98,7 @@ class View:
 
     @property
     def is_constant(self) -> bool:
-        """Whether one constant view serves all windows."""
+        """True if one constant view serves all windows."""
         return self.global_only and self.contents.is_fixed
 
     def of(self, main_window: Any) -> Any:

@@ -10,7 +10,7 @@ from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import GLOBAL, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner, WindowsByTime
 from penstock_spark.worker.pushing import Consumer, Node, Records
@@ -23,16 +23,16 @@ class AssignStep(Node):
         self.out = out
         self.metrics = metrics
         self.where = where
-        self._assign = assigner(windowfn)
+        self._assign = make_assigner(windowfn)
 
     def push(self, batch: Batch) -> Records:
         """An element in several windows counts as one for each of them, as in Beam."""
-        batch = batch.exploded()
+        batch = batch.explode()
         set_current(self.metrics)
         try:
             windows = self._assign(batch)
         except Exception as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         lost = windows.count(()) if isinstance(windows, list) else 0 if windows else len(batch.values)
         if lost:
             # Sliding windows with gaps between them leave elements in no window, and a grouping never sees those.
@@ -40,7 +40,7 @@ class AssignStep(Node):
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
 
 
-def assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+def make_assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
     """The function from a batch to its windows.
 
     Only exact types take the fast way: a subclass may assign as it likes.
@@ -86,7 +86,7 @@ def _by_context(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
                 if not isinstance(window, BoundedWindow):
                     raise refusal(
                         TypeError,
-                        f"{type(windowfn).__name__}.assign gave a value of type {type(window).__name__}, not a window",
+                        f"{type(windowfn).__name__}.assign returned a {type(window).__name__}, not a window",
                         hint="return a list of windows, for example [IntervalWindow(start, end)]",
                     )
             assigned.append(made)

@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.coders.deterministic import encode_keys
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.keys import shard_of
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import first_number, page_records
-from penstock_spark.worker.unwritable import unwritable
+from penstock_spark.worker.unwritable import make_unwritable_error
 
 
 class PageWriter(Node):
@@ -35,7 +35,7 @@ class PageWriter(Node):
                 pages = [encode_page(part) for part in parts.values()]
                 shards = list(parts)
         except Exception as error:
-            step_failed(error, self.spec.where)
+            fail_step(error, self.spec.where)
         first = self._number
         self._number += len(pages)
         yield page_records(self.spec.output, self.spec.tag, pages, first, shards)
@@ -68,9 +68,9 @@ class SinkWriter(Node):
         try:
             return call(*args)
         except OSError as error:
-            step_failed(unwritable(error, self.spec.where), self.spec.where)
+            fail_step(make_unwritable_error(error, self.spec.where), self.spec.where)
         except Exception as error:
-            step_failed(error, self.spec.where)
+            fail_step(error, self.spec.where)
 
     def start(self) -> Records:
         return self._out(self._guard(self._encoder.start))

@@ -180,7 +180,7 @@ def _shown(hint: Any) -> str:
 
 def __getattr__(name: str) -> Any:
     if name in _OF_THE_RUNNER:
-        return getattr(batches_of_the_runner().with_numpy(), name)
+        return getattr(batches_of_the_runner().load_numpy_batches(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock_spark.session.session import SessionOptions, session_for
 from penstock_spark.shipping.import_paths import ship_packages
-from penstock_spark.shipping.user_modules import by_value, pickle_by_value_modules
+from penstock_spark.shipping.user_modules import pickle_by_value, pickle_by_value_modules
 
 
 def where_penstock_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -33,7 +33,7 @@ def answers() -> list[str]:
         frame = spark.range(2, numPartitions=2).mapInArrow(where_penstock_is, "found string")
         return " ".join(sorted({row.found.rpartition("/PENSTOCK-")[2] for row in frame.collect()}))
 
-    with by_value(pickle_by_value_modules([where_penstock_is])):
+    with pickle_by_value(pickle_by_value_modules([where_penstock_is])):
         before = ask()
         ship_packages(spark)
         ship_packages(spark)

@@ -64,7 +64,7 @@ def pack(folder: Path, archive: Path) -> None:
 
 
 def _is_kept(file: Path) -> bool:
-    """Whether Spark reads a file: of its logs, the last two micro-batches; and no checksums of Hadoop's."""
+    """True if Spark reads a file: of its logs, the last two micro-batches; and no checksums of Hadoop's."""
     if file.parent.name in _LOGS and file.name.isdecimal():
         return int(file.name) >= LAST - 1
     return not file.name.endswith(".crc")
@@ -78,7 +78,7 @@ def _elsewhere(claim: bytes) -> bytes:
 
 
 def _names_places(file: Path) -> bool:
-    """Whether a file is text that may have the path of the checkpoint, or of the input."""
+    """True if a file is text that may have the path of the checkpoint, or of the input."""
     return file.match("plan-*.json") or not {"sources", "_metadata"}.isdisjoint(file.parts)
 
 

@@ -17,7 +17,7 @@ from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.accumulators import accumulator_of
-from penstock_spark.session.session import moved, runner_session
+from penstock_spark.session.session import move_to_session, runner_session
 from penstock_spark.worker.batch import Batch, encode_page
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -57,7 +57,7 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
             for value in values
         ]
         pages = spark.sparkContext.parallelize(found, partitions)
-        frame = moved(spark.createDataFrame(pages, ROWS), session)
+        frame = move_to_session(spark.createDataFrame(pages, ROWS), session)
         return frame if effects is None else frame.mapInArrow(_noting(effects), ROWS)
 
     return make

@@ -16,7 +16,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo
 from penstock_spark.formats.registry import window_files
-from penstock_spark.sinks.window_files import Deal, WriteWindow
+from penstock_spark.sinks.window_files import AssignShards, WriteWindow
 
 
 def of(folder: Path) -> dict[str, list[str]]:
@@ -89,12 +89,12 @@ def test_a_task_that_is_run_again_replaces_its_file_and_leaves_nothing_else(tmp_
 
 
 def test_what_goes_to_which_shard_depends_on_the_bundle_alone() -> None:
-    def dealt(dofn: Deal) -> list[Any]:
+    def dealt(dofn: AssignShards) -> list[Any]:
         dofn.start_bundle()
         return [list(dofn.process(each, "window", beam.utils.timestamp.Timestamp(7))) for each in range(5)]
 
-    dofn = Deal(3)
+    dofn = AssignShards(3)
     first = dealt(dofn)
-    assert dealt(dofn) == dealt(Deal(3)) == first
+    assert dealt(dofn) == dealt(AssignShards(3)) == first
     assert {shard for shard, _ in first[0]} == {0, 1, 2}, "every shard hears of the window"
     assert [len(pairs) for pairs in first] == [3, 1, 1, 1, 1]

@@ -12,12 +12,12 @@ Classes = dict[Any, tuple[str, ...]]
 """Classes, each with the names of its fields in order; no names if it is not a class of rows."""
 
 
-def classes_in(*hints: Any) -> Classes:
+def find_classes(*hints: Any) -> Classes:
     """Returns the classes in some hints; a hint that allows anything stands for itself.
 
     >>> from typing import NamedTuple
     >>> Point = NamedTuple("Point", [("x", int), ("y", int)])
-    >>> {found.__name__: fields for found, fields in classes_in(str, Point).items()}
+    >>> {found.__name__: fields for found, fields in find_classes(str, Point).items()}
     {'str': (), 'Point': ('x', 'y'), 'int': ()}
     """
     found: Classes = {}

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock_spark.checkpoints.contract.field_orders import moved_fields
-from penstock_spark.checkpoints.contract.key_coders import changed_key_coders
+from penstock_spark.checkpoints.contract.field_orders import find_moved_fields
+from penstock_spark.checkpoints.contract.key_coders import find_changed_key_coders
 from penstock_spark.session.spark_versions import version_of
 
 Signature = dict[str, Any]
@@ -58,7 +58,9 @@ def compare(old: Signature, new: Signature, drop_state: Collection[str] = ()) ->
         what = (
             "it belongs to another pipeline: this pipeline has none of the checkpoint's sources and groupings"
         )
-        return Comparison([_changed(what, ", ".join(sorted(kept)), ", ".join(sorted(_with_state(new))))], [])
+        return Comparison(
+            [_describe_change(what, ", ".join(sorted(kept)), ", ".join(sorted(_with_state(new))))], []
+        )
     gone = [label for label in _groupings(old) if label not in _groupings(new)]
     dropped = tuple(label for label in gone if label in drop_state)
     refusals = [
@@ -96,7 +98,7 @@ def _with_state(signature: Signature) -> set[str]:
     return {*_sources(signature), *_groupings(signature), *_natives(signature)}
 
 
-def _changed(sentence: str, old: Any, new: Any) -> str:
+def _describe_change(sentence: str, old: Any, new: Any) -> str:
     return f"{sentence}\n  - {old}\n  + {new}"
 
 
@@ -112,10 +114,12 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
     sparks = _sparks(old, new)
     if sparks and version_of(sparks[0]) > version_of(sparks[1]):
         # Spark reads the checkpoints of older versions, and promises nothing for newer ones.
-        yield _changed("a newer Spark wrote it: use that version, or a later one", *sparks)
+        yield _describe_change("a newer Spark wrote it: use that version, or a later one", *sparks)
     elif sparks and version_of(sparks[0]) == (4, 0) and old["levels"]:
         # In Spark 4.0, another operator holds the state of groupings, and Spark does not exchange operators.
-        yield _changed("Spark 4.0 wrote it, and later versions cannot read its state: use Spark 4.0", *sparks)
+        yield _describe_change(
+            "Spark 4.0 wrote it, and later versions cannot read its state: use Spark 4.0", *sparks
+        )
     sentences = {
         "mode": "the pipeline has another mode",
         "clock": "the pipeline uses another clock",
@@ -125,7 +129,7 @@ def _of_all(old: Signature, new: Signature) -> Iterator[str]:
     is_only_in_one = "none" in (old["heartbeat"], new["heartbeat"]) and old["clock"] == new["clock"]
     for part, sentence in sentences.items():
         if old[part] != new[part] and not (part == "heartbeat" and is_only_in_one):
-            yield _changed(sentence, old[part], new[part])
+            yield _describe_change(sentence, old[part], new[part])
 
 
 def _of_sources(old: Signature, new: Signature, drop_state: Collection[str]) -> Iterator[str]:
@@ -134,7 +138,9 @@ def _of_sources(old: Signature, new: Signature, drop_state: Collection[str]) -> 
     for label in before:
         for part, sentence in _PARTS_OF_SOURCE.items():
             if label in after and before[label][part] != after[label][part]:
-                yield _changed(f"the source '{label}' {sentence}", before[label][part], after[label][part])
+                yield _describe_change(
+                    f"the source '{label}' {sentence}", before[label][part], after[label][part]
+                )
     if {old["clock"], new["clock"]} == {"recorded"}:
         # In recorded time, the listed values arrive by numbers of micro-batches, which depend on all of these values.
         for label in sorted(before.keys() ^ after.keys()):
@@ -170,7 +176,7 @@ def _of_levels(old: Signature, new: Signature, dropped: Collection[str]) -> Iter
                 f"'{label}' has another level, and state cannot move between levels: "
                 "give it another label to start without state"
             )
-            yield _changed(sentence, f"level {number}", f"level {after[label][0]}")
+            yield _describe_change(sentence, f"level {number}", f"level {after[label][0]}")
     for label in after:
         if label not in before and label in old.get("dropped", ()):
             yield f"the state of an earlier '{label}' was given up: give the new step another label"
@@ -197,18 +203,18 @@ def _of_groupings(old: Signature, new: Signature) -> Iterator[str]:
     for label, (_, grouping) in before.items():
         for part, sentence in _PARTS_OF_GROUPING.items():
             if label in after and grouping[part] != after[label][1][part]:
-                yield _changed(f"'{label}' has {sentence}", grouping[part], after[label][1][part])
+                yield _describe_change(f"'{label}' has {sentence}", grouping[part], after[label][1][part])
         if label in after:
             coders = (each.get("key_coders", {}) for each in (grouping, after[label][1]))
-            for kind, was, now in changed_key_coders(*coders):
-                yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
+            for kind, was, now in find_changed_key_coders(*coders):
+                yield _describe_change(f"the keys of '{label}' have another coder for {kind}", was, now)
             orders = (each.get("fields", {}) for each in (grouping, after[label][1]))
-            for name, *fields in moved_fields(*orders):
+            for name, *fields in find_moved_fields(*orders):
                 sentence = (
                     f"'{label}' has stored values of {name} by the position of their fields: "
                     "keep the order of the fields, and add new ones at the end"
                 )
-                yield _changed(sentence, *map(", ".join, fields))
+                yield _describe_change(sentence, *map(", ".join, fields))
 
 
 def _of_native(old: Signature, new: Signature) -> Iterator[str]:
@@ -218,15 +224,15 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
         if label not in after:
             yield (
                 f"Spark's own aggregate has the state of '{label}', and the pipeline cannot continue with it: "
-                "take back what has changed, or start again with another checkpoint_location"
+                "undo the change, or start again with another checkpoint_location"
             )
             continue
         for part, sentence in (*_PARTS_OF_GROUPING.items(), ("keys", "keys of other types")):
             if part in before[label] and before[label][part] != after[label][part]:
-                yield _changed(f"'{label}' has {sentence}", before[label][part], after[label][part])
+                yield _describe_change(f"'{label}' has {sentence}", before[label][part], after[label][part])
         coders = (each.get("key_coders", {}) for each in (before[label], after[label]))
-        for kind, was, now in changed_key_coders(*coders):
-            yield _changed(f"the keys of '{label}' have another coder for {kind}", was, now)
+        for kind, was, now in find_changed_key_coders(*coders):
+            yield _describe_change(f"the keys of '{label}' have another coder for {kind}", was, now)
     for label in after:
         if label not in before:
             what = f"'{label}' would be grouped by Spark's own aggregate, which cannot join a checkpoint"
@@ -236,7 +242,7 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
             yield f"{what}: {hint}"
     sources = list(_sources(old)), list(_sources(new))
     if before and sources[0] != sources[1]:
-        yield _changed("Spark's own aggregate keeps its source", *map(", ".join, sources))
+        yield _describe_change("Spark's own aggregate keeps its source", *map(", ".join, sources))
     heartbeats = old["heartbeat"], new["heartbeat"]
     # Other changes of it are refused in any case.
     if before and heartbeats[0] != heartbeats[1] and "none" in heartbeats:
@@ -244,9 +250,9 @@ def _of_native(old: Signature, new: Signature) -> Iterator[str]:
             "Spark's own aggregate keeps what starts its micro-batches: pass a trigger_interval only if there was one "
             "before, and leave the source as it was"
         )
-        yield _changed(what, *heartbeats)
+        yield _describe_change(what, *heartbeats)
     if before and old["shards"] != new["shards"]:
-        yield _changed(
+        yield _describe_change(
             "Spark's own aggregate keeps the number of its partitions: leave shuffle_partitions as it was",
             old["shards"],
             new["shards"],
@@ -268,21 +274,21 @@ def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Ite
 
 def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:
     if old["penstock"] != new["penstock"]:
-        yield _changed("another version of penstock last used it", old["penstock"], new["penstock"])
+        yield _describe_change("another version of penstock last used it", old["penstock"], new["penstock"])
     if (sparks := _sparks(old, new)) and version_of(sparks[0]) < version_of(sparks[1]):
-        yield _changed("an older Spark wrote it, and cannot continue with it any more", *sparks)
+        yield _describe_change("an older Spark wrote it, and cannot continue with it any more", *sparks)
     if old["shards"] != new["shards"]:
-        sentence = "its state is divided again, because the number of shards has changed"
-        yield _changed(sentence, old["shards"], new["shards"])
+        sentence = "its state is distributed again, because the number of shards has changed"
+        yield _describe_change(sentence, old["shards"], new["shards"])
     if len(old["levels"]) != len(new["levels"]):
         sentence = "its state is rewritten, because the longest chain of groupings has another length"
-        yield _changed(sentence, len(old["levels"]), len(new["levels"]))
+        yield _describe_change(sentence, len(old["levels"]), len(new["levels"]))
     yield from (f"the state of '{label}' is given up" for label in dropped)
     before, after = _sources(old), _sources(new)
     yield from (f"the source '{label}' is no longer read" for label in before if label not in after)
     yield from (f"the source '{label}' is read from its beginning" for label in after if label not in before)
     if [label for label in before if label in after] != [label for label in after if label in before]:
-        yield _changed("the sources are in another order", ", ".join(before), ", ".join(after))
+        yield _describe_change("the sources are in another order", ", ".join(before), ", ".join(after))
     yield from (
         f"the pipeline no longer writes to '{label}'" for label in old["sinks"] if label not in new["sinks"]
     )
@@ -292,11 +298,13 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
     for label, source in before.items():
         for part, sentence in _NOTES_OF_SOURCE.items():
             if label in after and source[part] != after[label][part]:
-                yield _changed(f"the source '{label}' {sentence}", source[part], after[label][part])
+                yield _describe_change(f"the source '{label}' {sentence}", source[part], after[label][part])
     groupings = _groupings(old)
     for label, (_, grouping) in _groupings(new).items():
         if label not in groupings:
             yield f"'{label}' starts without state"
         elif groupings[label][1]["feeds"] != grouping["feeds"]:
             sentence = f"the watermark of '{label}' depends on something else"
-            yield _changed(sentence, ", ".join(groupings[label][1]["feeds"]), ", ".join(grouping["feeds"]))
+            yield _describe_change(
+                sentence, ", ".join(groupings[label][1]["feeds"]), ", ".join(grouping["feeds"])
+            )

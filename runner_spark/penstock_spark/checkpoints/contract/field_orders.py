@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock_spark.checkpoints.contract.classes import classes_in
+from penstock_spark.checkpoints.contract.classes import find_classes
 
 FieldOrders = dict[str, list[str]]
 """By the name of a class: the names of its fields in order."""
@@ -28,21 +28,21 @@ def field_orders_of(
     """
     tuples = {
         kind: fields
-        for kind, fields in classes_in(*pickled).items()
+        for kind, fields in find_classes(*pickled).items()
         if isinstance(kind, type) and issubclass(kind, tuple)
     }
-    rows = {**tuples, **classes_in(*encoded)}
+    rows = {**tuples, **find_classes(*encoded)}
     return {name_of(kind): list(fields) for kind, fields in rows.items() if fields}
 
 
-def moved_fields(old: FieldOrders, new: FieldOrders) -> Iterator[tuple[str, list[str], list[str]]]:
+def find_moved_fields(old: FieldOrders, new: FieldOrders) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yields the classes of which a field has another position than before: name, old fields, new fields.
 
     Fields that are new at the end, that the end has lost, or that have another name at their position move none.
 
-    >>> list(moved_fields({"Visit": ["user", "page"]}, {"Visit": ["page", "user"]}))
+    >>> list(find_moved_fields({"Visit": ["user", "page"]}, {"Visit": ["page", "user"]}))
     [('Visit', ['user', 'page'], ['page', 'user'])]
-    >>> list(moved_fields({"Visit": ["user", "page"]}, {"Visit": ["user", "url", "seconds"]}))
+    >>> list(find_moved_fields({"Visit": ["user", "page"]}, {"Visit": ["user", "url", "seconds"]}))
     []
     """
     for name in sorted(old.keys() & new.keys()):

@@ -9,7 +9,7 @@ from penstock.coders.deterministic import class_encoder, library_encoder
 from penstock.coders.typecoders import registry
 from penstock.typehints.constraints import Any as AnyHint
 from penstock.typehints.typehints import TupleConstraint
-from penstock_spark.checkpoints.contract.classes import classes_in
+from penstock_spark.checkpoints.contract.classes import find_classes
 
 KeyCoders = dict[str, dict[str, Any]]
 """By the name of a type: the name of its ``coder``, and whether the type can be a key without it (``own_form``)."""
@@ -24,7 +24,7 @@ def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders
     custom = dict(registry.get_custom_type_coder_tuples())
     if not custom:
         return {}
-    found = classes_in(key_type(element_type))
+    found = find_classes(key_type(element_type))
     used = [kind for kind in custom if any(_may_be(kind, each) for each in found)]
     described = {
         name_of(kind): {"coder": name_of(custom[kind]), "own_form": _has_own_form(kind)} for kind in used
@@ -37,7 +37,7 @@ def key_type(element_type: Any) -> Any:
     return element_type.tuple_types[0] if isinstance(element_type, TupleConstraint) else AnyHint
 
 
-def changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, str]]:
+def find_changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, str, str]]:
     """Returns the types whose keys would no longer find their state: name, old coder, new coder.
 
     A type that needs its coder to be a key cannot occur in state from before the coder was registered.

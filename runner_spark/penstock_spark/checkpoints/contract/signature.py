@@ -1,4 +1,4 @@
-"""What a streaming plan keeps in its checkpoint, as plain data that stays equal as long as the state fits."""
+"""Describes the part of a streaming plan that its state depends on, as plain data that is kept in the checkpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
-from penstock_spark.checkpoints.contract.classes import classes_in
+from penstock_spark.checkpoints.contract.classes import find_classes
 from penstock_spark.checkpoints.contract.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.contract.key_coders import KeyCoders, key_coders_of, key_type
 from penstock_spark.plan.column_plan import ColumnStream, Combined
@@ -70,7 +70,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
             case WaitingParDo():
                 levels[plan.level_of[step.label] - 1][step.label] = _waiting(plan, step)
             case StatefulParDo() if keeps_restrictions(step.primitive):
-                stored = _stored(plan, step, "none, but restrictions", "restrictions")
+                stored = _describe_state(plan, step, "none, but restrictions", "restrictions")
                 levels[plan.level_of[step.label] - 1][step.label] = stored
             case StatefulParDo():
                 levels[plan.level_of[step.label] - 1][step.label] = _stateful(plan, step)
@@ -95,7 +95,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
 
 
 def _native(plan: StreamPlan) -> dict[str, Any]:
-    """The groupings of Spark's own aggregates, by their labels: what Spark's state depends on."""
+    """The groupings of Spark's own aggregates, by their labels, with everything that Spark's state depends on."""
     match plan.by_spark:
         case None:
             return {}
@@ -106,11 +106,11 @@ def _native(plan: StreamPlan) -> dict[str, Any]:
                 each: dict(columns.layout(each)) for each in columns.groupings
             }
         case Sums() as sums:
-            combine, key_coders = combine_as_text(sums.step.combine_fn), _key_coders(plan, sums.step)
+            combine, key_coders = describe_combine(sums.step.combine_fn), _key_coders(plan, sums.step)
             layouts = {sums: {"keys": "encoded", "combine": combine, "key_coders": key_coders}}
     waits_for_end = plan.native_grouping is not None
     return {
-        each.step.label: {**windowing_as_text(each.windowing), **layout, "waits_for_end": waits_for_end}
+        each.step.label: {**describe_windowing(each.windowing), **layout, "waits_for_end": waits_for_end}
         for each, layout in layouts.items()
     }
 
@@ -130,7 +130,7 @@ def _source(source: Source) -> dict[str, Any]:
 
 
 def _kind(source: Source) -> str:
-    """What Spark's offsets refer to."""
+    """The name of the kind of source that Spark's offsets refer to."""
     match source:
         case StreamSource():
             return f"stream of {_kind(source.source)}"
@@ -140,20 +140,20 @@ def _kind(source: Source) -> str:
 
 
 def _policy(policy: WatermarkPolicy) -> str:
-    """What the state of a policy's estimator contains; mostly, how long the policy waits is not part of it."""
+    """The contents of the state of a policy's estimator; mostly, the policy's delay is not part of it."""
     own = policy.innermost
     arguments = [f"{name}={as_text(vars(own)[name])}" for name in own.state_depends_on]
-    return name_of(type(own)) + (_joined("()", arguments) if arguments else "")
+    return name_of(type(own)) + (_join("()", arguments) if arguments else "")
 
 
-def _stored(
+def _describe_state(
     plan: StreamPlan, step: Step, combine: str, held: str, fields: FieldOrders | None = None
 ) -> dict[str, Any]:
-    """What the state of a step depends on; without `fields`, it may have whole elements."""
+    """The properties that the state of a step depends on; without `fields`, it may have whole elements."""
     if fields is None:
         fields = field_orders_of([_element_type(plan, step)], (), name_of)
     return {
-        **windowing_as_text(windowing_of(plan.graph, step.inputs[0])),
+        **describe_windowing(windowing_of(plan.graph, step.inputs[0])),
         "combine": combine,
         "held": held,
         "fields": fields,
@@ -164,11 +164,11 @@ def _stored(
 def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, Any]:
     combine = step.combine_fn
     fold = program_of(windowing_of(plan.graph, step.inputs[0]), combine, input_retracts).fold
-    text = "none, but a group" if combine is None else combine_as_text(combine)
+    text = "none, but a group" if combine is None else describe_combine(combine)
     fields = None
     if fold.name == "count":
         fields = field_orders_of([key_type(_element_type(plan, step))], (), name_of)
-    return {**_stored(plan, step, text, fold.form, fields), "key_coders": _key_coders(plan, step)}
+    return {**_describe_state(plan, step, text, fold.form, fields), "key_coders": _key_coders(plan, step)}
 
 
 def _element_type(plan: StreamPlan, step: Step) -> Any:
@@ -187,7 +187,10 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
     kinds = sorted([*cells.items(), *timers.items(), *_sides(plan, step).items()])
     held = ", ".join(f"{name}: {kind}" for name, kind in kinds)
     fields = _fields_of_cells(plan, step, specs)
-    return {**_stored(plan, step, "none, but state", held, fields), "key_coders": _key_coders(plan, step)}
+    return {
+        **_describe_state(plan, step, "none, but state", held, fields),
+        "key_coders": _key_coders(plan, step),
+    }
 
 
 def _fields_of_cells(plan: StreamPlan, step: Step, specs: Iterable[StateSpec]) -> FieldOrders:
@@ -196,7 +199,7 @@ def _fields_of_cells(plan: StreamPlan, step: Step, specs: Iterable[StateSpec]) -
         _hint_of(coder) for spec in specs for coder in (getattr(spec, "key_coder", None), spec.coder) if coder
     ]
     elements = _element_type(plan, step)
-    pickled = elements if AnyHint in classes_in(*hints) else key_type(elements)
+    pickled = elements if AnyHint in find_classes(*hints) else key_type(elements)
     return field_orders_of([pickled], hints, name_of)
 
 
@@ -209,7 +212,7 @@ def _hint_of(coder: Coder) -> Any:
 
 def _waiting(plan: StreamPlan, step: Step) -> dict[str, Any]:
     sides = _sides(plan, step).items()
-    return _stored(plan, step, WAITS, ", ".join(f"{label}: {windows}" for label, windows in sides))
+    return _describe_state(plan, step, WAITS, ", ".join(f"{label}: {windows}" for label, windows in sides))
 
 
 def _sides(plan: StreamPlan, step: Step) -> dict[str, str]:
@@ -220,11 +223,11 @@ def _sides(plan: StreamPlan, step: Step) -> dict[str, str]:
     }
 
 
-def windowing_as_text(windowing: Windowing) -> dict[str, str]:
+def describe_windowing(windowing: Windowing) -> dict[str, str]:
     """The parts of a windowing by name.
 
     >>> from penstock.transforms.window import FixedWindows
-    >>> windowing_as_text(Windowing(FixedWindows(60)))["windows"]
+    >>> describe_windowing(Windowing(FixedWindows(60)))["windows"]
     'FixedWindows(offset=Duration(0), size=Duration(60))'
     """
     has_pane_at_end = windowing.on_time_behavior is OnTimeBehavior.FIRE_ALWAYS
@@ -242,7 +245,7 @@ def windowing_as_text(windowing: Windowing) -> dict[str, str]:
     }
 
 
-def combine_as_text(fn: CombineFn) -> str:
+def describe_combine(fn: CombineFn) -> str:
     """The name of a CombineFn, with the names of the functions and CombineFns that it contains."""
     parts = [part for _, value in sorted(vars(fn).items()) for part in _parts(value)]
     return name_of(type(fn)) + (f"({', '.join(parts)})" if parts else "")
@@ -250,7 +253,7 @@ def combine_as_text(fn: CombineFn) -> str:
 
 def _parts(value: Any) -> Iterator[str]:
     if isinstance(value, CombineFn):
-        yield combine_as_text(value)
+        yield describe_combine(value)
     elif hasattr(value, "__qualname__") and not isinstance(value, MethodType):
         yield name_of(value)
     elif type(value) in (list, tuple):
@@ -275,21 +278,21 @@ def as_text(value: Any) -> str:
         case _ if isinstance(value, _PLAIN):
             return repr(value)
         case list() | tuple():
-            return _joined("[]", map(as_text, value))
+            return _join("[]", map(as_text, value))
         case set() | frozenset():
-            return _joined("{}", sorted(map(as_text, value)))
+            return _join("{}", sorted(map(as_text, value)))
         case dict():
-            return _joined("{}", sorted(f"{as_text(key)}: {as_text(each)}" for key, each in value.items()))
+            return _join("{}", sorted(f"{as_text(key)}: {as_text(each)}" for key, each in value.items()))
         case _ if hasattr(value, "__qualname__"):
             return name_of(value)
         case WindowFn() | TriggerFn() | WatermarkPolicy():
-            return _described(value)
+            return _describe(value)
         case _ if is_dataclass(value):
-            return _described(value)
+            return _describe(value)
     return name_of(type(value))
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     own = fields(value) if is_dataclass(value) else ()
     hidden = {field.name for field in own if not (field.compare and field.repr)}
     arguments = (
@@ -297,10 +300,10 @@ def _described(value: Any) -> str:
         for name, each in sorted(getattr(value, "__dict__", {}).items())
         if name not in hidden
     )
-    return name_of(type(value)) + _joined("()", arguments)
+    return name_of(type(value)) + _join("()", arguments)
 
 
-def _joined(brackets: str, parts: Iterable[str]) -> str:
+def _join(brackets: str, parts: Iterable[str]) -> str:
     return brackets[0] + ", ".join(parts) + brackets[1]
 
 

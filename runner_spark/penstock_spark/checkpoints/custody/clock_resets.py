@@ -17,10 +17,15 @@ from dataclasses import dataclass
 
 from penstock.error import refusal
 from penstock.utils import clock
-from penstock_spark.checkpoints.spark_logs import damaged, ends_of_sources, last_micro_batch, unknown_format
+from penstock_spark.checkpoints.spark_logs import (
+    ends_of_sources,
+    last_micro_batch,
+    make_damaged_log_error,
+    make_unknown_format_error,
+)
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import ERAS as ERAS_FORMAT
-from penstock_spark.sources.heartbeats import Era
+from penstock_spark.sources.heartbeats import ClockPeriod
 
 ERAS = "eras.json"
 _START = "0"
@@ -29,34 +34,36 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Counted:
-    """What a source of seconds has counted in earlier runs."""
+class CountedSeconds:
+    """The seconds that a source has counted in earlier runs."""
 
     planned: int = 0  # How many seconds, up to the last micro-batch that was planned.
-    eras: tuple[Era, ...] = ()  # Which seconds began when; empty if the clock was never set back.
+    eras: tuple[ClockPeriod, ...] = ()  # Which seconds began when; empty if the clock was never set back.
 
 
-def counted_seconds(spark_place: Place, slot: int) -> Counted:
-    """What a source has counted, once it can go on by today's clock.
+def read_counted_seconds(spark_place: Place, slot: int) -> CountedSeconds:
+    """The seconds that a source has counted, once it can continue by today's clock.
 
     Args:
         spark_place: The folder of Spark's checkpoint.
         slot: The number of the source among all sources of the query.
     """
-    planned = _planned(spark_place, slot)
-    return Counted(planned, _eras_from_now_on(spark_place, slot, planned))
+    planned = _read_planned(spark_place, slot)
+    return CountedSeconds(planned, _eras_from_now_on(spark_place, slot, planned))
 
 
-def _planned(spark_place: Place, slot: int) -> int:
+def _read_planned(spark_place: Place, slot: int) -> int:
     if (last := last_micro_batch(spark_place.inside("offsets"))) < 0:
         return 0
     end = ends_of_sources(spark_place, last, slot + 1)[slot]
     if not isinstance(end, int | None):
-        raise damaged(spark_place, f"offsets/{last}", f"it has no seconds for the source {slot}")
+        raise make_damaged_log_error(
+            spark_place, f"offsets/{last}", f"it has no seconds for the source {slot}"
+        )
     return end or 0
 
 
-def _eras_from_now_on(spark_place: Place, slot: int, planned: int) -> tuple[Era, ...]:
+def _eras_from_now_on(spark_place: Place, slot: int, planned: int) -> tuple[ClockPeriod, ...]:
     place = spark_place.inside("sources").inside(str(slot))
     start_millis, eras = _start_millis(spark_place, slot), _eras(place)
     if start_millis is None:
@@ -77,8 +84,8 @@ def _eras_from_now_on(spark_place: Place, slot: int, planned: int) -> tuple[Era,
         place.location,
         behind_seconds,
     )
-    earlier = [era for era in eras or [Era(0, start_millis)] if era.first < planned]
-    eras = [*earlier, Era(planned, now_millis - planned * 1_000)]
+    earlier = [era for era in eras or [ClockPeriod(0, start_millis)] if era.first < planned]
+    eras = [*earlier, ClockPeriod(planned, now_millis - planned * 1_000)]
     place.replace(ERAS, json.dumps({"format": ERAS_FORMAT.number, "eras": eras}).encode())
     _start_at(place, eras[-1].start_millis)
     return tuple(eras)
@@ -99,16 +106,16 @@ def _start_millis(spark_place: Place, slot: int) -> int | None:
     except FileNotFoundError:
         return None
     except ValueError:
-        raise damaged(spark_place, f"sources/{slot}/{_START}", "it has no time") from None
-    raise unknown_format(spark_place, f"sources/{slot}/{_START}", version, _VERSION)
+        raise make_damaged_log_error(spark_place, f"sources/{slot}/{_START}", "it has no time") from None
+    raise make_unknown_format_error(spark_place, f"sources/{slot}/{_START}", version, _VERSION)
 
 
-def _eras(place: Place) -> list[Era]:
+def _eras(place: Place) -> list[ClockPeriod]:
     if ERAS not in place.names():
         return []
     try:
         noted = json.loads(place.read(ERAS))
-        eras = [Era(int(first), int(start)) for first, start in noted["eras"]]
+        eras = [ClockPeriod(int(first), int(start)) for first, start in noted["eras"]]
     except (LookupError, RecursionError, TypeError, ValueError):
         hint = "restore the file, or start again in another folder"
         raise refusal(ValueError, f"{ERAS} is damaged", where=f"in {place.location}", hint=hint) from None

@@ -2,7 +2,7 @@
 
 ===============  =========================================================
 ``plan-7.json``  the plan of a run, named after its claim: the highest number has the latest
-``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was written anew for another plan
+``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was rewritten for another plan
 ``control/``     commands, a small file each
 ``inputs-1/``    the elements of bounded sources; named after the claim of the run that began it
 ``holders/``     which run holds it: `penstock_spark.checkpoints.custody.lease`
@@ -26,17 +26,17 @@ from penstock.error import refusal
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
 from penstock_spark.checkpoints.contract.compare import Comparison, Signature, compare
-from penstock_spark.checkpoints.custody.clock_resets import Counted, counted_seconds
+from penstock_spark.checkpoints.custody.clock_resets import CountedSeconds, read_counted_seconds
 from penstock_spark.checkpoints.custody.holder import this_holder
-from penstock_spark.checkpoints.custody.lease import HOLDERS, CheckpointTaken, Lease, take_lease
+from penstock_spark.checkpoints.custody.lease import HOLDERS, CheckpointInUse, Lease, take_lease
 from penstock_spark.checkpoints.custody.plans import (
     NOT_A_PLAN,
     KeptPlan,
     forget_plans_before,
-    kept_plans,
+    make_plan_file_error,
     name_of_plan,
-    not_a_plan,
     numbers_of_plans,
+    read_latest_plans,
     write_plan,
 )
 from penstock_spark.checkpoints.custody.privacy import check_writers, make_private
@@ -54,7 +54,7 @@ _COMMANDS = {"drain": False, "signal": True, "end": True, "continue": False}
 
 _DIGITS = 20
 _FIRST_COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
-"""What Spark notes of a finished micro-batch if it keeps no watermark of its own."""
+"""Spark's note of a finished micro-batch if it keeps no watermark of its own."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Checkpoint:
     place: Place
     # The signature of the plan; ``dropped`` has the groupings whose state was given up, ``since`` the first
     # micro-batch of the plan, and ``id`` stays the same for the life of the checkpoint. ``folder`` is the folder of
-    # Spark's checkpoint, and ``planned`` the last micro-batch that was planned when that was written anew.
+    # Spark's checkpoint, and ``planned`` the last micro-batch that was planned when that was rewritten.
     plan: Signature
     number: int  # Of the plan.
     is_new: bool  # Whether no query has run with it.
@@ -95,16 +95,16 @@ class Checkpoint:
     def inputs_location(self) -> str:
         return self.place.inside(_inputs_of(self.plan)).location
 
-    def seconds_of(self, slot: str) -> Counted:
-        """What a source that counts seconds has counted in earlier runs: one of `slots_of` the plan."""
-        return counted_seconds(self.spark_place, slots_of(self.plan).index(slot))
+    def seconds_of(self, slot: str) -> CountedSeconds:
+        """The seconds that a source has counted in earlier runs; `slot` is one of `slots_of` the plan."""
+        return read_counted_seconds(self.spark_place, slots_of(self.plan).index(slot))
 
     def last_commit(self) -> int:
         """The number of the last finished micro-batch; -1 without one."""
         return _last(self.place, self.plan["folder"], "commits")
 
     def is_draining(self) -> bool:
-        """Whether a run was asked to drain, and has not finished draining."""
+        """True if a run was asked to drain, and has not finished draining."""
         return any("-drain-" in name for name in self.place.inside(_CONTROL).names())
 
     def note_end(self, state: str) -> None:
@@ -118,7 +118,7 @@ class Checkpoint:
                 raise
 
     def check(self) -> None:
-        """Raises CheckpointTaken if this run may no longer write; called before each commit."""
+        """Raises CheckpointInUse if this run may no longer write; called before each commit."""
         _check(self.lease)
 
     @property
@@ -127,7 +127,7 @@ class Checkpoint:
         return _claim(self.lease)
 
     @property
-    def lost(self) -> CheckpointTaken | None:
+    def lost(self) -> CheckpointInUse | None:
         """Why the run may not write any more, if that is known; None while it may."""
         return None if self.lease is None else self.lease.lost
 
@@ -154,13 +154,13 @@ class Checkpoint:
 
 Prepare = Callable[[Checkpoint], None]
 IsWritten = Callable[[Signature, int], bool]
-"""Whether a micro-batch is in all sinks of a plan that leave it as it is when it comes again."""
+"""True if a micro-batch is in all sinks of a plan that do not change when it is written again."""
 
 CheckState = Callable[[Place, int, int], None]
 """Checks that Spark's part of a checkpoint has the state of each shard of each operator, by their numbers."""
 
 Rewrite = Callable[[Checkpoint, Signature], None]
-"""Writes Spark's part of a checkpoint anew, from the folder of an old plan to the folder of the checkpoint's plan."""
+"""Rewrites Spark's part of a checkpoint, from the folder of an old plan to the folder of the checkpoint's plan."""
 
 
 def open_checkpoint(
@@ -189,7 +189,7 @@ def open_checkpoint(
     Raises:
         ValueError: The pipeline does not fit, its run has ended, or the folder holds something else. Then nothing in it
             has changed except its holder, and that a written micro-batch counts as finished.
-        CheckpointTaken: Another run holds it.
+        CheckpointInUse: Another run holds it.
         Exception: What `prepare` raises.
     """
     place = Place(spark, location)
@@ -220,18 +220,18 @@ def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Ch
     """An existing checkpoint, to read it or to send its query a command."""
     place = Place(spark, location)
     check_writers(place.location)
-    plans = kept_plans(place)
+    plans = read_latest_plans(place)
     if not plans:
         hint = "name the checkpoint_location of a stream that has run"
-        raise _no_checkpoint(place.location, place.names(), hint)
+        raise _make_missing_error(place.location, place.names(), hint)
     return Checkpoint(place, plans[-1].content, plans[-1].number, is_new=False)
 
 
-def kept_shards(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
+def read_shard_count(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
     """The number of shards of a checkpoint that may be continued; None without one."""
     place = Place(spark, location)
     check_writers(place.location)
-    plans = kept_plans(place)
+    plans = read_latest_plans(place)
     return plans[-1].content["shards"] if plans else None
 
 
@@ -247,11 +247,11 @@ def open_at(
 ) -> Checkpoint:
     """Like `open_checkpoint`, for any kind of folder, and with an existing claim."""
     # Reads the plans once, after the claim: until then, the previous run may change them.
-    plans = kept_plans(place)
+    plans = read_latest_plans(place)
     if not plans:
         _refuse_strangers(place)
     if ENDED in place.names():
-        raise _ended(place)
+        raise _make_ended_error(place)
     if plans:
         old = plans[-1].content
         spark_place = place.inside(old["folder"])
@@ -259,14 +259,14 @@ def open_at(
         check_state(spark_place, operators_of(old), old["shards"])
     if plans and _finish_written(place, plans[0].content, is_written, lease):
         # The plan that has written it is the one in force by that.
-        plans = kept_plans(place)
+        plans = read_latest_plans(place)
     # If this run is taken for dead, what it writes nevertheless is not the latest plan.
     number = max(numbers_of_plans(place), default=0) + 1 if lease is None else lease.number
-    # What another run makes from here on, if it takes this one for dead, is not among these.
+    # If another run takes this one for dead, its folders are not among these.
     folders = _folders(place)
     if plans and _has_begun(place, plans[-1].content["folder"]):
-        opened = _continued(place, number, plans, signature, drop_state, _claim(lease))
-        # A folder that is written anew gets the micro-batch that the one before has planned and not finished.
+        opened = _continue_checkpoint(place, number, plans, signature, drop_state, _claim(lease))
+        # A rewritten folder gets the micro-batch that the one before has planned and not finished.
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1].content["folder"], "offsets"))
     else:
         # A run that was taken for dead may write to the inputs of its own claim, and to no other ones.
@@ -324,7 +324,7 @@ def _finish_written(place: Place, latest: Signature, is_written: IsWritten, leas
     commits = place.inside(folder).inside("commits")
     content = _FIRST_COMMIT if finished < 0 else commits.read(str(finished))
     if content.split() != _FIRST_COMMIT.split():
-        # A setting of Spark's has it note more, such as names of files of the state. So it has to run again.
+        # A Spark setting makes it note more, such as names of files of the state. So it has to run again.
         return False
     # This process may have stood still, and another run have gone on in its place.
     _check(lease)
@@ -341,10 +341,10 @@ def _refuse_strangers(place: Place) -> None:
     names = [name for name in place.names() if not name.startswith(".") and name != HOLDERS]
     if names and not numbers_of_plans(place):
         hint = "name an empty folder, or a folder that does not exist yet"
-        raise _no_checkpoint(place.location, names, hint)
+        raise _make_missing_error(place.location, names, hint)
 
 
-def _ended(place: Place) -> ValueError:
+def _make_ended_error(place: Place) -> ValueError:
     try:
         ended = json.loads(place.read(ENDED))
         number, how = ended.get("format"), f": {ended['state']} at {ended['at']}"
@@ -361,7 +361,7 @@ def _ended(place: Place) -> ValueError:
     return refusal(ValueError, f"{what}; {because}", hint=hint)
 
 
-def _continued(
+def _continue_checkpoint(
     place: Place,
     number: int,
     plans: list[KeptPlan],
@@ -373,16 +373,16 @@ def _continued(
     try:
         comparison = compare(old, signature, drop_state)
     except NOT_A_PLAN as error:
-        raise not_a_plan(place, plans[-1].number, "it has other parts") from error
+        raise make_plan_file_error(place, plans[-1].number, "it has other parts") from error
     if comparison.refusals:
-        raise _misfit(place.location, comparison)
+        raise _make_mismatch_error(place.location, comparison)
     dropped = sorted({*old["dropped"], *comparison.dropped})
     kept = {name: old[name] for name in ("since", "id", "folder", "inputs", "planned")}
     plan = {**signature, "dropped": dropped, **kept}
     is_rewritten = must_rewrite(old, plan)
     if not is_rewritten:
-        # A micro-batch that comes again is read in the same tasks. So if a driver has stood still, and its tasks go on
-        # with it as well, they store what is there already.
+        # A micro-batch that comes again is read in the same tasks. So if a driver has stood still, and its tasks also
+        # continue with it, they store what is there already.
         plan["parallelism"] = old["parallelism"]
     if plan != old:
         plan["since"] = _last(place, old["folder"], "commits") + 1
@@ -394,7 +394,7 @@ def _continued(
 
 
 def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: int) -> Signature:
-    """The plan with a folder that Spark's checkpoint is written anew to, or was written anew to for this very plan."""
+    """The plan with a folder for Spark's rewritten checkpoint; if this very plan has a whole one, that is kept."""
     planned = _last(place, plan["folder"], "offsets")
     known = {**plan, "folder": latest["folder"], "planned": planned}
     is_whole = _last(place, latest["folder"], "offsets") >= planned
@@ -407,13 +407,13 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: in
 
 
 def _folders(place: Place) -> list[str]:
-    """The folders of Spark's checkpoints, what is written before one is written anew, and bounded sources."""
+    """The folders of Spark's checkpoints, of the pieces for a rewritten one, and of bounded sources."""
     pattern = rf"{_SPARK}(-\d+({SEEDS})?)?|{_INPUTS}-\d+"
     return [name for name in place.names() if re.fullmatch(pattern, name)]
 
 
 def _forget_folders(place: Place, folders: list[str], plans: list[Signature]) -> None:
-    """Deletes what no plan refers to: what has been written anew since, or half a folder of a run that has died."""
+    """Deletes folders that no plan refers to: rewritten ones, or half a folder of a run that has died."""
     used = {name for plan in plans for name in (plan["folder"], _inputs_of(plan))}
     for name in folders:
         if name not in used:
@@ -426,7 +426,7 @@ def _inputs_of(plan: Signature) -> str:
 
 
 def _has_begun(place: Place, folder: str) -> bool:
-    """Whether Spark may have stored anything about the sources; until then, the folder fits any pipeline."""
+    """True if Spark may have stored anything about the sources; until then, the folder fits any pipeline."""
     spark = place.inside(folder)
     return bool(spark.inside("offsets").names() or spark.inside("sources").names())
 
@@ -435,13 +435,13 @@ def _last(place: Place, folder: str, log: str) -> int:
     return last_micro_batch(place.inside(folder).inside(log))
 
 
-def _no_checkpoint(location: str, names: list[str], hint: str) -> ValueError:
+def _make_missing_error(location: str, names: list[str], hint: str) -> ValueError:
     kept = f"{', '.join(names[:3])}{' ...' if names[3:] else ''}, and no plan" if names else "nothing"
     what = f"the folder is not a penstock checkpoint: it holds {kept}"
     return refusal(ValueError, what, where=f"in {location}", hint=hint)
 
 
-def _misfit(location: str, comparison: Comparison) -> ValueError:
+def _make_mismatch_error(location: str, comparison: Comparison) -> ValueError:
     lines = [line for refusal in comparison.refusals for line in refusal.splitlines()]
     what = "\n  ".join(["the pipeline does not fit the state in its checkpoint; nothing was changed", *lines])
     hint = "undo the change of the pipeline, or start again in another checkpoint_location"

@@ -22,7 +22,7 @@ class Holder:
         return f"the run {self.run} (process {first.pid} on {first.machine.partition(' ')[0]}, since {self.since})"
 
     def is_dead(self) -> bool:
-        """Whether its processes are known to have ended; False if this machine cannot know."""
+        """True if its processes are known to have ended; False if this machine cannot know."""
         return all(process.has_ended() is True for process in self.processes)
 
     def as_json(self) -> dict[str, Any]:

@@ -36,11 +36,11 @@ _LOGGER = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Timing:
     beat_seconds: float = 2.0  # The time between two heartbeats.
-    # How long another run sees no heartbeat before it takes the holder for dead.
+    # The time without a heartbeat after which another run takes the holder for dead.
     silence_seconds: float = 10.0
 
 
-class CheckpointTaken(RunnerError):
+class CheckpointInUse(RunnerError):
     """Another run holds the checkpoint."""
 
 
@@ -53,13 +53,13 @@ class Lease:
         self.number = number
         self._timing = timing
         self._beats = 0
-        self._loss: Callable[[], CheckpointTaken] | None = None
+        self._loss: Callable[[], CheckpointInUse] | None = None
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="penstock lease", daemon=True)
         self._thread.start()
 
     @property
-    def lost(self) -> CheckpointTaken | None:
+    def lost(self) -> CheckpointInUse | None:
         """Why this run no longer holds the checkpoint, if that is known; None while it does.
 
         Each call makes an error of its own: several threads raise it, and each would add its stack to a shared one.
@@ -67,13 +67,15 @@ class Lease:
         return None if self._loss is None else self._loss()
 
     def check(self) -> None:
-        """Raises CheckpointTaken if this run no longer holds the checkpoint; called before each commit."""
+        """Raises CheckpointInUse if this run no longer holds the checkpoint; called before each commit."""
         names = self._place.names()
         latest = max(_claims(names), default=0)
         if latest != self.number and self._loss is None:
             holder = _holder(self._place, names, latest)
             self._loss = (
-                partial(_displaced, self._location, holder) if latest else partial(_deleted, self._location)
+                partial(_make_displaced_error, self._location, holder)
+                if latest
+                else partial(_make_deleted_error, self._location)
             )
         if self._loss is not None:
             raise self._loss()
@@ -95,7 +97,7 @@ class Lease:
             try:
                 self._beat()
                 self.check()
-            except CheckpointTaken:
+            except CheckpointInUse:
                 # Heartbeats continue until the run has stopped: the run that takes over waits for that.
                 continue
             except Exception:
@@ -109,18 +111,18 @@ class Lease:
 
 def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing = Timing()) -> Lease:
     """Claims a checkpoint; with `take_over`, it waits until a run that holds it has stopped."""
-    # Plans have the numbers of claims, and somebody may have deleted the claims.
+    # Plans have the numbers of claims, and the claims may have been deleted.
     planned = numbers_of_plans(place)
     holders = place.inside(HOLDERS)
     names = holders.names()
     earlier = max(_claims(names), default=0)
     _check_format(place, names, earlier)
     if not take_over and _is_held(place, earlier, timing):
-        raise _refused(place.location, _holder(holders, names, earlier))
+        raise _make_refusal(place.location, _holder(holders, names, earlier))
     number = max([earlier, *planned]) + 1
     holders.make()
     if not holders.claim(_name(number, "json"), json.dumps(me.as_json()).encode()):
-        raise _refused(place.location, _holder(holders, holders.names(), number))
+        raise _make_refusal(place.location, _holder(holders, holders.names(), number))
     lease = Lease(place, number, timing)
     try:
         if take_over:
@@ -142,7 +144,7 @@ def _wait_until(is_free: Callable[[], bool], location: str) -> None:
 
 
 def _is_held(place: Place, number: int, timing: Timing) -> bool:
-    """Whether the run that made a claim may still be running; watches its heartbeat if necessary."""
+    """True if the run that made a claim may still be running; watches its heartbeat if necessary."""
     holders = place.inside(HOLDERS)
     before = holders.names()
     if not number or _name(number, "over") in before:
@@ -204,22 +206,22 @@ def _check_format(place: Place, names: list[str], number: int) -> None:
             CLAIM.check(written, f"in {place.location}")
 
 
-def _refused(location: str, holder: Holder | None) -> CheckpointTaken:
-    return CheckpointTaken(
+def _make_refusal(location: str, holder: Holder | None) -> CheckpointInUse:
+    return CheckpointInUse(
         f"the checkpoint {location} is held by {holder or 'another run'}",
         hint="wait for that run, cancel or drain it, or pass --take_over to end it and continue where it stopped",
     )
 
 
-def _displaced(location: str, holder: Holder | None) -> CheckpointTaken:
-    return CheckpointTaken(
+def _make_displaced_error(location: str, holder: Holder | None) -> CheckpointInUse:
+    return CheckpointInUse(
         f"this run was displaced: the checkpoint {location} is now held by {holder or 'another run'}",
         hint="you need not do anything: the other run continues from the last commit of this one",
     )
 
 
-def _deleted(location: str) -> CheckpointTaken:
-    return CheckpointTaken(
+def _make_deleted_error(location: str) -> CheckpointInUse:
+    return CheckpointInUse(
         f"the checkpoint {location} was deleted while this run held it",
         hint="cancel a run before you delete its checkpoint; its sinks still have what it wrote",
     )

@@ -58,7 +58,7 @@ def numbers_of_plans(place: Place) -> list[int]:
     return [int(found[1]) for name in place.names() if (found := _NAME.fullmatch(name))]
 
 
-def kept_plans(place: Place) -> list[KeptPlan]:
+def read_latest_plans(place: Place) -> list[KeptPlan]:
     """Returns the latest plan and, if it is another one, the one in force: the last that has finished a micro-batch.
 
     So a user can undo an update that fails at once. A plan that a run has written after it was taken for dead may have
@@ -72,13 +72,13 @@ def kept_plans(place: Place) -> list[KeptPlan]:
         if latest.before is None or _has_finished(place, latest.content):
             return [latest]
         if latest.before not in numbers:
-            raise not_a_plan(place, latest.before, "it is missing")
+            raise make_plan_file_error(place, latest.before, "it is missing")
         return [latest, _read(place, latest.before)]
     except FileNotFoundError:
         if numbers_of_plans(place) == numbers:
             raise
         # A run has just begun, and has deleted the files that it does not need.
-        return kept_plans(place)
+        return read_latest_plans(place)
 
 
 def write_plan(place: Place, plan: KeptPlan) -> None:
@@ -94,7 +94,7 @@ def forget_plans_before(place: Place, plan: KeptPlan) -> None:
             place.delete(name_of_plan(number))
 
 
-def not_a_plan(place: Place, number: int, why: str) -> ValueError:
+def make_plan_file_error(place: Place, number: int, why: str) -> ValueError:
     """Returns the refusal of a plan's file."""
     hint = "restore the file, or start again in another folder"
     what = f"{name_of_plan(number)} is not the plan of a checkpoint ({why})"
@@ -116,11 +116,11 @@ def _read(place: Place, number: int) -> KeptPlan:
         wrong = [key for key, kinds in _TYPES.items() if not _is_of(plan, key, kinds)]
     except NOT_A_PLAN as error:
         why = "it is not JSON" if isinstance(error, ValueError) else "it has other parts"
-        raise not_a_plan(place, number, why) from None
+        raise make_plan_file_error(place, number, why) from None
     if type(written) is int:
         PLAN.check(written, f"in {place.location}", writer)
     if wrong:
-        raise not_a_plan(place, number, ", ".join(wrong))
+        raise make_plan_file_error(place, number, ", ".join(wrong))
     return KeptPlan(number, plan, plan.pop("before"))
 
 

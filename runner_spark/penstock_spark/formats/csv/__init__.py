@@ -7,12 +7,12 @@ from penstock_spark.formats.csv.scan import open_csv
 from penstock_spark.formats.csv.stream import open_csv_stream, schema_before_opening
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.format import Format
-from penstock_spark.sources.file_samples import told_by_files
+from penstock_spark.sources.file_samples import infer_type_from_files
 
 CSV = Format(
     open_csv,
     open_csv_stream,
-    told_by_files(type_of_csv),
+    infer_type_from_files(type_of_csv),
     records=lambda source: "row",
     schema=schema_before_opening,
     files=csv_files,

@@ -43,10 +43,10 @@ from penstock_spark.formats.csv.quotes import (
     lines_and_quotes,
     without_mark,
 )
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.worker_socket import promptly
+from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.stream_files import Naming, StreamFiles
 
@@ -94,11 +94,11 @@ def _parts(spark: SparkSession, files: Files, by_lines: bool) -> tuple[tuple[Spl
 
 
 def has_plain_lines(options: dict[str, Any]) -> bool:
-    """Whether files can be cut into lines before they are decoded, which is not so in UTF-16, for example."""
+    """True if files can be cut into lines before they are decoded, which is not so in UTF-16, for example."""
     try:
         return "\n,a".encode(str(options.get("encoding") or "utf-8"), "replace") == b"\n,a"
     except LookupError:
-        return True  # Only Java knows it, or nobody.
+        return True  # Only Java may know the encoding.
 
 
 def names_of(spark: SparkSession, files: Files, options: dict[str, Any], has_header: bool) -> list[str]:
@@ -116,7 +116,7 @@ def names_of(spark: SparkSession, files: Files, options: dict[str, Any], has_hea
 
 
 def names_in(first: list[str], has_header: bool) -> list[str]:
-    """The names of the columns, by the first record of all, as Spark gives them."""
+    """The names of the columns, by the first record of all, as Spark names them."""
     if not has_header:
         return [str(number) for number in range(len(first))]
     lower = [name.lower() for name in first]
@@ -181,7 +181,7 @@ def fields_of(record: str, options: dict[str, Any]) -> list[str]:
 
 
 def dialect(options: dict[str, Any]) -> dict[str, Any]:
-    """How Python's own reader reads what Spark's parser reads with these options."""
+    """The arguments with which Python's own reader reads what Spark's parser reads with these options."""
     escape = options.get("escapechar")
     return {
         "delimiter": options.get("sep") or options.get("delimiter") or ",",
@@ -275,11 +275,11 @@ class _Records(ReadParts):
                 yield rows_of(place, pa.array([record.text for record in some], pa.string()))
         except UnicodeDecodeError as error:
             what = f"{path} has text that is not {error.encoding}"
-            step_failed(refusal(ValueError, what, where=self.where, hint="pass encoding="), self.where)
+            fail_step(refusal(ValueError, what, where=self.where, hint="pass encoding="), self.where)
         except (ValueError, LookupError) as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         except OSError as error:
-            step_failed(unreadable(error, path, self.where), self.where)
+            fail_step(unreadable(error, path, self.where), self.where)
 
     def _lines_of_split(self, split: Split) -> Iterator[str]:
         encoding = self.options.get("encoding") or "utf-8"
@@ -326,7 +326,7 @@ class _Records(ReadParts):
         if own != [name.lower() for name in self.header]:
             what = f"the header of {path} names other columns than the first file's"
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
-            step_failed(refusal(ValueError, what, where=self.where, hint=hint), self.where)
+            fail_step(refusal(ValueError, what, where=self.where, hint=hint), self.where)
 
 
 @dataclass(frozen=True)
@@ -337,21 +337,21 @@ class _Contents:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.records.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             for content, name in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
                 yield from self.records.of_content(content, unquote(name))
 
 
 @dataclass(frozen=True)
 class _ArrivingContents:
-    """Cuts whole files of a stream, whose other columns say which file each is: each record has them, too."""
+    """Cuts whole files of a stream into records, and repeats the columns that say which file each record comes from."""
 
     records: _Records
     naming: Naming
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report_with(self.records.reporting)
-        for batch in promptly(batches):
+        for batch in acknowledge_each(batches):
             for at in range(batch.num_rows):
                 content, name, *_ = (column[at].as_py() for column in batch.columns)
                 path = self.naming.name(name)

@@ -15,7 +15,7 @@ from penstock.typehints.unions import column_of
 from penstock_spark.formats.csv.quotes import lines_and_quotes
 from penstock_spark.formats.csv.records import dialect, names_in
 from penstock_spark.formats.csv.scan import BOOL, FLOAT, INT, VALUES, asked_kinds, has_header, missing_texts
-from penstock_spark.sources.file_samples import Beginning, beginnings
+from penstock_spark.sources.file_samples import FileSample, read_samples
 from penstock_spark.sources.partition_values import partition_values
 
 _Matches = Callable[[str], Any]
@@ -34,7 +34,7 @@ def type_of_csv(source: CsvSource, paths: Sequence[str]) -> RowTypeConstraint | 
     options = dict(source.options)
     if not paths or len(str(options.get("sep") or options.get("delimiter") or ",")) != 1:
         return None
-    begun = list(beginnings(paths))
+    begun = list(read_samples(paths))
     tables = [_records(each, source, options) for each in begun]
     names = options.get("names") or (names_in(tables[0][0], has_header(options)) if tables[0] else None)
     if names is None:
@@ -63,7 +63,7 @@ def _kind(values: set[str], of_nothing: str | None) -> str | None:
     return next((kind for kind, matches in _TESTS if all(map(matches, values))), "str")
 
 
-def _records(begun: Beginning, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
+def _records(begun: FileSample, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
     text = begun.content.decode(options.get("encoding") or "utf-8", "strict" if begun.is_all else "ignore")
     lines = _lines(text.removeprefix("\ufeff"), source, options)
     records = [record for record in csv.reader(lines, **dialect(options)) if record]

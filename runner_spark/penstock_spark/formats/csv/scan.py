@@ -28,7 +28,7 @@ from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.stream_files import FILE
 
-# The texts that pandas takes for a missing value unless keep_default_na=False.
+# The strings that pandas takes for a missing value unless keep_default_na=False.
 _MISSING = [
     "",
     "#N/A",
@@ -92,8 +92,8 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     if not records.is_multi_line(source, options):
         _check_quotes(spark, files, source, options, malformed)
     check_names(names, options, source, where)
-    texts = _texts(spark, files, source, options, names)
-    survey = _surveyed(texts, names, options)
+    strings = _texts(spark, files, source, options, names)
+    survey = _surveyed(strings, names, options)
     if survey.file_with_replacements or any(REPLACEMENT in name for name in names):
         _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
     if survey.malformed:
@@ -110,9 +110,9 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     decode = decoder_of(source, wanted, namer)
 
     def decode_files(batch: pa.RecordBatch) -> list[Row]:
-        return decode(values.instead_of_files(batch, namer).select(decode.names))
+        return decode(values.replace_file_column(batch, namer).select(decode.names))
 
-    return Scan(texts.select(*columns), lambda: decode_files if values.names else decode, check=check)
+    return Scan(strings.select(*columns), lambda: decode_files if values.names else decode, check=check)
 
 
 def names_of(spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any]) -> list[str]:
@@ -157,7 +157,7 @@ def text_schema(names: list[str]) -> StructType:
 
 def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
     """The options with which Spark's reader makes columns of `text_schema`."""
-    # Names that the user gives replace the header; otherwise every file must have the same one.
+    # Names from the user replace the header; otherwise every file must have the same one.
     enforced = options.get("names") is not None or not has_header(options)
     own = {"header": has_header(options), "enforceSchema": enforced}
     return {**parser_options(options, multi_line), **own}
@@ -174,7 +174,7 @@ def _texts(
 
 
 def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
-    """The options of Spark's parser that mean what the user's mean in pandas; comments are gone before it reads."""
+    """The options of Spark's parser with the meaning that the user's have in pandas; it sees no comments."""
     quote = options.get("quotechar", '"')
     chosen = {
         "sep": options.get("sep") or options.get("delimiter") or ",",
@@ -234,10 +234,10 @@ def _check_quotes(
     if not shows_quotes(options):
         return
     if records.are_cut_by_tasks(files, source, options):
-        texts = records.records_of(spark, files, source, options, has_header=False)
+        strings = records.records_of(spark, files, source, options, has_header=False)
     else:
-        texts = files.load(spark.read, "text")
-    lines = texts.select("value", F.col("_metadata.file_path").alias("file")).where(
+        strings = files.load(spark.read, "text")
+    lines = strings.select("value", F.col("_metadata.file_path").alias("file")).where(
         leaves_quote_open(options)
     )
     [(count, file)] = _collected(lines.agg(F.count("*"), F.min("file")))
@@ -251,7 +251,7 @@ def shows_quotes(options: dict[str, Any]) -> bool:
 
 
 def leaves_quote_open(options: dict[str, Any]) -> Column:
-    """Whether the line in the column `value` ends within a quote."""
+    """True if the line in the column `value` ends within a quote."""
     return F.col("value").rlike(f"^{ends_in_quote(options)}$")
 
 
@@ -270,7 +270,7 @@ def column(name: str) -> Column:
 
 
 def missing_as_null(name: str, options: dict[str, Any]) -> Column:
-    """A column of texts, with null for each text that pandas takes for a missing value."""
+    """A column of strings, with null for each string that pandas takes for a missing value."""
     text = column(name)
     missing = missing_texts(name, options)
     # Spark cannot tell an empty field from a missing one; without the defaults it is an empty text.
@@ -314,7 +314,7 @@ def check_found(source: CsvSource, kinds: dict[str, str], where: str) -> None:
 
 
 class Survey(NamedTuple):
-    """What a look at all records shows; its files have Spark's names."""
+    """The findings of a survey of all records; its files have Spark's names."""
 
     kinds: dict[str, str]  # By the names of the columns.
     malformed: int  # The number of lines that are not CSV.
@@ -322,13 +322,13 @@ class Survey(NamedTuple):
     file_with_replacements: str | None  # The first one with a `REPLACEMENT`.
 
 
-def _surveyed(texts: DataFrame, names: list[str], options: dict[str, Any]) -> Survey:
+def _surveyed(strings: DataFrame, names: list[str], options: dict[str, Any]) -> Survey:
     """Looks at each field as at a row of its own: Spark takes minutes for aggregates of a thousand columns."""
     fields = F.array(*(missing_as_null(name, options) for name in names), column(MALFORMED))
     path = F.col("_metadata.file_path").alias("file")
     text, file = F.col("text"), F.col("file")
     found = _collected(
-        texts.select(F.posexplode(fields).alias("place", "text"), path)
+        strings.select(F.posexplode(fields).alias("place", "text"), path)
         .groupBy("place")
         .agg(
             F.bit_and(_kinds_of(text)),
@@ -381,8 +381,8 @@ def not_decoded(encoding: str, file: str, where: str) -> ValueError:
 def found_kinds(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> dict[str, str]:
-    texts = _texts(spark, files, source, options, names)
-    found = _surveyed(texts.where(F.col(MALFORMED).isNull()), names, options).kinds
+    strings = _texts(spark, files, source, options, names)
+    found = _surveyed(strings.where(F.col(MALFORMED).isNull()), names, options).kinds
     return {name: _settled(None, kind) for name, kind in found.items()}
 
 
@@ -431,14 +431,14 @@ def _kinds_of(text: Column) -> Column:
 
 
 def _kind(bits: int | None) -> str:
-    """The kind of a column, by the bits that all its texts have; None if they are all missing."""
+    """The kind of a column, by the bits that all its strings have; None if they are all missing."""
     if bits is None:
         return "empty"
     return next((kind for kind, bit in _BITS.items() if bits & bit), "str")
 
 
 def typed(column: Column, kind: str) -> Column:
-    """A column of texts as values of a kind; the decoder converts long integers."""
+    """A column of strings as values of a kind; the decoder converts long integers."""
     match kind:
         case "int":
             return F.trim(column).cast("bigint")

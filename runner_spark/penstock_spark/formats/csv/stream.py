@@ -19,21 +19,21 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.formats.csv import records, scan
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, runs_of_files, text_or_bytes
-from penstock_spark.sources.headers import Headers, head_column
+from penstock_spark.sources.headers import Headers, make_head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
-from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Rejected, StreamScan, pruned_to
+from penstock_spark.sources.refusals import translate_spark_errors
+from penstock_spark.sources.scan import Rejected, StreamScan, prune_schema
 from penstock_spark.sources.stream_files import (
     FILE,
     PLACE,
     Naming,
     StreamFiles,
-    no_schema,
+    make_schema_error,
     place_columns,
     stream_files,
 )
@@ -44,7 +44,7 @@ _WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 _TOO_LONG = "\0"
-"""What stands before the name of a column if its value fits the pattern, but not into Spark's type."""
+"""The prefix of a column's name if its value fits the pattern, but not into Spark's type."""
 
 _TYPES = {kind: in_spark(value)[-1] for kind, value in scan.VALUES.items()}
 
@@ -57,18 +57,18 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
     options = dict(source.options)
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
-    with refusals(source.describe(), where):
+    with translate_spark_errors(source.describe(), where):
         kinds = _kinds(spark, source, options, files)
         scan.check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
         by_lines = source.splittable and scan.shows_quotes(options)
         read = _lines if by_lines else _records
-        texts = read(spark, files, options, list(kinds), place_columns(stream))
+        strings = read(spark, files, options, list(kinds), place_columns(stream))
         wanted = {name: kinds[name] for name in values.others(options.get("usecols") or kinds)}
         columns = [_value(name, kind, options).alias(name) for name, kind in wanted.items()]
         if source.filename_column is not None:
             columns.append(F.col(FILE).alias(source.filename_column))
-        beside = [name for name in (_HEAD, _IS_HEADER, *PLACE) if name in texts.columns]
-        frame = texts.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
+        beside = [name for name in (_HEAD, _IS_HEADER, *PLACE) if name in strings.columns]
+        frame = strings.select(*columns, *_with_reason(_wrong(wanted, options)), *beside)
     naming, has_rejects = files.naming(), stream.has_rejects
     decoder = scan.decoder_of(source, wanted, naming.namer)
 
@@ -76,14 +76,14 @@ def open_csv_stream(source: CsvSource, stream: StreamSource, spark: SparkSession
         return ByFile(_Records(decoder, values, kinds, options, has_rejects, where), naming)
 
     def make_columns(names: Collection[str] | None) -> DataFrame:
-        schema = pruned_to(_schema(source, wanted, values), names)
+        schema = prune_schema(_schema(source, wanted, values), names)
         own = {name: kind for name, kind in wanted.items() if name in schema.names}
         # PySpark passes Python no column with a dot in its name.
         plain = [
             _in_spark(name, kind, options).alias(f"c{place}")
             for place, (name, kind) in enumerate(own.items())
         ]
-        exact = texts.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
+        exact = strings.select(*plain, *_with_reason(_wrong(wanted, options, is_exact=own)), *beside)
         of_files = _Records(decoder, values, kinds, options, False, where)
         rows: DataFrame = map_in_arrow(exact, _RowsOfFiles(of_files, naming, tuple(own), schema), schema)
         return rows
@@ -133,7 +133,7 @@ def _kinds(
             raise scan.not_decoded(options.get("encoding") or "utf-8", present.paths[0], files.where)
         if not names:
             hint = "pass names=[...] and dtype={...}, or put a file there before the pipeline starts"
-            raise no_schema("columns", files, hint)
+            raise make_schema_error("columns", files, hint)
         scan.check_names(names, options, source, files.where)
         asked = scan.asked_kinds(names, options, files.where)
         found = scan.found_kinds(spark, present, source, options, names)
@@ -155,22 +155,22 @@ def _lines(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
         F.when(scan.leaves_quote_open(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
         F.col("value").alias(_RAW),
-        head_column().alias(_HEAD),
+        make_head_column().alias(_HEAD),
         *place,
     )
-    texts = [F.col("parsed").getField(name).alias(name) for name in names]
+    strings = [F.col("parsed").getField(name).alias(name) for name in names]
     malformed = F.coalesce(F.col("parsed").getField(scan.MALFORMED), F.col("wrong"))
     beside = [malformed.alias(scan.MALFORMED), F.col(_RAW)]
     beside += [F.col(name) for name in PLACE if name in parsed.columns]
     if scan.has_header(options):
-        # Names that the user gives replace the header.
-        is_header = F.lit(True) if options.get("names") else _is_header(texts, names)
+        # Names from the user replace the header.
+        is_header = F.lit(True) if options.get("names") else _is_header(strings, names)
         beside += [F.col(_HEAD), F.when(F.col(_HEAD).isNotNull(), is_header).alias(_IS_HEADER)]
-    return parsed.select(*texts, *beside)
+    return parsed.select(*strings, *beside)
 
 
-def _is_header(texts: list[Column], names: list[str]) -> Column:
-    same = [F.lower(text).eqNullSafe(name.lower()) for text, name in zip(texts, names, strict=True)]
+def _is_header(strings: list[Column], names: list[str]) -> Column:
+    same = [F.lower(text).eqNullSafe(name.lower()) for text, name in zip(strings, names, strict=True)]
     return reduce(and_, same)
 
 
@@ -183,14 +183,14 @@ def _records(
     found = records.arriving_records(contents, files, options, header, scan.has_header(options))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     value = F.col("value")
-    texts = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
+    strings = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
     # Only whole records are there, without the bytes that they were made of.
     is_replaced = F.when(F.contains(value, F.lit(scan.REPLACEMENT)), value)
-    return texts.select(
+    return strings.select(
         *(F.col("parsed").getField(name).alias(name) for name in names),
         F.coalesce(F.col("parsed").getField(scan.MALFORMED), is_replaced).alias(scan.MALFORMED),
         value.alias(_RAW),
-        *(name for name in PLACE if name in texts.columns),
+        *(name for name in PLACE if name in strings.columns),
     )
 
 
@@ -212,7 +212,7 @@ def _fits(name: str, kind: str, options: dict[str, Any]) -> Column:
 
 
 def _wrong(kinds: dict[str, str], options: dict[str, Any], is_exact: Collection[str] = ()) -> Column:
-    """What is wrong with a record; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
+    """Why a record is wrong; in the columns `is_exact`, also whole numbers that Spark's type does not hold."""
     misfits = [
         F.when(~_fits(name, kind, options), F.lit(name)) for name, kind in kinds.items() if kind in _PATTERNS
     ]
@@ -250,7 +250,7 @@ class _Records:
         wrong = batch.column(_WRONG).drop_null()
         if len(wrong):
             raw = batch.column(_RAW).drop_null().cast(pa.binary())
-            step_failed(self._error(wrong[0].as_py(), file, raw[0].as_py()), self._where)
+            fail_step(self._error(wrong[0].as_py(), file, raw[0].as_py()), self._where)
         return self._values.added(batch, file) if self._values.names else batch
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
@@ -266,7 +266,7 @@ class _Records:
             if what is not None:
                 error = self._error(what, file, raw)
                 if not self._has_rejects:
-                    step_failed(error, self._where)
+                    fail_step(error, self._where)
                 rows[place] = Rejected(text_or_bytes(raw), error)
         return rows
 
@@ -296,7 +296,7 @@ class _Records:
         if not all(is_rest or is_header for is_rest, is_header in are_headers):
             what = f"the header of {file} names other columns than the files before it"
             hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
-            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
+            fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return batch.filter(rest)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from penstock.error import refusal
 from penstock.io.csvio import CsvSink
 from penstock_spark.sinks.files import FileSink
-from penstock_spark.sinks.record_text import RecordText, encoded_rows, record_files
+from penstock_spark.sinks.record_text import RecordText, encode_rows, record_files
 
 
 def csv_files(sink: CsvSink, where: str) -> FileSink:
@@ -33,7 +33,7 @@ def csv_files(sink: CsvSink, where: str) -> FileSink:
         if "\r" in text and not options.keys() & {"quoting", "lineterminator"}:
             # Pandas leaves a return without quotes, and a reader takes it for the end of a record.
             text = str(table.to_csv(**chosen, quoting=csv.QUOTE_ALL))
-        return encoded_rows(text, encoding, names, rows, str)
+        return encode_rows(text, encoding, names, rows, str)
 
     text = RecordText(write, sink.columns, where, has_header=True)
     # A collection of nothing still makes a file if it is known what the header says.

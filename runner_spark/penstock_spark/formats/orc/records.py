@@ -15,7 +15,7 @@ from pyarrow import orc
 
 from penstock.error import refusal
 from penstock_spark.columns.types import struct_of
-from penstock_spark.columns.values import check_names, table_as_read
+from penstock_spark.columns.values import cast_to_python_types, check_names
 from penstock_spark.files.kept_errors import FileToRead
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import PartitionValues
@@ -38,7 +38,7 @@ class OrcFile:
 class OrcRecords:
     """Reads the records of files."""
 
-    columns: tuple[str, ...] | None  # The wanted columns, in order; None for those of each file.
+    columns: tuple[str, ...] | None  # The wanted columns, in order; None for the columns of each file.
     values: PartitionValues  # The columns that are in the names of folders.
     where: str
 
@@ -66,7 +66,7 @@ class OrcRecords:
         def read() -> tuple[pa.Table, int]:
             found = file.footer.read_stripe(number, _to_read(wanted, there))
             own = found.select([each for each in wanted if each not in self.values.names])
-            return table_as_read(own), found.num_rows
+            return cast_to_python_types(own), found.num_rows
 
         yield from self._whole(*self._tried(file.file, file.name, read), file.name)
 

@@ -14,14 +14,14 @@ from pyspark.sql import types as T
 from penstock.error import refusal
 from penstock.io.orcio import OrcSource
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock_spark.columns.common_types import merged, same_type
-from penstock_spark.columns.types import is_beyond_spark, is_unknown, struct_of
+from penstock_spark.columns.common_types import merge_types, require_same_type
+from penstock_spark.columns.types import has_unknown_type, is_unsupported_by_spark, struct_of
 from penstock_spark.columns.values import check_names, to_dicts, to_rows
 from penstock_spark.files.file_store import FileStore, LocalFiles, file_store, size_of
 from penstock_spark.files.finding import changed_since, find_files, local_paths, looked_at, unreadable
 from penstock_spark.files.splits import leaves_files_out, packed
 from penstock_spark.formats.orc.records import OrcRecords
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.column_hints import hint_of_schema
@@ -33,9 +33,9 @@ from penstock_spark.sources.contents import (
 )
 from penstock_spark.sources.later_columns import LaterColumns
 from penstock_spark.sources.partition_values import partition_values
-from penstock_spark.sources.parts import PartsReader, no_elements, scan_of_parts
-from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
-from penstock_spark.sources.stream_files import no_schema, stream_files
+from penstock_spark.sources.parts import PartsReader, make_empty_scan, scan_of_parts
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
+from penstock_spark.sources.stream_files import make_schema_error, stream_files
 
 
 def records_of_file(file: BinaryIO, name: str, columns: tuple[str, ...] | None) -> Iterator[Any]:
@@ -56,10 +56,10 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return make_empty_scan(spark)
     values.check(files.paths)
     schema, stripes = _survey(files.paths, files.store(spark), where)
-    records = OrcRecords(_wanted(values.with_columns(schema), source, where), values, where)
+    records = OrcRecords(_choose_columns(values.with_columns(schema), source, where), values, where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parts = packed(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
         return scan_of_parts(spark, StripeReader(records, parts, _decoder_of(source)))
@@ -77,17 +77,17 @@ def open_orc_stream(source: OrcSource, stream: StreamSource, spark: SparkSession
     schema, _ = _survey(present.paths, present.store(spark), where, skips_damaged=True)
     if not schema and source.columns is None:
         hint = "put a file there before the pipeline starts, or name the columns: columns=[...]"
-        raise no_schema("columns", files, hint)
-    columns = _wanted(values.with_columns(schema), source, where) if schema else source.columns
+        raise make_schema_error("columns", files, hint)
+    columns = _choose_columns(values.with_columns(schema), source, where) if schema else source.columns
     later_columns = LaterColumns(columns or (), where) if source.columns is None else None
     read = ColumnsReader(OrcRecords(columns, values, where), _decoder_of(source), later_columns)
     scan = stream_of_contents(files, stream, spark, read)
     whole = T.StructType([values.with_columns(schema)[name] for name in columns or ()]) if schema else schema
-    if is_beyond_spark(whole) or is_unknown(whole):
+    if is_unsupported_by_spark(whole) or has_unknown_type(whole):
         return scan
 
     def make_columns(names: Collection[str] | None) -> DataFrame:
-        wanted = pruned_to(whole, names)
+        wanted = prune_schema(whole, names)
         records = OrcRecords(tuple(wanted.names), values, where)
         rows = RowsOfContents(records, wanted, files.naming(), later_columns, where)
         frame: DataFrame = map_in_arrow(scan.frame, rows, wanted)
@@ -101,8 +101,8 @@ def schema_before_opening(source: OrcSource) -> T.StructType | None:
     with contextlib.suppress(Exception):
         values = partition_values(source.partition_by, source.schema, "")
         schema = values.with_columns(_survey(local_paths(source.file_pattern), LocalFiles(), "")[0])
-        found = T.StructType([schema[name] for name in _wanted(schema, source, "")])
-        return None if is_beyond_spark(found) or is_unknown(found) else found
+        found = T.StructType([schema[name] for name in _choose_columns(schema, source, "")])
+        return None if is_unsupported_by_spark(found) or has_unknown_type(found) else found
     return None
 
 
@@ -113,7 +113,7 @@ def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> An
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
             schema = values.with_columns(_survey(paths, LocalFiles(), where)[0])
-            wanted = T.StructType([schema[name] for name in _wanted(schema, source, where)])
+            wanted = T.StructType([schema[name] for name in _choose_columns(schema, source, where)])
             return hint_of_schema(wanted, "row" if source.as_rows else "dict", is_file=True)
     return None
 
@@ -122,7 +122,7 @@ def _decoder_of(source: OrcSource) -> Decoder:
     return to_rows if source.as_rows else to_dicts
 
 
-def _wanted(schema: T.StructType, source: OrcSource, where: str) -> tuple[str, ...]:
+def _choose_columns(schema: T.StructType, source: OrcSource, where: str) -> tuple[str, ...]:
     """The columns of the elements, in the order of the files."""
     missing = [name for name in source.columns or () if name not in schema.names]
     if missing:
@@ -160,7 +160,7 @@ def _survey(
     found = looked_at(paths, look)
     for path, (columns, _) in zip(paths, found, strict=True):
         check_names(columns, path, where)
-    as_they_are = partial(merged, common=same_type)
+    as_they_are = partial(merge_types, common=require_same_type)
     schema = reduce(as_they_are, (schema for schema, _ in found), T.StructType())
     return schema, [each for _, stripes in found for each in stripes]
 
@@ -176,9 +176,9 @@ class StripeReader(PartsReader):
         try:
             with file_store(stripe.path).open(stripe.path) as file:
                 if size_of(file) != stripe.file_bytes:
-                    step_failed(changed_since(stripe.path, where), where)
+                    fail_step(changed_since(stripe.path, where), where)
                 opened = self.records.open(file, stripe.path)
                 for batch in self.records.stripe(opened, stripe.number):
                     yield self.decode(batch)
         except OSError as error:
-            step_failed(unreadable(error, stripe.path, where), where)
+            fail_step(unreadable(error, stripe.path, where), where)

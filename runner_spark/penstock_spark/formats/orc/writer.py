@@ -15,11 +15,11 @@ from penstock.io.files.compression import CompressionTypes
 from penstock.io.orcio import OrcSink
 from penstock.values.types import INSTANT, LOCAL_TIME
 from penstock_spark.columns.records import schema_of, to_batch
-from penstock_spark.columns.types import value_of, with_singles
+from penstock_spark.columns.types import change_single_types, value_of
 from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
-from penstock_spark.sinks.files import FileSink, files_by_tasks
-from penstock_spark.sinks.partitions import Partitions, rest_of
+from penstock_spark.sinks.files import FileSink, make_task_file_sink
+from penstock_spark.sinks.partitions import Partitions, remove_columns
 
 
 def orc_files(sink: OrcSink, where: str) -> FileSink:
@@ -30,11 +30,11 @@ def orc_files(sink: OrcSink, where: str) -> FileSink:
 
     partitions = None
     if sink.partition_by:
-        open_rows = partial(_OrcRows, rest_of(schema, sink.partition_by), sink, where)
+        open_rows = partial(_OrcRows, remove_columns(schema, sink.partition_by), sink, where)
         partitions = Partitions(sink.partition_by, schema, open_rows, where)
     open_shard = partial(_OrcShard, schema=schema, sink=sink, where=where)
     instead = ", or use WriteToSpark('orc', ...)"
-    return files_by_tasks(sink.shards, "ORC files", open_shard, where, partitions, instead)
+    return make_task_file_sink(sink.shards, "ORC files", open_shard, where, partitions, instead)
 
 
 def _check_types(schema: Any, where: str) -> None:
@@ -55,7 +55,9 @@ class _OrcRows:
     """One ORC file on a local disk."""
 
     def __init__(self, schema: pa.Schema, sink: OrcSink, where: str, path: str) -> None:
-        self._in_nanos = pa.schema([field.with_type(with_singles(field.type, _in_nanos)) for field in schema])
+        self._in_nanos = pa.schema(
+            [field.with_type(change_single_types(field.type, _in_nanos)) for field in schema]
+        )
         self._where = where
         self._file = FileToWrite(open_for_writing(path, CompressionTypes.UNCOMPRESSED))
         self._writer = orc.ORCWriter(
@@ -63,7 +65,7 @@ class _OrcRows:
             stripe_size=sink.stripe_size,
             compression="uncompressed" if sink.codec == "none" else sink.codec,
         )
-        # A file without records has its columns, too.
+        # A file without records also has its columns.
         self._writer.write(self._in_nanos.empty_table())
 
     def write(self, rows: pa.RecordBatch) -> None:

@@ -1,4 +1,4 @@
-"""What the footers of Parquet files on a local disk tell: Spark runs a job for their columns alone."""
+"""Reads the footers of Parquet files on a local disk, since Spark runs a job for their columns alone."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pyspark.sql import types as T
 
 from penstock.io.parquetio import ParquetSource
 from penstock.values.types import BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, TEXT
-from penstock_spark.columns.common_types import merged
+from penstock_spark.columns.common_types import merge_types
 from penstock_spark.columns.types import (
     UNKNOWN,
     ArrowOnly,
     UnknownType,
+    change_single_types,
     has_like_names,
     in_spark,
-    is_beyond_spark,
+    is_unsupported_by_spark,
     spark_type_of,
     struct_of,
-    with_singles,
 )
 from penstock_spark.columns.values import has_nanoseconds
 from penstock_spark.files.file_store import LocalFiles
@@ -40,7 +40,7 @@ _STATISTICS_MAX = 10_000
 """Each takes microseconds, and some files have thousands of columns."""
 
 _NOTED = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark notes its own schema in a file."""
+"""The key under which Spark notes its own schema in a file."""
 
 _ARROW_NOTE = b"\x18\x0cARROW:schema\x18"
 """The key of the types that Arrow notes, with its length and what stands around it in a footer."""
@@ -48,7 +48,7 @@ _ARROW_NOTE = b"\x18\x0cARROW:schema\x18"
 _NO_NOTE = _ARROW_NOTE.replace(b"ARROW", b"-----")
 
 _CERTAIN = tuple(kind for value in (BOOLEAN, INTEGER, FLOAT, DATE, INSTANT, TEXT) for kind in in_spark(value))
-"""The types that no setting of Spark's changes."""
+"""The types that no setting of Spark changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def read_footers(paths: Iterable[str]) -> dict[str, pq.FileMetaData] | None:
     paths = list(paths)
     try:
         footers = dict(zip(paths, looked_at(paths, pq.read_metadata), strict=True))
-        merged_schema(footers.values())  # The note of Spark may also be damaged.
+        merge_schemas(footers.values())  # The note of Spark may also be damaged.
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return None
     return footers
@@ -78,9 +78,9 @@ def certain_schema(footers: Sequence[pq.FileMetaData]) -> Footers | None:
     return Footers(first, _bounds(footers, first))
 
 
-def merged_schema(footers: Iterable[pq.FileMetaData]) -> T.StructType:
+def merge_schemas(footers: Iterable[pq.FileMetaData]) -> T.StructType:
     """The columns of all files; a column whose types have none in common is `UNKNOWN`."""
-    return reduce(merged, map(schema_of_footer, footers), T.StructType())
+    return reduce(merge_types, map(schema_of_footer, footers), T.StructType())
 
 
 def values_schema(footer: pq.FileMetaData) -> pa.Schema:
@@ -95,7 +95,7 @@ def values_schema(footer: pq.FileMetaData) -> pa.Schema:
         return pa.timestamp("us", "UTC") if next(physical) == "INT96" else kind
 
     return pa.schema(
-        [field.with_type(with_singles(field.type, in_python, plain_lists=True)) for field in own]
+        [field.with_type(change_single_types(field.type, in_python, plain_lists=True)) for field in own]
     )
 
 
@@ -133,7 +133,7 @@ def is_read_by_spark(
 
 
 def is_of_pandas(footer: pq.FileMetaData) -> bool:
-    """True if pandas wrote a file: it gives a column without any values the type null, which Spark does not read."""
+    """True if pandas wrote a file: its columns without any values have the type null, which Spark does not read."""
     return b"pandas" in (footer.metadata or {})
 
 
@@ -193,7 +193,7 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
             return None
         schema = values.with_columns(schema_of_footer(pq.read_metadata(paths[0])))
         # Only Python reads some columns.
-        return None if is_beyond_spark(schema) else schema
+        return None if is_unsupported_by_spark(schema) else schema
     except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):
         return None
 

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from penstock.error import UnsupportedByRunner, refusal
-from penstock_spark.columns.common_types import misfit_in
-from penstock_spark.columns.types import arrow_schema_of, is_unknown, struct_of
-from penstock_spark.columns.values import cast_column, check_names, table_as_read, to_tables
+from penstock_spark.columns.common_types import find_narrower_column
+from penstock_spark.columns.types import arrow_schema_of, has_unknown_type, struct_of
+from penstock_spark.columns.values import cast_column, cast_to_python_types, check_names, to_tables
 from penstock_spark.files.file_store import FileStore, LocalFiles, Reach, file_store, reach_of, size_of
 from penstock_spark.files.finding import Namer, changed_since, looked_at, unreadable
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
@@ -30,10 +30,10 @@ from penstock_spark.formats.parquet.footers import (
     values_schema,
     without_note_of_types,
 )
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
+from penstock_spark.sources.later_columns import LaterColumns, list_nested_names
 from penstock_spark.sources.partition_values import PartitionValues
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Decoder, Part
@@ -67,31 +67,31 @@ class OpenFile:
     columns: pq.ParquetFile
 
 
-def opened_as_read(file: BinaryIO, name: str, where: str) -> OpenFile:
+def open_for_python(file: BinaryIO, name: str, where: str) -> OpenFile:
     """An open file; INT96 has times of all years in microseconds, not only those that have nanoseconds.
 
     ValueError if it is not Parquet, or if columns of it have one name.
     """
     with _failures_told(name, where, opening=True):
-        opened = _opened(file)
+        opened = _open_parquet(file)
         footer = opened.metadata
         check_names(struct_of(values_schema(footer)), name, where)
         if has_fixed_lists(footer):
-            opened = _opened(file, without_note_of_types(footer))
+            opened = _open_parquet(file, without_note_of_types(footer))
     return OpenFile(name, footer, opened)
 
 
-def _opened(file: BinaryIO, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+def _open_parquet(file: BinaryIO, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
     return pq.ParquetFile(file, metadata=footer, pre_buffer=True, coerce_int96_timestamp_unit="us")
 
 
-def group_as_read(opened: OpenFile, number: int, names: Sequence[str]) -> pa.Table:
+def read_group_for_python(opened: OpenFile, number: int, names: Sequence[str]) -> pa.Table:
     """Some columns of a row group, in the types that Python reads."""
     # Pyarrow takes a dot in a name for a field of a record, and so may read more.
     found = opened.columns.read_row_group(number, list(names))
     kinds = values_schema(opened.footer)
     columns = [cast_column(found.column(name), kinds.field(name)) for name in names]
-    return table_as_read(pa.Table.from_arrays(columns, names=list(names)))
+    return cast_to_python_types(pa.Table.from_arrays(columns, names=list(names)))
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ class ParquetRecords:
         self, file: BinaryIO, name: str, later_columns: LaterColumns | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The records of a file that a stream found; ValueError if it is damaged, or has other types."""
-        opened = opened_as_read(file, name, self.where)
+        opened = open_for_python(file, name, self.where)
         if later_columns is not None:
-            later_columns.look(name, lambda: names_at_any_depth(schema_of_footer(opened.footer)))
+            later_columns.look(name, lambda: list_nested_names(schema_of_footer(opened.footer)))
         wanted = self.values.without_columns(self.schema)
-        other = misfit_in(schema_of_footer(opened.footer), wanted)
+        other = find_narrower_column(schema_of_footer(opened.footer), wanted)
         if other is not None:
             raise self._of_other_type(name, other, wanted[other.name].dataType)
         for number in range(opened.footer.num_row_groups):
@@ -123,7 +123,7 @@ class ParquetRecords:
         count = opened.footer.row_group(number).num_rows
         schema = arrow_schema_of(self.schema)
         with _failures_told(opened.name, self.where):
-            found = group_as_read(opened, number, wanted)
+            found = read_group_for_python(opened, number, wanted)
         known = self.values.of_file(opened.name)
         columns = [
             cast_column(found.column(each.name), each)
@@ -177,7 +177,7 @@ def footer_of(path: str, store: FileStore, where: str) -> pq.FileMetaData:
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
     """Refuses a column whose types have none in common, or that no reader has a type for, such as an UUID."""
     for column in schema:
-        if is_unknown(column.dataType):
+        if has_unknown_type(column.dataType):
             types = types_of_column(footers, column.name)
             listed = ", ".join(f"{kind} in {path}" for kind, path in types[:_TYPES_SHOWN])
             if len(types) > 1:
@@ -198,12 +198,12 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
     try:
         with file_store(group.path).open(group.path, reads_ahead=False) as file:
             if size_of(file) != group.file_bytes:
-                step_failed(changed_since(group.path, where), where)
-            yield from records.group(opened_as_read(file, group.path, where), group.number)
+                fail_step(changed_since(group.path, where), where)
+            yield from records.group(open_for_python(file, group.path, where), group.number)
     except OSError as error:
-        step_failed(unreadable(error, group.path, where), where)
+        fail_step(unreadable(error, group.path, where), where)
     except ValueError as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def frame_of(spark: SparkSession, groups: Sequence[RowGroup], records: ParquetRecords) -> DataFrame:
@@ -245,7 +245,7 @@ class ContentRows(TaskRows):
             try:
                 yield from self.records.all_of(io.BytesIO(content), self.namer(file))
             except ValueError as error:
-                step_failed(error, self.records.where)
+                fail_step(error, self.records.where)
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ class StreamOfFiles:
                     columns = None if self.decode is to_tables else batch
                     yield Part(place, self.decode(batch), columns=columns)
         except ValueError as error:
-            step_failed(error, self.records.where)
+            fail_step(error, self.records.where)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """The records of a file."""
@@ -283,9 +283,9 @@ class StreamOfFiles:
                 if size_of(file):
                     yield from self.records.all_of(file, name, self.later_columns)
         except OSError as error:
-            step_failed(unreadable(error, name, where), where)
+            fail_step(unreadable(error, name, where), where)
         except ValueError as error:
-            step_failed(error, where)
+            fail_step(error, where)
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ class LaterFiles:
             for name, path, footer in zip(names, paths, looked_at(paths, self._footer), strict=True):
                 self._check(name, path, footer)
         except (OSError, ValueError) as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
 
     def _footer(self, path: str) -> pq.FileMetaData | None:
         with LocalFiles().open(path) as file:
@@ -337,12 +337,12 @@ class LaterFiles:
         if footer is None:
             return
         if self.later_columns is not None:
-            self.later_columns.look(path, lambda: names_at_any_depth(schema_of_footer(footer)))
+            self.later_columns.look(path, lambda: list_nested_names(schema_of_footer(footer)))
         if not is_read_by_spark([footer], self.schema, self.wanted):
             raise self._refused(
                 f"{path} has other types of columns than the first files, which Spark does not read"
             )
 
     def _refused(self, what: str) -> ValueError:
-        hint = "start the pipeline again: it then reads these files as they are, and loses nothing"
+        hint = "start the pipeline again: it then reads these files in their present form, and loses nothing"
         return refusal(ValueError, what, where=self.where, hint=hint)

@@ -18,8 +18,8 @@ from penstock.error import refusal
 from penstock.io.formats.partition_folders import table_of_pattern
 from penstock.io.parquetio import ParquetSource
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock_spark.columns.types import arrow_schema_of, is_beyond_spark, struct_of, without_nothing
-from penstock_spark.columns.values import check_names, table_as_read, to_dicts, to_rows, to_tables
+from penstock_spark.columns.types import arrow_schema_of, is_unsupported_by_spark, struct_of, without_nothing
+from penstock_spark.columns.values import cast_to_python_types, check_names, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import tell_empty
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.finding import Files, find_files, local_paths, looked_at, working_folder
@@ -28,7 +28,7 @@ from penstock_spark.formats.parquet.footers import (
     certain_schema,
     is_of_pandas,
     is_read_by_spark,
-    merged_schema,
+    merge_schemas,
     read_footers,
     schema_of_footer,
     values_schema,
@@ -44,7 +44,7 @@ from penstock_spark.formats.parquet.records import (
     footer_of,
     frame_of,
     groups_of,
-    opened_as_read,
+    open_for_python,
 )
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.session.parallelism import parallelism_of
@@ -59,25 +59,30 @@ from penstock_spark.sources.contents import (
     stream_of_names,
 )
 from penstock_spark.sources.decoding import ByFile
-from penstock_spark.sources.later_columns import LaterColumns, names_at_any_depth
+from penstock_spark.sources.later_columns import LaterColumns, list_nested_names
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
-from penstock_spark.sources.refusals import refusals
-from penstock_spark.sources.scan import Decoder, Scan, StreamScan, pruned_to
-from penstock_spark.sources.stream_files import no_schema, place_columns, stream_files, surveyed
+from penstock_spark.sources.refusals import translate_spark_errors
+from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
+from penstock_spark.sources.stream_files import (
+    choose_files_to_survey,
+    make_schema_error,
+    place_columns,
+    stream_files,
+)
 
 _DECODERS: dict[str, Decoder] = {"dict": to_dicts, "row": to_rows, "table": to_tables}
-"""What makes elements of batches, by what an element is."""
+"""The function that makes elements of batches, by the type of an element."""
 
 
 def records_of_file(
     file: BinaryIO, name: str, columns: tuple[str, ...] | None, as_tables: bool
 ) -> Iterator[Any]:
     """The records of an open file, or a table for each row group, for ``ReadAllFromParquet``."""
-    opened = opened_as_read(file, name, "")
+    opened = open_for_python(file, name, "")
     schema = schema_of_footer(opened.footer)
     records = ParquetRecords(
-        schema if columns is None else pruned(schema, columns, f"in {name}"),
+        schema if columns is None else choose_columns(schema, columns, f"in {name}"),
         partition_values((), None, ""),
         "",
     )
@@ -92,7 +97,7 @@ def records_of_file(
     for number in range(opened.footer.num_row_groups):
         batches = list(records.group(opened, number))
         if as_tables:
-            yield table_as_read(
+            yield cast_to_python_types(
                 pa.Table.from_batches(batches, arrow_schema_of(records.schema)).cast(as_declared)
             )
         else:
@@ -118,9 +123,9 @@ def _found(footers: Mapping[str, pq.FileMetaData], source: ParquetSource, values
     """Reads the columns of files out of their footers; refuses those that no reader has a type for."""
     for path, footer in footers.items():
         check_names(struct_of(values_schema(footer)), path, values.where)
-    own = merged_schema(footers.values())
+    own = merge_schemas(footers.values())
     schema = values.with_columns(own)
-    wanted = schema if source.columns is None else pruned(schema, source.columns, values.where)
+    wanted = schema if source.columns is None else choose_columns(schema, source.columns, values.where)
     check_types(wanted, footers, values.where)
     by_spark = partial(is_read_by_spark, footers.values(), own)
     return _Found(
@@ -157,7 +162,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     values.check(files.paths)
     if files.are_on_disk:
         tell_empty(files.sizes_on_disk(), where)
-    looked_through = files.paths if files.is_open_to_tasks else surveyed(files.paths)
+    looked_through = files.paths if files.is_open_to_tasks else choose_files_to_survey(files.paths)
     footers = _footers_of(files, spark, where, looked_through)
     found = _found(footers, source, values) if footers else None
     if found is None or (found.by_spark and not files.is_beyond_spark):
@@ -168,13 +173,13 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     records = found.records(values)
     as_rows = replace(records, schema=without_nothing(found.wanted))
     if not files.is_open_to_tasks:
-        if is_beyond_spark(found.wanted):
+        if is_unsupported_by_spark(found.wanted):
             return scan_of_contents(files, spark, ColumnsReader(records, decoder), where)
         rows = ContentRows(as_rows, files.namer())
         frame = map_in_arrow(frame_of_contents(files, spark), rows, as_rows.schema)
         return Scan(frame, lambda: decoder, check=files.unchanged(where))
     groups = groups_of(found.footers, files.sizes if files.is_beyond_spark else files.sizes_on_disk())
-    if is_beyond_spark(found.wanted):
+    if is_unsupported_by_spark(found.wanted):
         parts = packed(groups, lambda group: group.weight_bytes, parallelism_of(spark)) or ((),)
         return scan_of_parts(spark, GroupReader(records, parts, decoder))
     return Scan(frame_of(spark, groups, as_rows), lambda: decoder)
@@ -197,7 +202,7 @@ def _scan_by_spark(
         frame = files.load(spark.read.option("mergeSchema", True), "parquet")
         schema = frame.schema
     whole = values.with_columns(schema)
-    wanted = whole if source.columns is None else pruned(whole, source.columns, values.where)
+    wanted = whole if source.columns is None else choose_columns(whole, source.columns, values.where)
     if values.names:
         table = table_of_pattern(files.pattern, values.names)
         # Spark finds the columns in names of folders only if it is told of all of them.
@@ -212,8 +217,8 @@ def open_parquet_stream(
 ) -> StreamScan:
     """Dicts, Rows or tables, with the columns of the files that are there now; a file may lack some of them.
 
-    Tasks read files on disks by pyarrow, since a later file may have types that Spark does not read as those of the
-    first ones, such as the one of a column without values.
+    Tasks read files on disks by pyarrow, since a later file may have types that Spark cannot read as the types of the
+    first files, such as the type of a column without values.
     """
     values = partition_values(source.partition_by, source.schema, where)
     files = stream_files(stream, source.file_pattern, where)
@@ -222,19 +227,19 @@ def open_parquet_stream(
         hint = (
             "put a file there before the pipeline starts, or use ReadFromSpark('parquet', path, schema=...)"
         )
-        raise no_schema("columns", files, hint)
+        raise make_schema_error("columns", files, hint)
     footers = _footers_of(present, spark, where, present.paths)
     if footers is None:
-        with refusals(source.describe(), where):
+        with translate_spark_errors(source.describe(), where):
             present.load(spark.read.option("mergeSchema", True), "parquet")
     found = _found(footers or {}, source, values)
     decode, naming = _DECODERS[source.elements], files.naming()
-    known = list(names_at_any_depth(found.schema)) if source.columns is None else None
+    known = list(list_nested_names(found.schema)) if source.columns is None else None
     if disk_path(files.pattern) is not None and not leaves_files_out(spark):
         later = None if known is None else LaterColumns(known, where)
         read = StreamOfFiles(found.records(values), decode, naming, working_folder(), later)
         scan = stream_of_names(files, stream, spark, lambda: read)
-        if is_beyond_spark(found.wanted):
+        if is_unsupported_by_spark(found.wanted):
             return scan
         by_spark = (
             found.by_spark and not values.names and not any(map(is_of_pandas, (footers or {}).values()))
@@ -262,7 +267,7 @@ def open_parquet_stream(
 def _rows_by_python(frame: DataFrame, read: StreamOfFiles, names: Collection[str] | None) -> DataFrame:
     """The columns with some names, or all, of the files whose names are in a frame."""
     whole = read.records.schema
-    wanted = pruned_to(whole, names)
+    wanted = prune_schema(whole, names)
     rows = RowsOfFiles(replace(read, records=replace(read.records, schema=wanted)), without_nothing(wanted))
     columns: DataFrame = map_in_arrow(frame, rows, rows.schema)
     return columns
@@ -275,9 +280,9 @@ def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: st
         paths = local_paths(source.file_pattern)
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
-            schema = values.with_columns(merged_schema(looked_at(paths, pq.read_metadata)))
+            schema = values.with_columns(merge_schemas(looked_at(paths, pq.read_metadata)))
             if source.columns is not None:
-                schema = pruned(schema, source.columns, where)
+                schema = choose_columns(schema, source.columns, where)
         elif spark is not None:
             schema = _schema_by_spark(source, spark, where)
         return None if schema is None else hint_of_schema(schema, source.elements, is_file=True)
@@ -288,7 +293,7 @@ def _schema_by_spark(source: ParquetSource, spark: SparkSession, where: str) -> 
     """The columns of files that are not on this machine's disks."""
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
-    looked_through = files.paths if files.is_beyond_spark else surveyed(files.paths)
+    looked_through = files.paths if files.is_beyond_spark else choose_files_to_survey(files.paths)
     footers = _footers_of(files, spark, where, looked_through)
     found = _found(footers, source, values) if footers else None
     if found is None or (found.by_spark and not files.is_beyond_spark):
@@ -300,7 +305,7 @@ def _column(name: str) -> Column:
     return F.col(f"`{name.replace('`', '``')}`")
 
 
-def pruned(schema: T.StructType, columns: Sequence[str], where: str) -> T.StructType:
+def choose_columns(schema: T.StructType, columns: Sequence[str], where: str) -> T.StructType:
     """The schema with the wanted columns only, in the order of the file.
 
     A name includes everything below it. A name with a dot is a column of that name if there is one, otherwise a field
@@ -308,7 +313,7 @@ def pruned(schema: T.StructType, columns: Sequence[str], where: str) -> T.Struct
 
     >>> inner = T.StructType().add("b", "long").add("c", "long")
     >>> both = T.StructType().add("a", inner).add("a.b", "string").add("d", inner)
-    >>> pruned(both, ["a.b", "d.c"], "").simpleString()
+    >>> choose_columns(both, ["a.b", "d.c"], "").simpleString()
     'struct<a.b:string,d:struct<c:bigint>>'
     """
     paths = {name: _path_of(schema, name) for name in columns}

@@ -15,12 +15,12 @@ from pyspark.sql.types import StructType
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.parquetio import ParquetSink
 from penstock_spark.columns.records import schema_of, to_batch
-from penstock_spark.columns.types import as_arrow_has_them, with_values_of, without_values_of
+from penstock_spark.columns.types import to_arrow_types, with_values_of, without_values_of
 from penstock_spark.files.file_store import is_on_disk
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
-from penstock_spark.sinks.partitions import Partitions, rest_of, without_lost
+from penstock_spark.sinks.partitions import Partitions, refuse_lost_values, remove_columns
 from penstock_spark.sinks.records import RecordRows
 
 _TIMESTAMP_SETTING = "spark.sql.parquet.outputTimestampType"
@@ -32,14 +32,14 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
         schema = schema_of(sink.element_type, where)
     names = TemplateNames(sink.shards)
     if sink.schema is None and schema is not None and is_on_disk(names.place):
-        schema = as_arrow_has_them(schema)
+        schema = to_arrow_types(schema)
     partitions = _partitions(sink, schema, where)
 
     def columns() -> SparkFiles | None:
         if sink.batched or schema is None:
             return None
         try:
-            # What Spark has no type of its own for, such as milliseconds, pyarrow writes as it is.
+            # pyarrow writes types that Spark lacks, such as milliseconds, unchanged.
             has_types = to_arrow_schema(_spark_schema(schema, where)).types == schema.types
             return (
                 _by_spark(sink, schema, partitions, where)
@@ -64,7 +64,7 @@ def parquet_files(sink: ParquetSink, where: str) -> FileSink:
 def _partitions(sink: ParquetSink, schema: pa.Schema | None, where: str) -> Partitions | None:
     if not sink.partition_by or schema is None:
         return None
-    rest = rest_of(schema, sink.partition_by)
+    rest = remove_columns(schema, sink.partition_by)
     return Partitions(
         sink.partition_by, schema, lambda path: _RowGroups(_open(path, rest, sink), sink), where, sink.batched
     )
@@ -183,7 +183,7 @@ def _by_spark(
         settings.set(_TIMESTAMP_SETTING, "TIMESTAMP_MICROS")
         try:
             if partitions is not None:
-                rows = without_lost(rows, partitions)
+                rows = refuse_lost_values(rows, partitions)
             rows.write.format("parquet").options(**options).partitionBy(*sink.partition_by).save(target)
         finally:
             settings.set(_TIMESTAMP_SETTING, before or "INT96")

@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.io.custom.ranges import RangesOfSource
-from penstock_spark.formats.ranges.positions import asked, ranges_between
-from penstock_spark.formats.ranges.reading import BatchReader, shared_out
+from penstock_spark.formats.ranges.positions import ask_source, ranges_between
+from penstock_spark.formats.ranges.reading import BatchReader, distribute_ranges
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.sources.parts import scan_of_parts
 from penstock_spark.sources.scan import Scan
@@ -22,10 +22,10 @@ def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) ->
     source = description.source
     parallelism = parallelism_of(spark)
     try:
-        start = asked(source.first_position, where)
-        end = asked(lambda: source.last_position(start, None), where)
+        start = ask_source(source.first_position, where)
+        end = ask_source(lambda: source.last_position(start, None), where)
         ranges: Any = ranges_between(source, start, end, parallelism, where)
     finally:
-        asked(source.close, where)
-    tasks = shared_out(ranges, _TASKS_MAX)
+        ask_source(source.close, where)
+    tasks = distribute_ranges(ranges, _TASKS_MAX)
     return scan_of_parts(spark, BatchReader(source, tasks, where))

@@ -10,42 +10,42 @@ from typing import Any, TypeVar
 from penstock.error import noun_for, refusal
 from penstock.io.custom.ranges import RangeSource, SourceRange
 from penstock.utils import clock
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 
 _LOGGER = logging.getLogger("penstock_spark.ranges")
 _Answer = TypeVar("_Answer")
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.05, 0.5
-"""How long a source that cannot be reached rests before it is asked again: twice as long each time."""
+"""The shortest and the longest wait before a source that cannot be reached is asked again; it doubles each time."""
 
 AWAY = "away"
-"""What Spark keeps beside a position while the source cannot be reached: a number, so that it can be told again.
+"""The key of the number that Spark keeps beside a position while the source cannot be reached, so that it changes.
 
-The driver must not take that for a source with nothing new: it would end the source before all is read.
+The driver must not take such a source for one with nothing new: it would end the source before all is read.
 """
 
 _BEFORE_FIRST = "before the first position"
-"""Where a stream stands whose source is asked only once where it begins."""
+"""The start of a stream whose source is asked only once for its first position."""
 
 
-def asked(question: Callable[[], _Answer], where: str) -> _Answer:
+def ask_source(question: Callable[[], _Answer], where: str) -> _Answer:
     """The source's answer; whatever it raises is an error of the step."""
     try:
         return question()
     except (Exception, SystemExit) as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 def position_of(question: Callable[[], Any], where: str) -> Any:
     """A position that the source answers, which JSON must be able to hold, because Spark's checkpoint is JSON."""
-    position = asked(question, where)
+    position = ask_source(question, where)
     try:
         is_plain = json.loads(json.dumps(position)) == position
     except (TypeError, ValueError):
         is_plain = False
     if not is_plain:
-        what = f"the position {position!r} does not come back from JSON as it is"
-        hint = "use numbers, texts, lists, and dicts with texts as keys"
-        step_failed(refusal(TypeError, what, where=where, hint=hint), where)
+        what = f"the position {position!r} changes when it is written as JSON and read again"
+        hint = "use numbers, strings, lists, and dicts with strings as keys"
+        fail_step(refusal(TypeError, what, where=where, hint=hint), where)
     return position
 
 
@@ -53,27 +53,27 @@ def ranges_between(
     source: RangeSource[Any], start: Any, end: Any, parallelism: int, where: str
 ) -> Sequence[SourceRange]:
     """The ranges between two positions, each with a name for its partition."""
-    return checked(asked(lambda: list(source.ranges(start, end, parallelism)), where), where)
+    return check_ranges(ask_source(lambda: list(source.ranges(start, end, parallelism)), where), where)
 
 
-def checked(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
+def check_ranges(ranges: Sequence[SourceRange], where: str) -> Sequence[SourceRange]:
     for piece in ranges:
         if not isinstance(piece, SourceRange):
             what = f"ranges() has returned {noun_for(piece)}"
             error = refusal(TypeError, what, where=where, hint="return a list of SourceRange values")
-            step_failed(error, where)
+            fail_step(error, where)
     return ranges
 
 
-class Patience:
-    """How long to wait for a source that cannot be reached: counted from the first error after the last success."""
+class RetryLimit:
+    """Limits the wait for a source that cannot be reached, counted from the first error after the last success."""
 
     def __init__(self, source: RangeSource[Any], where: str) -> None:
         self._source = source
         self._where = where
         self._away_since: float | None = None
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         if self._away_since is not None:
             _LOGGER.warning("%s can be reached again %s", self._source.describe(), self._where)
         self._away_since = None
@@ -87,7 +87,7 @@ class Patience:
         if now - self._away_since >= self._source.patience_seconds:
             raise error
 
-    def waited_for(self, question: Callable[[], _Answer]) -> _Answer:
+    def wait_for(self, question: Callable[[], _Answer]) -> _Answer:
         """The answer to a question that is asked until the source can be reached."""
         wait_seconds = _FIRST_WAIT_SECONDS
         while True:
@@ -98,12 +98,12 @@ class Patience:
                 clock.sleep(wait_seconds)
                 wait_seconds = min(2 * wait_seconds, _LONGEST_WAIT_SECONDS)
             else:
-                self.succeeded()
+                self.note_success()
                 return answer
 
 
 class Positions:
-    """What Spark asks a stream: where it begins, how far it goes now, and which ranges lie between.
+    """Answers Spark's questions about a stream: its first position, its newest position, and the ranges between them.
 
     `limit` is the maximum number of records in a micro-batch.
     """
@@ -113,7 +113,7 @@ class Positions:
         self._limit = limit
         self._parallelism = parallelism
         self._where = where
-        self._patience = Patience(source, where)
+        self._patience = RetryLimit(source, where)
         self.is_away = False  # Whether the source could not be reached when it was last asked.
         # Until when there is no use in asking what lies beyond a position.
         self._rests_at: Any = None
@@ -157,7 +157,7 @@ class Positions:
                 self._patience.failed(error)
                 self.is_away = True
                 return start
-            self._patience.succeeded()
+            self._patience.note_success()
             self.is_away = False
             return end
 
@@ -170,7 +170,7 @@ class Positions:
         def cut() -> Sequence[SourceRange]:
             return list(self._source.ranges(start, end, self._parallelism))
 
-        return checked(asked(lambda: self._patience.waited_for(cut), self._where), self._where)
+        return check_ranges(ask_source(lambda: self._patience.wait_for(cut), self._where), self._where)
 
     def commit(self, position: Any) -> None:
         """Tells the source; if it cannot be reached, the next micro-batch tells it more."""
@@ -181,7 +181,7 @@ class Positions:
             except self._source.connection_errors as error:
                 _LOGGER.warning("%s cannot be told %s: %s", self._source.describe(), self._where, error)
 
-        asked(commit, self._where)
+        ask_source(commit, self._where)
 
     def close(self) -> None:
-        asked(self._source.close, self._where)
+        ask_source(self._source.close, self._where)

@@ -1,4 +1,4 @@
-"""How a task reads ranges of a Python source, and how ranges are shared among tasks."""
+"""Reads ranges of a Python source in a task, and distributes ranges among tasks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pyspark.sql import types as T
 from penstock.error import noun_for, refusal
 from penstock.io.custom.ranges import RangeSource, SourceRange, TimedElements, UnreadableElement
 from penstock_spark.columns.types import arrow_schema_of
-from penstock_spark.columns.values import table_as_read, to_rows
-from penstock_spark.formats.ranges.positions import Patience
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.columns.values import cast_to_python_types, to_rows
+from penstock_spark.formats.ranges.positions import RetryLimit
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.sources.parts import PartsReader
 from penstock_spark.sources.scan import Part, Rejected
@@ -28,7 +28,7 @@ def parts_of(
 ) -> Iterator[tuple[Any, Sequence[int] | None]]:
     """The elements of a range with their event times, in parts; whatever the source raises is an error of the step.
 
-    With `as_columns`, the parts are Arrow batches, as the source gives them.
+    With `as_columns`, the parts are Arrow batches, as the source yields them.
     """
     reading = _Reading(source, piece, has_rejects, where, as_columns)
     try:
@@ -37,11 +37,11 @@ def parts_of(
     except GeneratorExit:
         raise
     except BaseException as error:
-        step_failed(error, where)
+        fail_step(error, where)
 
 
 class _Reading:
-    """What `read` yields. If the connection is lost, the range is read again without what was given before."""
+    """The parts that `read` yields. If the connection is lost, it reads the range again, without the parts before."""
 
     def __init__(
         self, source: RangeSource[Any], piece: SourceRange, has_rejects: bool, where: str, as_columns: bool
@@ -50,14 +50,14 @@ class _Reading:
         self._as_columns = as_columns
         self._piece = piece
         self._has_rejects = has_rejects
-        self._patience = Patience(source, where)
+        self._patience = RetryLimit(source, where)
         self._parts: Iterator[Any] | None = None
         self._given = 0
         self._to_leave_out = 0
 
     def next_part(self) -> tuple[Any, Sequence[int] | None] | None:
         """The next elements that were not given before; None at the end."""
-        return self._patience.waited_for(self._next_new)
+        return self._patience.wait_for(self._next_new)
 
     def _next_new(self) -> tuple[Any, Sequence[int] | None] | None:
         if self._parts is None:
@@ -65,7 +65,7 @@ class _Reading:
         try:
             for part in self._parts:
                 values, times_micros = (
-                    (part, None) if self._as_columns else _checked(self._source, part, self._has_rejects)
+                    (part, None) if self._as_columns else _check_part(self._source, part, self._has_rejects)
                 )
                 left_out = min(self._to_leave_out, len(values))
                 self._to_leave_out -= left_out
@@ -81,7 +81,7 @@ class _Reading:
         return None
 
 
-def _checked(
+def _check_part(
     source: RangeSource[Any], part: Any, has_rejects: bool
 ) -> tuple[list[Any], Sequence[int] | None]:
     times_micros = None
@@ -153,9 +153,9 @@ class RowsOfRanges(TaskRows):
 
     def _as_read(self, rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         try:
-            table = table_as_read(rows).combine_chunks()
+            table = cast_to_python_types(rows).combine_chunks()
         except ValueError as error:
-            step_failed(error, self.where)
+            fail_step(error, self.where)
         columns = [
             column.combine_chunks().cast(each.type)
             for column, each in zip(table.columns, schema, strict=True)
@@ -163,10 +163,11 @@ class RowsOfRanges(TaskRows):
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def shared_out(ranges: Sequence[SourceRange], tasks: int) -> list[list[SourceRange]]:
-    """The ranges of each task, neighbours together; at most so many tasks, and none without ranges.
+def distribute_ranges(ranges: Sequence[SourceRange], tasks: int) -> list[list[SourceRange]]:
+    """The ranges of each task, neighbours together; at most `tasks` lists, none of them empty.
 
-    >>> [[piece.partition for piece in task] for task in shared_out([SourceRange(name, 0, 1) for name in "abc"], 2)]
+    >>> ranges = [SourceRange(name, 0, 1) for name in "abc"]
+    >>> [[piece.partition for piece in task] for task in distribute_ranges(ranges, 2)]
     [['a'], ['b', 'c']]
     """
     tasks = min(tasks, len(ranges))

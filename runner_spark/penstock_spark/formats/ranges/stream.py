@@ -22,10 +22,10 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.custom.ranges import RangesOfSource, RangeSource
 from penstock.io.streaming.stream_sources import MAX_RECORDS, StreamSource
 from penstock_spark.formats.ranges.positions import AWAY, Positions
-from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, shared_out
+from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, distribute_ranges
 from penstock_spark.process.written_formats import POSITION
-from penstock_spark.reports.failure import step_failed
-from penstock_spark.reports.reporting import Reporting, report_with, reporting_now
+from penstock_spark.reports.failure import fail_step
+from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import version_of
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
@@ -60,7 +60,7 @@ def open_range_stream(
         )
     limit = dict(stream.options).get(MAX_RECORDS)
     parallelism = parallelism_of(spark)
-    planning = dumps_with_code(_Planning(source, limit, parallelism, where, reporting_now()))
+    planning = dumps_with_code(_Planning(source, limit, parallelism, where, current_reporting()))
     name = f"penstock-{hashlib.sha256(planning).hexdigest()[:16]}"
     with workers_python():
         spark.dataSource.register(_data_source(name, planning, driver_sys_path()))
@@ -69,7 +69,7 @@ def open_range_stream(
     return StreamScan(frame, decoder, source.poll_seconds, announces=True)
 
 
-def columns_of_ranges(
+def read_range_columns(
     frame: DataFrame, source: RangeSource[Any], schema: T.StructType, where: str
 ) -> DataFrame:
     """Returns the columns of the ranges in a stream's frame, if the parts of a source are Arrow batches."""
@@ -160,7 +160,7 @@ class Planner:
         try:
             POSITION.check(written.get("format"), self._planned.where)
         except ValueError as error:
-            step_failed(error, self._planned.where)
+            fail_step(error, self._planned.where)
         return written["position"]
 
     def read_limit(self) -> Any:
@@ -186,4 +186,4 @@ class Planner:
     def rows(self, start: Any, end: Any) -> list[bytes]:
         """Returns the pickled ranges of each task."""
         ranges = self.positions.ranges(start, end)
-        return [pickle.dumps(task) for task in shared_out(ranges, self._planned.parallelism)]
+        return [pickle.dumps(task) for task in distribute_ranges(ranges, self._planned.parallelism)]

@@ -17,7 +17,7 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.values import to_rows
 from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.plan.schema_text import schema_of_text
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import OFFSET_COLUMNS, ByFile, by_offset
 from penstock_spark.sources.frame_rows import check_names, rows_of
@@ -27,7 +27,7 @@ from penstock_spark.sources.reader_options import (
     file_options,
     strict_options,
 )
-from penstock_spark.sources.refusals import refusals
+from penstock_spark.sources.refusals import translate_spark_errors
 from penstock_spark.sources.scan import Part, Scan, StreamScan
 from penstock_spark.sources.stream_files import Naming, place_columns
 
@@ -68,7 +68,7 @@ def open_table_stream(
         raise refusal(
             ValueError, what, where=where, hint="give a pattern such as /logs/*, or flatten streams"
         )
-    with refusals(source.describe(), where):
+    with translate_spark_errors(source.describe(), where):
         schema = _found_schema(source, spark, where) if is_files else _given_schema(source)
         reader = spark.readStream.format(source.format)
         own = strict_options(source.format, options, schema)
@@ -87,7 +87,7 @@ def open_table_stream(
         if not looks_deep and not frozenset(file).isdisjoint("[]{}*?\\"):
             what = f"because of a special character in the path, Spark would read {file} more than once"
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
-            step_failed(refusal(ValueError, what, where=where, hint=hint), where)
+            fail_step(refusal(ValueError, what, where=where, hint=hint), where)
 
     def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
         check(file)
@@ -112,7 +112,7 @@ def _all(batch: pa.RecordBatch) -> list[Part]:
 
 
 def _given_schema(source: SparkSource) -> Any:
-    """The schema that the user gives, if there is one; as text if only Spark can read it."""
+    """The schema from the user, if there is one; as a string if only Spark can read it."""
     schema = source.schema
     return (schema_of_text(schema) or schema) if isinstance(schema, str) else schema
 

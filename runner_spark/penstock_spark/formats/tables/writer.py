@@ -32,7 +32,7 @@ from penstock_spark.files.temporary import (
     remove_abandoned,
     remove_of_earlier_claims,
 )
-from penstock_spark.reports.spark_errors import Surroundings, raise_translated
+from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
 from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import as_columns
@@ -45,7 +45,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
     if sink.schema is None:
         schema = from_arrow_schema(schema_of(sink.element_type, where))
     else:
-        schema = as_columns.schema_of(sink.schema)
+        schema = as_columns.parse_spark_schema(sink.schema)
     columns = to_arrow_schema(schema)
 
     def commit(rows: DataFrame, batch: MicroBatch) -> list[Any]:
@@ -59,7 +59,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
             _save(rows, replace(sink, mode="append", options=(*sink.options, *added)))
         return []
 
-    # Nobody knows how many jobs a format of somebody else's runs, and when it commits; this one writes nothing.
+    # The number of jobs of a foreign format is unknown, and when it commits; this one writes nothing.
     is_nothing = sink.format.lower() == "noop"
     plan = SinkPlan(
         schema,
@@ -97,9 +97,9 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
         plan = plan_table(sink, False, where)
         try:
-            plan.commit(empty_frame(spark, as_columns.schema_of(plan.schema)), MicroBatch())
+            plan.commit(empty_frame(spark, as_columns.parse_spark_schema(plan.schema)), MicroBatch())
         except PySparkException as error:
-            raise_translated(error, Surroundings(places=(where,)))
+            raise_translated(error, ErrorContext(places=(where,)))
 
 
 def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
@@ -143,13 +143,13 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
     names = f"part-{batch.name}-{_digest(batch.stream)}"
     temporary = f"{path}/{name_of_claim(f'{PREFIX}{names}', batch.claim)}"
     unnamed = f"{temporary}/files"
-    if batch.may_be_again:
+    if batch.may_be_retry:
         remove_of_earlier_claims(files, path, f"{PREFIX}{names}", batch.claim)
     try:
         begin(files, temporary)
         _write_beside(rows, sink, unnamed)
         batch.check()
-        if batch.may_be_again:
+        if batch.may_be_retry:
             pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
             for old in files.matching(pattern):
                 files.remove(old)
@@ -166,8 +166,8 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
-    # Where no column makes folders, Spark's first task writes a file even without rows. One that is the same for all
-    # rows prevents that, and is not in the files.
+    # Where no column makes folders, Spark's first task writes a file even without rows. A column with the same value in
+    # all rows prevents that, and is not in the files.
     column = "penstock_batch"
     while column in map(str.lower, rows.columns):
         column += "_"

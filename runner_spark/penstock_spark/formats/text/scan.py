@@ -21,11 +21,11 @@ from penstock.io.formats.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.spark_versions import unpacks_zstandard
 from penstock_spark.sources.contents import scan_of_contents
-from penstock_spark.sources.headers import Headers, head_column
-from penstock_spark.sources.parts import PackedParts, PartsReader, no_elements, scan_of_parts
+from penstock_spark.sources.headers import Headers, make_head_column
+from penstock_spark.sources.parts import PackedParts, PartsReader, make_empty_scan, scan_of_parts
 from penstock_spark.sources.scan import Scan
 
 # Hadoop reads these by the ending of the file's name.
@@ -48,7 +48,7 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     """Opens files as lines, or as (file name, line) pairs."""
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     if not files.paths:
-        return no_elements(spark)
+        return make_empty_scan(spark)
     if all(task_reads(source, path, files) for path in files.paths) and not leaves_files_out(spark):
         delimiter = source.delimiter or b"\n"
         parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
@@ -97,10 +97,10 @@ class SplitReader(PartsReader):
         try:
             yield from blocks_of(split, delimiter)
         except OSError as error:
-            step_failed(unreadable(error, split.name, self.where), self.where)
+            fail_step(unreadable(error, split.name, self.where), self.where)
 
     def _lines(self, block: bytes, delimiter: bytes, name: str) -> list[Any]:
-        decode = decode_of(self.source)
+        decode = custom_decoder_of(self.source)
         strips = self.source.delimiter is None and b"\r" in block
         if decode is None and delimiter < b"\x80":
             lines: list[Any] = self._text(block, delimiter, name).split(delimiter.decode())
@@ -126,7 +126,7 @@ class SplitReader(PartsReader):
                 record.decode("utf-8")
             except UnicodeDecodeError as own:
                 error = own
-            raise not_utf8(error, self.where, name) from None
+            raise make_utf8_error(error, self.where, name) from None
 
 
 def cuts_as_spark(source: TextSource) -> bool:
@@ -164,7 +164,7 @@ def line_columns(source: TextSource) -> list[Column]:
     value = F.col("value") if source.coder is None else F.col("value").cast("binary")
     columns = [value.alias("value")]
     if source.skip_header_lines:
-        columns.append(head_column().alias("head"))
+        columns.append(make_head_column().alias("head"))
     if source.with_filename:
         columns.append(F.col("_metadata.file_path").alias("file"))
     return columns
@@ -177,7 +177,7 @@ class LineDecoder:
         self._headers = Headers(source.skip_header_lines)
         self._has_headers = bool(source.skip_header_lines)
         self._namer = namer
-        self._decode = decode_of(source)
+        self._decode = custom_decoder_of(source)
         self._strip = source.delimiter is None
         self._where = where
 
@@ -203,18 +203,18 @@ class LineDecoder:
         try:
             values: list[Any] = column.to_pylist()
         except UnicodeDecodeError as error:
-            raise not_utf8(error, self._where, None if file is None else self._namer(file)) from None
+            raise make_utf8_error(error, self._where, None if file is None else self._namer(file)) from None
         if self._strip and pc.any(pc.ends_with(column, "\r")).as_py():
             values = [value[:-1] if value.endswith(ends) else value for value in values]
         return values if self._decode is None else [self._decode(value) for value in values]
 
 
-def decode_of(source: TextSource) -> Callable[[bytes], Any] | None:
+def custom_decoder_of(source: TextSource) -> Callable[[bytes], Any] | None:
     """Decodes the bytes of a record; None if they are UTF-8 text."""
     return None if source.coder is None else source.coder.decode
 
 
-def not_utf8(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
+def make_utf8_error(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
     """Returns the error for a line that is not UTF-8, as Beam's default coder raises it, with the file and a hint."""
     return undecodable(error, name, where, _NOT_UTF8)
 
@@ -240,10 +240,10 @@ class ContentReader:
             yield (name, value) if source.with_filename else value
 
     def _decoded(self, record: bytes, name: str) -> Any:
-        decode = decode_of(self.source)
+        decode = custom_decoder_of(self.source)
         if decode is not None:
             return decode(record)
         try:
             return record.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise not_utf8(error, self.where, name) from None
+            raise make_utf8_error(error, self.where, name) from None

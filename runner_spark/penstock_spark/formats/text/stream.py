@@ -14,9 +14,9 @@ from penstock.io.formats.text_source import TextSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.finding import Namer
 from penstock_spark.formats.text import scan
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.contents import stream_of_contents
-from penstock_spark.sources.decoding import ByFile, Careful
+from penstock_spark.sources.decoding import ByFile, RejectingDecoder
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import place_columns, stream_files
 
@@ -51,12 +51,12 @@ class _Lines:
     def __init__(self, source: TextSource, namer: Namer, has_rejects: bool, where: str) -> None:
         self._source = source
         self._decoder = scan.LineDecoder(source, namer, where)
-        self._careful = Careful(self._decoder.decode, "value", has_rejects, where)
+        self._careful = RejectingDecoder(self._decoder.decode, "value", has_rejects, where)
         self._where = where
 
     def __call__(self, batch: pa.RecordBatch, file: str) -> list[Any]:
         if not scan.spark_unpacks(self._source, file):
             what = f"{file} is compressed in a way that Spark does not know"
             hint = "give such files a pattern with their ending, such as *.xz"
-            step_failed(refusal(ValueError, what, where=self._where, hint=hint), self._where)
+            fail_step(refusal(ValueError, what, where=self._where, hint=hint), self._where)
         return self._careful(self._decoder.without_headers(batch), file)

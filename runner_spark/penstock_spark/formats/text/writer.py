@@ -15,7 +15,7 @@ from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.sinks.file_names import TemplateNames
 from penstock_spark.sinks.files import FileSink, SparkFiles
 from penstock_spark.sinks.plan import Encoder
-from penstock_spark.sinks.text_blocks import SPARK_CODECS, spark_text, text_rows
+from penstock_spark.sinks.text_blocks import SPARK_CODECS, make_text_files, make_text_rows
 
 
 def text_files(sink: TextFileSink, where: str) -> FileSink:
@@ -25,7 +25,7 @@ def text_files(sink: TextFileSink, where: str) -> FileSink:
 
     def by_spark() -> SparkFiles:
         _check_spark_writes(sink, compression, where)
-        return spark_text(lambda: TextBlocks(sink.encode, header, footer), header + footer, compression)
+        return make_text_files(lambda: TextBlocks(sink.encode, header, footer), header + footer, compression)
 
     return FileSink(
         TemplateNames(sink.shards),
@@ -81,7 +81,7 @@ class _TextShard:
 
     def _is_full(self) -> bool:
         records, size = self._sink.max_records_per_shard, self._sink.max_bytes_per_shard
-        # A shard takes one element at least, or a header above the limit would make empty shards for ever.
+        # A shard takes one element at least: with a header above the limit, there would be no end of empty shards.
         has_one = self._records > 0
         return has_one and bool((records and self._records >= records) or (size and self._bytes >= size))
 
@@ -104,9 +104,9 @@ class TextBlocks(Encoder):
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         if not values:
-            return text_rows()
+            return make_text_rows()
         first, self.has_elements = not self.has_elements, True
-        return text_rows((self.header if first else b"") + b"\n".join(map(self.encode_one, values)))
+        return make_text_rows((self.header if first else b"") + b"\n".join(map(self.encode_one, values)))
 
     def finish(self) -> pa.RecordBatch | None:
-        return text_rows(self.footer.removesuffix(b"\n")) if self.footer and self.has_elements else None
+        return make_text_rows(self.footer.removesuffix(b"\n")) if self.footer and self.has_elements else None

@@ -23,7 +23,7 @@ from penstock_spark.worker.messages import Message, Part, WatermarkUpdate
 
 
 @dataclass(frozen=True)
-class Division:
+class Resharding:
     """Another division of the keys of a query into shards."""
 
     before: int  # The number of shards until now.
@@ -38,7 +38,7 @@ class Division:
     waiting_anew: frozenset[str]
 
 
-def merged_headers(headers: Sequence[Header], division: Division) -> list[Header]:
+def merged_headers(headers: Sequence[Header], division: Resharding) -> list[Header]:
     """Returns the headers of the new shards of a level; ValueError if the shards disagree.
 
     Their notes have no pages, but the numbers from which on segments are new in every shard.
@@ -71,7 +71,7 @@ def merged_headers(headers: Sequence[Header], division: Division) -> list[Header
     ]
 
 
-def _notes(headers: Sequence[Header], division: Division) -> dict[str, list[PageNotes]]:
+def _notes(headers: Sequence[Header], division: Resharding) -> dict[str, list[PageNotes]]:
     found: dict[str, list[PageNotes]] = {}
     for header in headers:
         for label in header.notes.keys() & division.kept:
@@ -79,7 +79,7 @@ def _notes(headers: Sequence[Header], division: Division) -> dict[str, list[Page
     return found
 
 
-def _begins_anew(origin: str, division: Division) -> bool:
+def _begins_anew(origin: str, division: Resharding) -> bool:
     """True if a watermark waits for an added source, or belongs to a source that is not read now and may come back."""
     return origin in division.waiting_anew or any(
         origin == label or origin.startswith(f"{label}.") for label in division.removed
@@ -91,7 +91,7 @@ def disagreement(about: str) -> ValueError:
     return refusal(ValueError, what, hint="go on with the number of shards that the checkpoint has")
 
 
-def _watermark_updates(headers: Sequence[Header], division: Division) -> dict[str, dict[float, int]]:
+def _watermark_updates(headers: Sequence[Header], division: Resharding) -> dict[str, dict[float, int]]:
     first = headers[0]
     for name in ("watermark_updates", "holds"):
         if any(getattr(header, name) != getattr(first, name) for header in headers):
@@ -103,7 +103,7 @@ def _watermark_updates(headers: Sequence[Header], division: Division) -> dict[st
     }
 
 
-def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int], int]:
+def _sent(headers: Sequence[Header], division: Resharding) -> dict[tuple[str, int], int]:
     """Returns the watermarks that each new shard has sent: all old shards allow them, unless they start over."""
     if any(header.sent != headers[0].sent for header in headers):
         raise disagreement("about the watermarks that they have sent")
@@ -114,7 +114,7 @@ def _sent(headers: Sequence[Header], division: Division) -> dict[tuple[str, int]
     }
 
 
-def _pending(headers: Sequence[Header], division: Division) -> list[list[Message]]:
+def _pending(headers: Sequence[Header], division: Resharding) -> list[list[Message]]:
     """Returns the messages that wait for each new shard: all shards have the same ones, with their own elements."""
     told = [
         [_told(message) for message in header.pending if not _told(message).is_empty] for header in headers
@@ -148,7 +148,7 @@ def _told(message: Message) -> Message:
     return replace(message, parts={}, carried={})
 
 
-def _pending_updates(header: Header, division: Division) -> list[WatermarkUpdate]:
+def _pending_updates(header: Header, division: Resharding) -> list[WatermarkUpdate]:
     """Returns the watermarks of groupings that wait, as far as all old shards let them be."""
     waiting = [update for message in header.pending for update in message.watermark_updates]
     known = Header(
@@ -175,7 +175,7 @@ _Content = tuple[dict[str, list[Part]], dict[bytes, Any]]
 """The elements of a message, and the keys that it carries."""
 
 
-def _divided(old: int, message: Message, division: Division) -> list[_Content]:
+def _divided(old: int, message: Message, division: Resharding) -> list[_Content]:
     """Divides the elements of a message to an old shard among the new ones."""
     found: list[_Content] = [({}, {}) for _ in range(division.after)]
     sides = _sides(message.parts, division.groupings)
@@ -198,7 +198,7 @@ def _sides(labels: Collection[str], groupings: Collection[str]) -> set[str]:
     return found
 
 
-def _shares(part: Part, is_side: bool, old: int, division: Division) -> list[tuple[int, Part]]:
+def _shares(part: Part, is_side: bool, old: int, division: Resharding) -> list[tuple[int, Part]]:
     if is_side:
         # Every shard has them all.
         return [(shard, part) for shard in range(division.after)] if old == 0 else []

@@ -1,7 +1,7 @@
 """The pages of a level's shards for another number of shards: each is cut into pieces, and pieces become pages again.
 
 A piece is a page, encoded as any other, with the keys of one new shard. A segment of a long list goes to the shard of
-its key as it is, under the number that it has. A parcel of elements that wait is cut likewise
+its key unchanged, under the number that it has. A parcel of elements that wait is cut likewise
 if its elements have keys; otherwise it moves as a whole, and the contents of side inputs go to every shard.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputState, Waiting
-from penstock_spark.stream.resharding.merged_headers import Division, disagreement
+from penstock_spark.stream.resharding.merged_headers import Resharding, disagreement
 from penstock_spark.stream.shards.waiting import STATE, kept_state, opened_parcel, parcel_of
 from penstock_spark.stream.state.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
 from penstock_spark.stream.state.page_index import PageNotes
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Waits:
-    """What the old shards know of the parcels of one step."""
+    """The facts that the old shards know of the parcels of one step."""
 
     # When the earliest of the elements that wait takes place, by window and old shard.
     earliest_micros: dict[tuple[BoundedWindow, int], int]
@@ -54,7 +54,7 @@ class Waits:
 
 
 def waits_of(states: Sequence[bytes | None]) -> Waits:
-    """What the parcels with the states of a step in all old shards say."""
+    """Merges the facts about parcels from the states of a step in all old shards."""
     earliest_micros: dict[tuple[BoundedWindow, int], int] = {}
     contents: dict[tuple[int, BoundedWindow], tuple[int, int]] = {}
     for shard, stored in enumerate(states):
@@ -68,7 +68,7 @@ def waits_of(states: Sequence[bytes | None]) -> Waits:
 
 
 def pieces(
-    division: Division, waits: Mapping[str, Waits], shard: int, label: str, number: int, content: bytes
+    division: Resharding, waits: Mapping[str, Waits], shard: int, label: str, number: int, content: bytes
 ) -> Iterator[tuple[int, Piece]]:
     """The pieces of a page, a segment or a parcel of an old shard, each with its new shard."""
     if label in waits:
@@ -85,7 +85,7 @@ def pieces(
             yield new, Piece(label, keys.encoded()[0])
 
 
-def names_in(division: Division, label: str, number: int, content: bytes) -> list[bytes]:
+def names_in(division: Resharding, label: str, number: int, content: bytes) -> list[bytes]:
     """The keys in a page, once for each window that they have; those of elements that wait; and of segments, with
     their numbers.
     """
@@ -125,7 +125,7 @@ def _column_pages(page: WindowPage, shards: int) -> dict[int, WindowPage]:
 
 
 def _parcels(
-    division: Division, waits: Waits, shard: int, label: str, number: int, parcel: bytes
+    division: Resharding, waits: Waits, shard: int, label: str, number: int, parcel: bytes
 ) -> Iterator[tuple[int, bytes]]:
     place, window, held = opened_parcel(parcel)
     if place is not None:
@@ -204,7 +204,7 @@ def _write_keys(store: Store, notes: PageNotes, shards: int, contents: Iterable[
             grown_bytes += size_of(kept.state, kept.carried)
             more_keys += 1
     pages.load_many(changes)
-    # How many windows a key has, only its state says.
+    # Only its state says how many windows a key has.
     pages.change(changes, grown_bytes, more_keys, None)
     pages.save()
 

@@ -87,7 +87,7 @@ class LiveKey:
 
 def elements_of(batch: Batch) -> Iterator[Element]:
     """The elements of a batch, as machines take them."""
-    full, panes = batch.expanded(), batch.panes
+    full, panes = batch.expand(), batch.panes
     kinds = [pane.kind for pane in panes] if isinstance(panes, list) else repeat(panes.kind, len(full.values))
     rows: Any = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]
     # To make a named tuple by its own constructor takes three times as long.
@@ -95,7 +95,7 @@ def elements_of(batch: Batch) -> Iterator[Element]:
 
 
 def _arrivals_of(part: Part) -> Iterator[tuple[bytes, Arrival]]:
-    batch, counts = part.batch.expanded(), part.counts or ()
+    batch, counts = part.batch.expand(), part.counts or ()
     timestamps = part.timestamps or [()] * len(counts)
     columns = zip(part.names, batch.windows, batch.values, counts, timestamps, strict=True)
     for name, (window,), held, count, own_timestamps in columns:

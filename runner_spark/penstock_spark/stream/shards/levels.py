@@ -17,8 +17,8 @@ from penstock.machines.window_machine import WindowMachine
 from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.plan.hosts import State
-from penstock_spark.reports.failure import guarded, named, step_failed
-from penstock_spark.reports.metrics import Told
+from penstock_spark.reports.failure import call_guarded, fail_step, name_failing_step
+from penstock_spark.reports.metrics import GroupingReport
 from penstock_spark.source_watermarks import Estimator
 from penstock_spark.stream.program import GroupingSpec, LevelProgram, WaitingSpec
 from penstock_spark.stream.shards.grouping_state import keys_of, machine_for
@@ -39,7 +39,7 @@ from penstock_spark.worker.pushing import Records
 
 class Done(NamedTuple):
     snapshot: Snapshot
-    watermarks: dict[str, Told]  # By grouping, with the number of waiting elements.
+    watermarks: dict[str, GroupingReport]  # By grouping, with the number of waiting elements.
     clock_micros: int  # Processing time at the end.
 
 
@@ -90,14 +90,14 @@ def play_shard(
     )
     combining = [spec for spec in specs if spec.combine is not None]
     for spec in combining:
-        guarded(stage.container(spec.label), spec.where, spec.combine.setup)
+        call_guarded(stage.container(spec.label), spec.where, spec.combine.setup)
     with stage.running():
-        yield from named(shard.run(inbox), stage.where_now)
+        yield from name_failing_step(shard.run(inbox), stage.where_now)
         waits = {label: operator.waits() for label, operator in waiting.items()}
         shard.save()
     header.is_draining = header.is_draining or received.drains
     for spec in combining:
-        guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
+        call_guarded(stage.container(spec.label), spec.where, spec.combine.teardown)
     for label, recorder in recorders.items():
         stage.container(label).keep(recorder.happenings())
     for label, tallier in talliers.items():
@@ -111,7 +111,7 @@ def play_shard(
     for label, watermark_updates in shard.watermarks().items():
         keys, size_bytes, windows = shard.sizes(label)
         waiting_for, awaited = waits.get(label, {}), shard.awaited(label)
-        told[label] = Told(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
+        told[label] = GroupingReport(*watermark_updates, waiting_for, keys, size_bytes, awaited, windows)
     yield outbox.take()
     return Done(stage.snapshot(), told, header.clock_micros)
 
@@ -143,7 +143,7 @@ def _recorders(program: LevelProgram) -> dict[str, Recorder]:
 
 
 def _talliers(program: LevelProgram) -> dict[str, Tallier]:
-    """What counts the panes of each grouping, if somebody looks; a DoFn with state gives none."""
+    """A counter for the panes of each grouping, if the run is watched; a DoFn with state has none."""
     counted = [spec.label for spec in program.groupings if program.watched and spec.state is not None]
     return {label: Tallier() for label in counted}
 
@@ -154,7 +154,7 @@ def _guard(spec: GroupingSpec, stage: StreamStage) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        step_failed(error, spec.where)
+        fail_step(error, spec.where)
 
 
 def _grouping_operator(

@@ -1,4 +1,4 @@
-"""What a shard hosts: groupings, with the panes that they give on their way."""
+"""The operators that a shard runs: groupings, with the panes that they emit on their way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock_spark.stream.shards.window_table import Fired as FiredWindow
 from penstock_spark.stream.shards.window_table import WindowTable
 from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch
-from penstock_spark.worker.batch_sizer import Sized
+from penstock_spark.worker.batch_sizer import SizedConsumer
 from penstock_spark.worker.messages import Parts
 from penstock_spark.worker.pushing import Records
 from penstock_spark.worker.sizes import estimated_bytes
@@ -44,7 +44,7 @@ class Operator:
         """Elements arrive at one logical time."""
         raise NotImplementedError
 
-    def send(self, out: Sized, batch: Batch) -> Records:
+    def send(self, out: SizedConsumer, batch: Batch) -> Records:
         """Sends a batch on, and hands up what the outbox holds whenever that is much."""
         for part in out.parts(batch):
             yield from out.consumer.push(part)
@@ -63,7 +63,7 @@ class Operator:
         raise NotImplementedError
 
     def is_behind(self) -> bool:
-        """Whether something may wait although `times` says that it is due."""
+        """True if something may wait although `times` says that it is due."""
         raise NotImplementedError
 
     def advance_clock(self) -> Records:
@@ -91,7 +91,7 @@ class Operator:
 
 
 class _Made:
-    """What machines have made, on its way out."""
+    """The results of machines, on their way out."""
 
     __slots__ = ("dropped", "given", "panes")
 
@@ -110,10 +110,10 @@ class _Made:
 @dataclass(eq=False)
 class GroupingOperator(Operator):
     keys: KeyTable | WindowTable
-    out: Sized  # Takes panes.
+    out: SizedConsumer  # Takes panes.
     count_dropped: Callable[[Dropped], None]
     guard: Callable[[], AbstractContextManager[None]]  # Surrounds work that may be the user's code.
-    late: Sized | None = None  # Takes elements that come too late.
+    late: SizedConsumer | None = None  # Takes elements that come too late.
     recorder: Recorder | None = None
     records_watermark: bool = False  # True in one shard: the watermark is the same in all.
     # Sends a stateful DoFn's results on; None for groupings proper, which give panes.
@@ -182,9 +182,9 @@ class GroupingOperator(Operator):
                 yield from self.give(made.given)
                 yield from self.hand_up()
             if made.panes.values:
-                yield from self.send(self.out, made.panes.collapsed())
+                yield from self.send(self.out, made.panes.collapse())
             if self.late is not None and made.dropped.values:
-                yield from self.send(self.late, made.dropped.collapsed())
+                yield from self.send(self.late, made.dropped.collapse())
 
     def _gather(self, fired: Iterator[Fired | FiredWindow], made: _Made) -> bool:
         """Takes what has fired until it is enough for a batch; returns whether that was all."""

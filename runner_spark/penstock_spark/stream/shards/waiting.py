@@ -15,7 +15,7 @@ from penstock_spark.stream.shards.operators import Operator
 from penstock_spark.stream.state.pages import Store
 from penstock_spark.stream.state.stored import content_of, unpickled
 from penstock_spark.worker.batch import Batch, dumps
-from penstock_spark.worker.batch_sizer import Sized
+from penstock_spark.worker.batch_sizer import SizedConsumer
 from penstock_spark.worker.messages import Parts, Place
 from penstock_spark.worker.pushing import Records
 from penstock_spark.worker.views import ChangingContents, View
@@ -42,7 +42,7 @@ class WaitingOperator(Operator):
 
     views: Sequence[View]
     lateness_micros: int
-    out: Sized  # Takes elements whose side inputs are ready.
+    out: SizedConsumer  # Takes elements whose side inputs are ready.
     count_late: Callable[[int], None]
     store: Store
 
@@ -221,7 +221,7 @@ def _windows_of(batch: Batch) -> set[BoundedWindow]:
 
 def _by_window(batch: Batch) -> Iterator[tuple[BoundedWindow, Batch]]:
     """Yields the elements of a batch by window; an element of several windows is in each."""
-    batch = batch.exploded()
+    batch = batch.explode()
     if not isinstance(batch.windows, list):
         yield batch.windows[0], batch
         return
@@ -229,7 +229,7 @@ def _by_window(batch: Batch) -> Iterator[tuple[BoundedWindow, Batch]]:
     for place, (window,) in enumerate(batch.windows):
         places.setdefault(window, []).append(place)
     for window, own in places.items():
-        yield window, batch.taken(own).collapsed()
+        yield window, batch.taken(own).collapse()
 
 
 def _earliest(batch: Batch) -> int:

@@ -30,7 +30,7 @@ from penstock_spark.stream.state.window_pages import (
 )
 from penstock_spark.worker.batch import Batch, Windows
 from penstock_spark.worker.messages import Part, Parts
-from penstock_spark.worker.pairs import unexpected_retraction
+from penstock_spark.worker.pairs import make_retraction_error
 
 Fired = Batch | tuple[Any, list[Dropped]]
 """Panes of several keys in one window; or a key and its elements that a window no longer takes."""
@@ -43,7 +43,7 @@ class LiveWindow:
 
     def __init__(self, column: WindowCells) -> None:
         self.column = column  # Its unpickled cells.
-        # The other cells that have been read, by page; pickled, or as columns.
+        # The other cells that have been read, by page; pickled, or in columns.
         self.stored: dict[int, StoredWindow | OpenWindow] = {}
         self.stored_fresh = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
@@ -397,8 +397,8 @@ def _by_window(part: Part) -> list[tuple[Windows, Batch]]:
     """Returns single elements, as pairs of name and value, by their windows; each as often as it has windows."""
     pairs = part.batch.with_values(list(zip(part.names, part.batch.values, strict=True)))
     if pairs.retracts:
-        raise unexpected_retraction()
-    batch = pairs.exploded()
+        raise make_retraction_error()
+    batch = pairs.explode()
     if not isinstance(batch.windows, list):
         return [(batch.windows, batch)]
     # Elements of one window mostly share a tuple, which is found faster by its identity.

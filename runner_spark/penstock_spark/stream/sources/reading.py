@@ -16,9 +16,9 @@ from penstock.metrics.execution import Snapshot
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.stream_plan import Clock
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.source_watermarks import ENDED, Estimator, Summary
-from penstock_spark.sources.heartbeats import Beats, Era
+from penstock_spark.sources.heartbeats import ClockPeriod, HeartbeatDecoder
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.stream.program import LevelProgram, ReadingSpec
 from penstock_spark.stream.transport.stream_stage import StreamStage
@@ -34,7 +34,7 @@ REJECTED = ("penstock", "elements_rejected")
 _ELEMENTS_AT_ONCE = 200_000
 
 FailedElement = tuple[Any, tuple[type, str, list[str]]]
-"""A rejected element with what went wrong, in the form that ``with_exception_handling`` gives."""
+"""A rejected element and its error, in the form of ``with_exception_handling``."""
 
 
 class Arrival(NamedTuple):
@@ -151,7 +151,7 @@ class SourceTask:
 
 
 class StreamReader:
-    """Reads a `StreamSource`; `make_decoder` gives a function from Arrow batches to elements, by their place."""
+    """Reads a `StreamSource`; `make_decoder` makes a function from Arrow batches to elements, by their place."""
 
     def __init__(self, source: StreamSource, make_decoder: Callable[[], Any], where: str) -> None:
         self._where = where
@@ -197,7 +197,7 @@ class StreamReader:
             )
         except Exception as error:
             if not self._has_rejects:
-                step_failed(error, self._where)
+                fail_step(error, self._where)
         kept, own_events, own_arrivals = [], [], []
         for value, time_micros in zip(values, own, strict=True):
             try:
@@ -241,7 +241,7 @@ class StreamReader:
     def _summary(
         self, values: list[Any], events: list[int], arrivals: int | list[int], partition: Hashable
     ) -> tuple[Summary, int]:
-        """What the watermark needs, without event times that are too far ahead, and the number of these."""
+        """The summary for the watermark, without event times that are too far ahead, and the number of these."""
         count = len(events)
         if self._max_ahead_micros is not None and events:
             latest = max(arrivals) if isinstance(arrivals, list) else arrivals
@@ -265,9 +265,9 @@ class StreamReader:
         return summary, ahead
 
 
-def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
+def scheduled_reader(source: ScheduledSource, eras: tuple[ClockPeriod, ...]) -> Reader:
     """Reads a source whose elements come when the clock says."""
-    decode, estimator = Beats(source, eras), Estimator(Recorded())
+    decode, estimator = HeartbeatDecoder(source, eras), Estimator(Recorded())
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         for heartbeat in decode(record):
@@ -280,7 +280,7 @@ def scheduled_reader(source: ScheduledSource, eras: tuple[Era, ...]) -> Reader:
 
 
 def column_reader(reader: ColumnReader) -> Reader:
-    """Reads the columns behind a grouping of Spark's, which keeps the watermark itself."""
+    """Reads the columns behind a grouping that Spark runs, which keeps the watermark itself."""
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:
         yield Arrival(None, reader.read(record), None)

@@ -9,8 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.windows.window_fn import GlobalWindows
-from penstock_spark.plan.spark_watermark import FIRST_MICROS, LAST_MICROS, SHIFT_MICROS, beyond_spark
-from penstock_spark.reports.failure import step_failed
+from penstock_spark.plan.spark_watermark import (
+    FIRST_MICROS,
+    LAST_MICROS,
+    SHIFT_MICROS,
+    make_beyond_spark_error,
+)
+from penstock_spark.reports.failure import fail_step
 from penstock_spark.stages.stage import Stage
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.sources.reading import SourceTask
@@ -41,7 +46,7 @@ class SummingStage(StreamStage):
         for rows in made:
             ends = pc.min_max(rows.column("first")).as_py()
             if not FIRST_MICROS < ends["min"] <= ends["max"] <= LAST_MICROS:
-                step_failed(beyond_spark(), self._where)
+                fail_step(make_beyond_spark_error(), self._where)
             yield pa.RecordBatch.from_arrays(
                 [*rows.columns, pa.nulls(rows.num_rows, pa.int64())], schema=SUMS
             )

@@ -1,4 +1,4 @@
-"""What a shard remembers of its pages without reading them: a few numbers a page, in columns.
+"""An index of a shard's pages, without reading them: a few numbers a page, in columns.
 
 There may be a hundred thousand pages, and every micro-batch reads the notes of all of them: columns of machine numbers
 come and go as a copy of memory.
@@ -22,7 +22,7 @@ def _column() -> array[int]:
 
 @dataclass
 class PageNotes:
-    """What is known of the pages of one grouping in one shard."""
+    """The notes on the pages of one grouping in one shard."""
 
     sizes: array[int] = field(default_factory=_column)  # In bytes.
     hold_micros: array[int] = field(default_factory=_column)  # The earliest hold of each page's keys.
@@ -32,7 +32,7 @@ class PageNotes:
     size_bytes: int = 0  # The size of all pages.
     # True if pages hold windows (see `penstock_spark.stream.state.window_pages`), not keys.
     by_window: bool = False
-    # The number of windows in all pages, those of each key apart; None if that is unknown: a version that did not
+    # The number of windows in all pages, counted for each key; None if that is unknown: a version that did not
     # count them, or a move to other shards, which does not look into keys, has left pages. No pages have no windows.
     windows: int | None = None
     next_segment: int = 0  # No segment of a long list has this number or a higher one, in any shard.
@@ -49,7 +49,7 @@ class PageNotes:
             column.extend([NOTHING] * count)
 
     def count_windows(self, more: int | None) -> None:
-        """Adds to the number of windows; None if nobody knows how many there are more.
+        """Adds to the number of windows; with None, the number becomes unknown.
 
         >>> notes = PageNotes()
         >>> notes.add_pages(4)

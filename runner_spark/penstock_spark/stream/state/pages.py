@@ -21,7 +21,7 @@ FIRST_PAGES = 4
 
 
 class Store(Protocol):
-    """Where pages are kept between micro-batches."""
+    """A store that keeps pages between micro-batches."""
 
     def get_many(self, numbers: Sequence[int]) -> list[bytes | None]:
         """Pages, in the order of their numbers; None for missing ones."""
@@ -32,7 +32,7 @@ class Store(Protocol):
 
 class Page(Protocol):
     def __len__(self) -> int:
-        """How much is in it; an empty page is not stored."""
+        """The number of items in it; an empty page is not stored."""
 
     def encoded(self) -> tuple[bytes, Mapping[Domain, int], int]:
         """The page as bytes, the earliest alarm of each domain, and the earliest hold or `NOTHING`."""
@@ -115,7 +115,7 @@ class Pages(ABC, Generic[P]):
         self._grown_bytes = 0
         self._changed = set()
         if not self.notes.keys:
-            # What was unknown has gone.
+            # The number is known again.
             self.notes.windows = 0
 
     def _written(self) -> Iterator[tuple[int, bytes | None]]:

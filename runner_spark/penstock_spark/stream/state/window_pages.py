@@ -116,7 +116,7 @@ class OpenWindow:
         return Content(cells, keys, self._ended.intersection(cells) if self._ended else frozenset())
 
     def changed(self, cells: Cells, alarm_micros: int) -> StoredWindow | None:
-        """The window with new cells in the places of those that were taken; None if others need a place, too."""
+        """The window with new cells in the places of those that were taken; None if other cells also need a place."""
         if self._ended or cells.keys() != self._taken.keys():
             return None
         rows, renewed = self._taken.values(), zip(*map(cells.__getitem__, self._taken), strict=True)
@@ -236,7 +236,7 @@ def _cells_of(stored: StoredWindow | None) -> int:
 
 
 def is_by_window(encoded: bytes) -> bool:
-    """Whether the first bytes of a page show columns of windows."""
+    """True if the first bytes of a page show columns of windows."""
     return _MARK.encode() in encoded[:32]
 
 

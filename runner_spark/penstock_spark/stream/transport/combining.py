@@ -18,15 +18,15 @@ from penstock.windows.windowing import Windowing
 from penstock_spark.folding.loops import kind_of_keys, loop_of
 from penstock_spark.folding.tables import Table, table_for
 from penstock_spark.plan.hosts import Loop
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.stream.program import CombiningWriterSpec
 from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch, Windows, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import MOST_COMBINED, MOST_NAMES
-from penstock_spark.worker.keys import keys_to_carry, shard_of
+from penstock_spark.worker.keys import find_keys_to_pickle, shard_of
 from penstock_spark.worker.messages import LogicalTime, Part, Place
-from penstock_spark.worker.pairs import split_pairs, unexpected_retraction
+from penstock_spark.worker.pairs import make_retraction_error, split_pairs
 from penstock_spark.worker.pushing import Combining, Node, Records
 
 
@@ -51,7 +51,7 @@ class CombiningWriter(Combining, Node):
         self.spec = spec
         self.combine = spec.combine
         self.outbox = outbox
-        self._guard = partial(guarded, metrics, spec.where)
+        self._guard = partial(call_guarded, metrics, spec.where)
         self._new_gathering = gathering_of(spec.windowing, spec.combine, spec.loop)
         # If the order of values may matter, each place in a source is kept separately.
         self._keeps_order = spec.combine is None or fold_of(spec.combine).heeds_order
@@ -68,7 +68,7 @@ class CombiningWriter(Combining, Node):
 
     def _pushed(self, batch: Batch, windows: FixedAssigner | None) -> Records:
         if batch.retracts:
-            step_failed(unexpected_retraction(), self.spec.where)
+            fail_step(make_retraction_error(), self.spec.where)
         self._guard(self._take, batch, windows)
         return iter(())
 
@@ -88,7 +88,7 @@ class CombiningWriter(Combining, Node):
         count = len(batch.values)
         taken = self._take_pairs(batch, windows) if self.spec.loop is Loop.PAIRS else 0
         if taken:
-            batch = batch.sliced(taken, count)
+            batch = batch.slice(taken, count)
         if batch.values:
             if windows is not None:
                 batch = Batch(batch.values, batch.timestamps, windows(batch), batch.panes)
@@ -118,7 +118,7 @@ class CombiningWriter(Combining, Node):
         names: list[Any] = keys if kind is not None else encode_keys(keys)
         gathering = self._gathering(kind)
         if kind is None:
-            self._carried.update(keys_to_carry(names, keys))
+            self._carried.update(find_keys_to_pickle(names, keys))
         self._entries += gathering.add(names, values, batch)
 
     def _gathering(self, kind: type | None) -> Any:
@@ -146,7 +146,7 @@ class CombiningWriter(Combining, Node):
             encoded = new
             if self._kind is not None:
                 encoded = encode_keys(new)
-                self._carried.update(keys_to_carry(encoded, new))
+                self._carried.update(find_keys_to_pickle(encoded, new))
             addresses.update(
                 {name: (data, shard_of(data, shards)) for name, data in zip(new, encoded, strict=True)}
             )

@@ -54,7 +54,9 @@ def decoded(payload: bytes) -> Message | TaskCounts | Command | int:
         moment, number = int(clock), fields.get("format")
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         what = "a file in the folder control of the checkpoint is not a command"
-        hint = "leave that folder to penstock; start again with a checkpoint that nobody has changed"
+        hint = (
+            "leave that folder to penstock; start again with a checkpoint that has not been changed by hand"
+        )
         raise refusal(ValueError, what, hint=hint) from None
     COMMAND_FORMAT.check(number)
     return Command(moment, name, argument)

@@ -46,7 +46,7 @@ class SpreadWriter(Node):
             turn, within = divmod(self._pushed, size)
             stop = min(start + size - within, count)
             message = outbox.messages[level, (self._first + turn) % outbox.shards]
-            self._put(message, batch.sliced(start, stop), self._pushed)
+            self._put(message, batch.slice(start, stop), self._pushed)
             self._pushed += stop - start
             start = stop
         return iter(())

@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.machines.records import Given
 from penstock_spark.plan.stream_plan import WaitingParDo
-from penstock_spark.reports.crash_marker import write_down, write_down_rest
-from penstock_spark.reports.failure import LEAVING, step_failed
+from penstock_spark.reports.crash_marker import record_no_step, record_steps
+from penstock_spark.reports.failure import LEAVING, fail_step
 from penstock_spark.stages.stage import Stage, tear_down
 from penstock_spark.stream.program import (
     CombiningWriterSpec,
@@ -30,7 +30,7 @@ from penstock_spark.stream.transport.writer import (
     SinkRows,
 )
 from penstock_spark.worker.asynchronous import AsyncStep
-from penstock_spark.worker.batch_sizer import Sized, SizedAnew
+from penstock_spark.worker.batch_sizer import SizedArrivals, SizedConsumer
 from penstock_spark.worker.pardo import DoFnStep
 from penstock_spark.worker.program import StepSpec
 from penstock_spark.worker.pushing import Consumer, Node, Records
@@ -49,8 +49,8 @@ class StreamStage(Stage):
     def parts(self) -> Iterable[Any]:
         return (*self._level.groupings, *self._level.waiting, *super().parts())
 
-    def sized(self, consumer: Consumer) -> Sized:
-        return SizedAnew(consumer, self._scale)
+    def sized(self, consumer: Consumer) -> SizedConsumer:
+        return SizedArrivals(consumer, self._scale)
 
     def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[Given]) -> Records:
         """Sends on what the machine of a step has had it make."""
@@ -93,7 +93,7 @@ class StreamStage(Stage):
         """Sets everything up, and starts and ends a bundle around the block; records leave a level only by
         messages.
         """
-        write_down(self._steps)
+        record_steps(self._steps)
         started: list[Any] = []
         failed = True
         try:
@@ -112,10 +112,10 @@ class StreamStage(Stage):
             failed = False
         finally:
             tear_down(started, failed)
-            write_down_rest()
+            record_no_step()
 
     def end_bundle(self) -> Records:
-        """Ends a bundle and begins the next: what a DoFn gives at the end takes place before time moves on."""
+        """Ends a bundle and begins the next: what a DoFn yields at the end takes place before time moves on."""
         for step in self._ending:
             self._scale.begin_anew()
             yield from step.finish_bundle()
@@ -131,7 +131,7 @@ class StreamStage(Stage):
     def _exhaust(self, records: Records) -> None:
         with self._named():
             for _ in records:
-                raise AssertionError("a step of a level gave rows")
+                raise AssertionError("a step of a level yielded rows")
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -139,4 +139,4 @@ class StreamStage(Stage):
         try:
             yield
         except LEAVING as error:
-            step_failed(error, self.where_now())
+            fail_step(error, self.where_now())

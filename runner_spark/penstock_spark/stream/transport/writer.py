@@ -11,7 +11,7 @@ from pyspark.sql import Row as SparkRow
 
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
-from penstock_spark.reports.failure import guarded, step_failed
+from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.stream.program import (
     MessageWriterSpec,
     RestrictionWriterSpec,
@@ -19,7 +19,7 @@ from penstock_spark.stream.program import (
     SinkRowsSpec,
 )
 from penstock_spark.worker.batch import Batch, dumps, encode_page
-from penstock_spark.worker.keys import keys_to_carry, shard_of
+from penstock_spark.worker.keys import find_keys_to_pickle, shard_of
 from penstock_spark.worker.messages import LogicalTime, Message, Part, Place
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.pushing import Node, Records
@@ -41,7 +41,7 @@ Moment = tuple[LogicalTime, Place]
 
 
 class _Messages(dict[tuple[int, int], Message]):
-    """Messages by address; one begins when somebody has something for its address."""
+    """Messages by address; a message begins when there is something for its address."""
 
     def __init__(self, producer: tuple[int, int]) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _Messages(dict[tuple[int, int], Message]):
 
 
 class Outbox:
-    """What one producer sends: messages by level and shard, and pages or rows of sinks, by level.
+    """The messages of one producer, by level and shard, and pages or rows of sinks, by level.
 
     A shard gets a message only if there is something for it: elements of its own, or what all shards of its level
     are told. That is written down once for all of them.
@@ -88,7 +88,7 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is there that it should be taken before more is made."""
+        """True if it holds enough to be taken before more is made."""
         return self.held_bytes >= BYTES_AT_ONCE
 
     def _next_number(self) -> int:
@@ -96,7 +96,7 @@ class Outbox:
         return self._taken
 
     def to_all(self, level: int) -> Message:
-        """What all shards of a level are told."""
+        """The message to all shards of a level."""
         if level not in self._to_all:
             self._to_all[level] = Message(self.producer)
         return self._to_all[level]
@@ -167,13 +167,13 @@ class MessageWriter(Node):
 
     def push(self, batch: Batch) -> Records:
         self.outbox.held_bytes += batch.estimated_bytes()
-        guarded(self.metrics, self.spec.where, self._put, batch)
+        call_guarded(self.metrics, self.spec.where, self._put, batch)
         return iter(())
 
     def _put(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
         names = encode_keys(keys)
-        carried = keys_to_carry(names, keys)
+        carried = find_keys_to_pickle(names, keys)
         places: dict[int, list[int]] = {}
         for place, name in enumerate(names):
             places.setdefault(shard_of(name, self.outbox.shards), []).append(place)
@@ -189,7 +189,7 @@ class MessageWriter(Node):
 class RestrictionWriter(MessageWriter):
     """Puts elements with their restrictions into the messages of shards, each under a key of its own.
 
-    The key says where and when the producer has made the element, so a task that runs again gives the same keys.
+    The key says where and when the producer has made the element, so a task that runs again makes the same keys.
     """
 
     def _put(self, batch: Batch) -> None:
@@ -197,7 +197,7 @@ class RestrictionWriter(MessageWriter):
         first, outbox.numbered = outbox.numbered, outbox.numbered + len(batch.values)
         beginning = (*outbox.producer, *outbox.now, *map(str, outbox.place))
         names = encode_keys([(*beginning, first + number) for number in range(len(batch.values))])
-        # Neighbours go to different shards, so that few restrictions are spread evenly, too.
+        # Neighbours go to different shards, so that few restrictions are also spread evenly.
         for beginning_at in range(min(outbox.shards, len(names))):
             own = list(range(beginning_at, len(names), outbox.shards))
             message = outbox.messages[level, (first + beginning_at) % outbox.shards]
@@ -216,7 +216,7 @@ class SinkPages(Node):
         try:
             self._outbox.add_to_sink(self._spec.level, [encode_page(batch)])
         except Exception as error:
-            step_failed(error, self._spec.where)
+            fail_step(error, self._spec.where)
         return iter(())
 
 

@@ -156,7 +156,7 @@ class PartitionedSource(RangeSource[ElementT]):
     later and limits follow. Each partition is read by one task at a time.
 
     >>> class Letters(PartitionedSource[str]):
-    ...     def beginnings(self): return {"vowels": "a", "others": "b"}
+    ...     def first_positions(self): return {"vowels": "a", "others": "b"}
     ...     def next_position(self, partition, start, max_records): return "j"
     ...     def read(self, piece): yield [f"{piece.start}-{piece.end}"]
     >>> letters = Letters()
@@ -167,7 +167,7 @@ class PartitionedSource(RangeSource[ElementT]):
     """
 
     @abc.abstractmethod
-    def beginnings(self) -> Mapping[str, Any]:
+    def first_positions(self) -> Mapping[str, Any]:
         """For each partition that exists now, the position of its first record."""
 
     @abc.abstractmethod
@@ -184,7 +184,7 @@ class PartitionedSource(RangeSource[ElementT]):
 
     def first_position(self) -> dict[str, Any]:
         """The beginning of each partition."""
-        return dict(self.beginnings())
+        return dict(self.first_positions())
 
     def last_position(self, start: Mapping[str, Any], max_records: int | None) -> dict[str, Any]:
         """The end of each partition, or less if there are too many records.
@@ -192,11 +192,11 @@ class PartitionedSource(RangeSource[ElementT]):
         A new partition is only announced: its records are read from the next position on. A partition that is gone
         keeps its position, in case that it comes back.
         """
-        beginnings = self.beginnings()
-        known = [partition for partition in beginnings if partition in start]
+        first_positions = self.first_positions()
+        known = [partition for partition in first_positions if partition in start]
         share = None if max_records is None else max(1, max_records // max(1, len(known)))
         ends = {partition: self.next_position(partition, start[partition], share) for partition in known}
-        return {**start, **{name: ends.get(name, beginning) for name, beginning in beginnings.items()}}
+        return {**start, **{name: ends.get(name, beginning) for name, beginning in first_positions.items()}}
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int) -> list[SourceRange]:
         """A range for each partition, also without records."""
