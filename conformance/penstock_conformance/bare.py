@@ -15,7 +15,7 @@ from penstock_conformance.scenario import Scenario, Step
 
 
 class Run(NamedTuple):
-    """What happened when a scenario was played."""
+    """The outcome of a scenario that was played."""
 
     report: str | None  # What is wrong; None if everything is as written.
     events: tuple[
@@ -26,7 +26,7 @@ class Run(NamedTuple):
 
 
 def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
-    """What is wrong when a scenario is played in a mode; None if everything is as written.
+    """Returns what is wrong when a scenario is played in a mode; None if everything is as written.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -73,7 +73,7 @@ def run(scenario: Scenario, mode: str, cut: bool = False) -> Run:
 def _played(
     player: Player, steps: Sequence[Step], cut: bool, in_written_order: bool, into: list[Played]
 ) -> Iterator[str]:
-    """Plays steps, adds their output to `into`, and gives lines about what is wrong with it."""
+    """Plays steps, adds their output to `into`, and yields lines about what is wrong with it."""
     for step in steps:
         played: list[Played] = []
         for event in step.events:
@@ -93,7 +93,7 @@ def _played(
 
 
 def _in_order_of_time(steps: Sequence[Step]) -> Step:
-    """One step for all: a batch takes its elements in order of event time, and gives everything at its end."""
+    """Makes one step of all: a batch takes its elements in order of event time, and emits everything at its end."""
     events = [event for step in steps for event in step.events]
     elements = [event for event in events if isinstance(event, Arrive)]
     elements.sort(key=lambda element: element.timestamp_micros)

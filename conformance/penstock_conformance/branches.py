@@ -35,7 +35,7 @@ _INTO_RETRACTIONS = WindowInto(
 class Branch(PTransform[Any, Any]):
     """A scenario as a part of a pipeline, whose output, for `played_of`, is appended to the list `into`.
 
-    The source gives (key, value). If the scenario's elements may be retractions, it gives (number, (key, value, event
+    The source emits (key, value). If the scenario's elements may be retractions, it emits (number, (key, value, event
     time in microseconds, whether it is a retraction)). `panes` is the output of the grouping, once the branch is
     applied.
 
@@ -72,7 +72,7 @@ class Branch(PTransform[Any, Any]):
 
 
 class _Seen(PTransform[Any, Any]):
-    """What is visible of elements, as data without windows and retractions."""
+    """Makes data of what is visible of elements, without windows and retractions."""
 
     def __init__(self, show: _Show) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class _TakeBack(DoFn):
         if pane.index == 0 and not pane.kind.is_retraction:
             [(key, value, micros, is_taken_back)] = group
             pane = replace(pane, kind=ValueKind.DELETE if is_taken_back else ValueKind.INSERT)
-            # A pane of late elements does not have their time.
+            # A pane of late elements does not have the time of the elements.
             yield WindowedValue((key, value), Timestamp.from_micros(micros), windowed.windows, pane)
 
 

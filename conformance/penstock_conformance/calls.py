@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 
 Method = Callable[[Asked], tuple[Any, ...]]
-"""From the values of parameters to the results."""
+"""Maps the values of parameters to the results."""
 
 
 def process_of(primitive: ParDo) -> Method:
@@ -118,6 +118,6 @@ def given_by(results: Iterable[Any], one: WindowedValue) -> Iterator[WindowedVal
     """The results of a method, each with the time, windows and pane of the element, or with its own."""
     for result in results:
         if isinstance(result, TaggedOutput | TimestampedValue):
-            what = f"a program gives {noun_for(result)}, not values or WindowedValues"
+            what = f"a program returns {noun_for(result)}, not values or WindowedValues"
             raise Malformed(what, hint="use a test instead")
         yield result if isinstance(result, WindowedValue) else one.with_value(result)

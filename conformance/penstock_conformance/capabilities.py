@@ -22,7 +22,7 @@ class Capability:
 
     name: str  # Such as ``figure 7``, ``C-100`` or ``S6-02``.
     what: str
-    # Where it is shown besides transcripts: ``tests/folder/test_file.py::name``, ``docs/page.md#heading``, or a file.
+    # Other places that show it: ``tests/folder/test_file.py::name``, ``docs/page.md#heading``, or a file.
     places: tuple[str, ...] = ()
     note: str = ""
     is_built: bool = True

@@ -115,12 +115,12 @@ def _sql(options: argparse.Namespace) -> int:
         from penstock.sql.console import Console
     except ModuleNotFoundError as missing:
         raise ValueError(str(missing)) from None
-    texts = [options.file.read_text(encoding="utf-8")] if options.file else []
+    scripts = [options.file.read_text(encoding="utf-8")] if options.file else []
     if options.statements is not None:
-        texts.append(options.statements)
+        scripts.append(options.statements)
     console = Console(print, **({"master": options.master} if options.master else {}))
-    for text in texts or [sys.stdin.read()]:
-        console.run(text)
+    for script in scripts or [sys.stdin.read()]:
+        console.run(script)
     return 0
 
 

@@ -19,11 +19,11 @@ _TIMINGS = {
 }
 
 PANE_INFO = ("kind", "timing", "is_first", "is_last", "index", "nonspeculative_index")
-"""What an expectation may say of a pane's information, by the same names."""
+"""The parts of a pane's information that an expectation may name, by the same names."""
 
 
 def differences(step: Step, played: Sequence[Played], in_written_order: bool = False) -> list[str]:
-    """What is wrong with the output of a step, one line for each thing.
+    """Returns what is wrong with the output of a step, one line for each thing.
 
     The written order counts only if `in_written_order` says so, except for panes that replace each other.
     """
@@ -44,7 +44,7 @@ def differences(step: Step, played: Sequence[Played], in_written_order: bool = F
 
 
 def verdict(scenario: Scenario, mode: str, found: Sequence[str]) -> str | None:
-    """What is wrong when a scenario is played in a mode; None if everything is as written.
+    """Returns what is wrong when a scenario is played in a mode; None if everything is as written.
 
     `found` has a line for each thing that is not as expected. If the scenario says that something must be found,
     finding it is right.
@@ -133,7 +133,7 @@ def _agrees(stated: Any, actual: Any) -> bool:
 
 
 def _same_value(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal; in the model, the values of a group have no order."""
+    """True if two values are equal; in the model, the values of a group have no order."""
     if isinstance(expected, list) and isinstance(actual, list):
         return sorted(map(repr, expected)) == sorted(map(repr, actual))
     return bool(expected == actual)
@@ -151,7 +151,7 @@ def _disorder(
 
 
 def _go_together(one: Expected, other: Expected) -> bool:
-    """Whether two panes have an order: they have the same window, or one retracts a pane that merged into the other."""
+    """True if two panes have an order: they have the same window, or one retracts a pane that merged into the other."""
     if isinstance(one, ExpectedDrop) or isinstance(other, ExpectedDrop) or one.key != other.key:
         return False
     if one.window == other.window:

@@ -21,7 +21,7 @@ DROPPED = {
 
 
 class Taken(NamedTuple):
-    """What an engine has done since the micro-batch before."""
+    """The events and the output of an engine since the micro-batch before."""
 
     complete: int  # The number of the scenario's steps that are complete now.
     seen: Sequence[Any]  # The output of a `penstock_conformance.branches.Branch`.
@@ -54,7 +54,7 @@ def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -
             player.play(event)
     last: tuple[records.Event, ...] = (records.EndMicroBatch(), records.AdvanceClock(end_clock_micros))
     played = [*(one for event in last for one in player.play(event)), *player.finish()]
-    text, expected = "what the bare machine gives at the end", tuple(map(_expected_of, played))
+    text, expected = "what the bare machine emits at the end", tuple(map(_expected_of, played))
     return (*steps, Step(text, steps[-1].place, ends_input=True, expected=expected))
 
 
@@ -97,7 +97,7 @@ def at_ends_of_rounds(
 def wrong_steps(
     scenario: Scenario, steps: Sequence[Step], taken: Iterable[Taken], slack_micros: int = 0
 ) -> Iterator[str]:
-    """What is wrong with the output: lines for a report.
+    """Yields what is wrong with the output: lines for a report.
 
     Steps that end in the same micro-batch are compared together, because their outputs cannot be told apart. Processing
     time may differ by the slack.

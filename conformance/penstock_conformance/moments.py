@@ -1,4 +1,4 @@
-"""How transcripts write times and windows: seconds, clock times of 1970-01-01, dates."""
+"""Reads and writes the times and windows of transcripts: seconds, clock times of 1970-01-01, dates."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class Attribution(DoFn):
 
 
 def _trail(url: str, referer: str, visits: Any, impressions: Any) -> str | None:
-    """How somebody came to a page; None without an impression on the way."""
+    """Returns how a visitor came to a page; None without an impression on the way."""
     trail = [url]
     while True:
         number = impressions.get(f"{referer}:{trail[0]}")

@@ -57,7 +57,7 @@ class Case:
         _ = pipeline | self.label >> self.branches[-1]
 
     def recording(self, result: Any) -> Recording | None:
-        """What a run with the option ``record_events`` has recorded of the grouping; None without a recording."""
+        """Returns what a run with the option ``record_events`` has recorded of the grouping; None without it."""
         try:
             recording: Recording = result.recording(self.branches[-1].panes)
         except ValueError:
@@ -65,7 +65,7 @@ class Case:
         return replace(recording, title=self.scenario.title)
 
     def report(self, end_clock_micros: int, metrics: MetricResults) -> str | None:
-        """What is wrong with the output, at the end of a pipeline with these metrics."""
+        """Returns what is wrong with the output, at the end of a pipeline with these metrics."""
         steps = steps_to_the_end(self.scenario, self.mode, end_clock_micros)
         wrong = [*wrong_steps(self.scenario, steps, [Taken(len(steps), self.found)])]
         return verdict(
@@ -152,14 +152,14 @@ def _fit(one: Case, other: Case) -> bool:
 
 
 def _follows(later: Tape, earlier: Tape) -> bool:
-    """Whether each micro-batch begins after the earlier ones of the other have ended."""
+    """True if each micro-batch begins after the earlier ones of the other have ended."""
     ends = [end for _, end in earlier.rounds()]
     begins = [begin for begin, _ in later.rounds()]
     return all(begin >= max(ends[:number], default=0) for number, begin in enumerate(begins))
 
 
 def _is_shown(scenario: Scenario) -> bool:
-    """Whether the end of a pipeline shows what must not be met; holds and times are not visible there."""
+    """True if the end of a pipeline shows what must not be met; holds and times are not visible there."""
     return scenario.unmet is None or not re.search(r"hold|clock: ", scenario.unmet)
 
 

@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
     graph = commands.add_parser(
         "graph",
         help="draw the pipeline of a program, without starting anything",
-        description="Draws the first pipeline that a program runs. The program goes on until it runs the pipeline, "
+        description="Draws the first pipeline that a program runs. The program continues until it runs the pipeline, "
         "which does not start: neither does Spark.",
         epilog="Example: penstock graph my_pipeline.py --to svg > my_pipeline.svg",
     )

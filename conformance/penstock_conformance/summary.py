@@ -13,7 +13,7 @@ from penstock_conformance.outcomes import Outcome, Status, by_row
 
 
 def told(outcomes: Iterable[Outcome], progress: TextIO) -> Iterator[Outcome]:
-    """The same outcomes; after each file, a line with its totals goes to `progress`.
+    """Yields these outcomes; after each file, a line with its totals goes to `progress`.
 
     On a terminal, the line also counts while the file's scenarios are played.
     """
@@ -61,5 +61,5 @@ def table(outcomes: Sequence[Outcome], modes: Sequence[str]) -> Iterator[str]:
 
 
 def _columns(first: str, cells: Iterable[str], widths: Iterable[int]) -> str:
-    texts = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
-    return "  ".join([f"{first:<27}", *texts]).rstrip()
+    aligned = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join([f"{first:<27}", *aligned]).rstrip()

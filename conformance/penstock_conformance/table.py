@@ -17,7 +17,7 @@ _NOT_BUILT = "not built yet"
 _NOT_HERE = "not for this engine"
 _MISSING = "**missing**"
 _PROSE = """\
-# What the conformance suite shows
+# Results of the conformance suite
 
 <!-- Made by `penstock conformance --engine bare --table`; do not edit. -->
 
@@ -104,7 +104,7 @@ def _totals(sources: Sequence[Chapter], shown: Mapping[str, Sequence[Scenario]])
 
 
 def standing(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) -> str:
-    """Whether a capability is ``shown``, ``missing``, ``not built yet`` or ``not for this engine``."""
+    """Returns ``shown``, ``missing``, ``not built yet`` or ``not for this engine``, for a capability."""
     if not capability.is_built:
         return _NOT_BUILT
     if capability.not_here:

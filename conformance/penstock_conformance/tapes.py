@@ -39,7 +39,7 @@ class Tape:
         return tuple(step for event, step in pairs if not isinstance(event, test_stream.MicroBatchEvent))
 
     def complete(self, happenings: int, steps: int) -> int:
-        """How many of a scenario's steps are complete when an engine has taken that many of the happenings.
+        """Returns how many steps of a scenario are complete when an engine has taken the given number of happenings.
 
         One more than all happenings includes the end of the input.
         """
@@ -127,14 +127,14 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
 
 
 def _is_moved(steps: Sequence[Step]) -> bool:
-    """Whether each event may come some microseconds early: all of them fit between any two times."""
+    """True if each event may come some microseconds early: all of them fit between any two times."""
     events = [event for step in steps for event in step.events]
     clocks = sorted({event.clock_micros for event in events if event.clock_micros is not None})
     return all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
 
 
 def _come_together(before: records.Event | None, event: records.Event) -> bool:
-    """Whether two elements come at one time."""
+    """True if two elements come at one time."""
     if not (isinstance(before, records.Arrive) and isinstance(event, records.Arrive)):
         return False
     return before.clock_micros == event.clock_micros is not None

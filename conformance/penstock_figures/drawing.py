@@ -178,16 +178,16 @@ _MODES = {"batch": "In batch", "micro_batch": "In micro-batches", "streaming": "
 def description(layout: Layout, recording: Recording) -> str:
     """Describes a drawing in words: the number of elements, and which panes came when."""
     count, panes = len(recording.inputs), recording.panes
-    texts = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
+    phrases = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
     dropped = sum(each.is_dropped for each in recording.inputs)
     if dropped:
-        texts.append(f", {dropped} of them dropped")
-    texts.append(f", {_counted(len(panes), 'pane')}")
+        phrases.append(f", {dropped} of them dropped")
+    phrases.append(f", {_counted(len(panes), 'pane')}")
     if panes:
-        texts.append(": " + "; ".join(pane_title(layout, pane) for pane in panes[:_PANES_MAX]))
+        phrases.append(": " + "; ".join(pane_title(layout, pane) for pane in panes[:_PANES_MAX]))
     if len(panes) > _PANES_MAX:
-        texts.append(f"; and {len(panes) - _PANES_MAX} more")
-    return "".join(texts) + "."
+        phrases.append(f"; and {len(panes) - _PANES_MAX} more")
+    return "".join(phrases) + "."
 
 
 def _counted(count: int, noun: str) -> str:

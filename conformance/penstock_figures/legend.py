@@ -41,7 +41,7 @@ def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: 
         (PaneInfoTiming.ON_TIME in timings, Entry("on-time pane", _pane(PaneInfoTiming.ON_TIME))),
         (PaneInfoTiming.LATE in timings, Entry("late pane", _pane(PaneInfoTiming.LATE))),
         (PaneInfoTiming.UNKNOWN in timings, Entry("pane", _pane(PaneInfoTiming.UNKNOWN))),
-        (backs, Entry("value taken back", _line("edge back"))),
+        (backs, Entry("value retracted", _line("edge back"))),
     ]
     return [*_of_elements(layout, timeline), *(entry for is_there, entry in found if is_there)]
 
@@ -63,7 +63,7 @@ def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
         late = _circle(usual, "ring") if usual == CROWD_RADIUS else _circle(usual, body, "ring")
         yield Entry("late element", late)
     if any(each.is_retraction for each in inputs):
-        yield Entry("element taken back", _circle(usual, f"{body} minus"))
+        yield Entry("element retracted", _circle(usual, f"{body} minus"))
     if any(each.is_dropped for each in inputs):
         gone = "input gone" if usual == CROWD_RADIUS else f"{body} gone"
         yield Entry("dropped element", _circle(usual, gone, is_crossed=usual != CROWD_RADIUS))
@@ -127,7 +127,7 @@ def legend(found: list[Entry], top: float) -> tuple[list[str], float]:
     return marks, y + ROW_HEIGHT / 2 if found else top
 
 
-def notes(texts: list[str], top: float) -> Iterator[str]:
+def notes(sentences: list[str], top: float) -> Iterator[str]:
     """Sentences below the legend, one in each row."""
-    for number, text in enumerate(texts):
+    for number, text in enumerate(sentences):
         yield element("text", text, x=_LEFT, y=top + 16 + number * ROW_HEIGHT, class_="note")

@@ -254,7 +254,7 @@ def pane_title(layout: Layout, pane: RecordedPane) -> str:
     is_global = not is_finite(pane.start_micros) and not is_finite(pane.end_micros)
     words = [f"{value} in {'the global window' if is_global else bounds}"]
     if pane.is_retraction:
-        words += ["taken back"]
+        words += ["retracted"]
     else:
         words += [WORDS[pane.timing]] * bool(WORDS[pane.timing])
         words += [f"pane {pane.index}"] * (pane.index >= 0) + ["the last one"] * pane.is_last

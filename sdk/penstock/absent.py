@@ -1,4 +1,4 @@
-"""What a program finds that names a module without importing it: the module, or an error with a hint.
+"""Finds what a program names of a module without importing it: another module, or an error with a hint.
 
 An import of a module or name of Beam that is left out fails like the import of anything absent, with a hint. So does a
 name that is like another one.
@@ -150,7 +150,7 @@ def _import_system() -> Iterator[str]:
 
 
 def _is_import(frame: FrameType) -> bool:
-    """Whether a frame executes ``from module import name``."""
+    """True if a frame executes ``from module import name``."""
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 

@@ -235,7 +235,7 @@ def test_the_same_may_happen_in_several_modes() -> None:
         (
             HEADER + "engine: batch\n\nelement 5 at 3\n  -> [5] in [0, 10)\nend of input\n",
             "a.transcript:1",
-            "a batch gives everything at its end",
+            "a batch emits everything at its end",
         ),
         (HEADER + "engine: micro_batch\n\nelement 5 at 3\n", "a.transcript:1", "a micro-batch must end"),
         (HEADER + "\nelement 5 at 3\n\nin streaming:\n", "a.transcript:1", "an engine mode occurs twice"),

@@ -411,7 +411,7 @@ def test_mistakes_of_trackers_and_of_their_users_are_errors():
         Run(Claims(), [1, 0])
     with pytest.raises(ValueError, match=r"work in range \[1, 5\) has not been claimed"):
         Run(Claims(), [0, 1])
-    with pytest.raises(ValueError, match="process goes on after the rest of its restriction was split off"):
+    with pytest.raises(ValueError, match="process continues after the rest of its restriction was split off"):
         Run(Claims(), range(1000), Limits(outputs=3))
 
 
@@ -475,7 +475,7 @@ def test_a_split_without_end_is_an_error():
 
     parts = splits_of(Reading()).restrictions(3)
     assert [next(parts) for _ in range(MOST_RESTRICTIONS)]
-    with pytest.raises(ValueError, match=r"Cutting\.split gives more than 100,000 restrictions"):
+    with pytest.raises(ValueError, match=r"Cutting\.split returns more than 100,000 restrictions"):
         next(parts)
 
 

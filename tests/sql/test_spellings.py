@@ -134,11 +134,11 @@ def test_what_is_emitted_once_goes_into_any_sink(tmp_path):
         (
             f"{WINDOWED} EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS",
             [
-                "GROUP BY or DISTINCT (window_start, window_end) keeps each group for ever, for late rows;"
+                "GROUP BY or DISTINCT (window_start, window_end) keeps each group forever, for late rows;"
                 " leave out AND THEN"
             ],
         ),
-        (WINDOWED, ["GROUP BY or DISTINCT (window_start, window_end) keeps each group for ever; group by"]),
+        (WINDOWED, ["GROUP BY or DISTINCT (window_start, window_end) keeps each group forever; group by"]),
         (
             "SELECT a.points FROM PCOLLECTION AS a JOIN PCOLLECTION AS b ON a.points = b.points",
             ["a join keeps"],

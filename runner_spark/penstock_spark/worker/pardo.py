@@ -164,12 +164,12 @@ class DoFnStep(Node):
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
         single = None
         if self.dofn.defines_process:
-            gives = batches.gives if self.dofn.process_yields_batches else None
+            gives = batches.yields if self.dofn.process_yields_batches else None
             single = self._loop_of(self.dofn.process_signature(), self.dofn.process, gives)
         if batch_signature is None or batches.takes is None:
             assert single is not None
             return single
-        gives = None if self.dofn.process_batch_yields_elements else batches.gives
+        gives = None if self.dofn.process_batch_yields_elements else batches.yields
         whole = self._loop_of(batch_signature, self.dofn.process_batch, gives)
         return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
 

@@ -47,7 +47,7 @@ class IntervalWindow(BoundedWindow):
         return Timestamp.from_micros(self.start_micros)
 
     def intersects(self, other: IntervalWindow) -> bool:
-        """Whether the windows overlap; windows that only touch do not."""
+        """True if the windows overlap; windows that only touch do not."""
         return max(self.start_micros, other.start_micros) < min(self.end_micros, other.end_micros)
 
     def union(self, other: IntervalWindow) -> IntervalWindow:
@@ -78,7 +78,7 @@ class IntervalWindow(BoundedWindow):
 
 
 class GlobalWindow(BoundedWindow):
-    """The one window of all time, which elements are in unless windowed otherwise (Beam's ``GlobalWindow``).
+    """The window that covers all of time; elements are in it unless windowed otherwise (Beam's ``GlobalWindow``).
 
     It ends a day before `MAX_TIMESTAMP`, so that results at its end have later timestamps left.
     """

@@ -27,8 +27,8 @@ def create_runner(runner_name: str | None = None) -> Any:
     """The runner of a name (Beam's ``create_runner``); case does not matter, nor does a missing ``Runner``.
 
     Args:
-        runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. The names of Beam's local
-            runners, such as ``DirectRunner``, give the Spark runner on this machine.
+        runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. Names of Beam's local
+            runners, such as ``DirectRunner``, mean the Spark runner on this machine.
 
     Returns:
         A new runner; its `local_only` tells whether it is the runner on this machine.

@@ -90,7 +90,7 @@ class StrUtf8Coder(Coder):
 
 
 class ToBytesCoder(Coder):
-    """Anything as text, for output only: bytes as they are, all else as the UTF-8 of its ``str`` (Beam's name).
+    """Writes anything as text, for output only: bytes unchanged, all else as the UTF-8 of its ``str`` (Beam's name).
 
     >>> ToBytesCoder().encode(12)
     b'12'
@@ -112,7 +112,7 @@ ToStringCoder = ToBytesCoder
 
 
 class BytesCoder(_Primitive):
-    """Bytes, as they are (Beam's ``BytesCoder``)."""
+    """Leaves bytes unchanged (Beam's ``BytesCoder``)."""
 
     _type = bytes
 
@@ -168,7 +168,7 @@ class VarIntCoder(_Primitive):
             if byte < 128:
                 break
             shift += 7
-        # A number without an end, or with so many bits that one may be a sign, goes to the thorough reader.
+        # A number without an end, or with more than 63 bits, whose last may be a sign, goes to the thorough reader.
         if 0 < len(encoded) < 10 and byte < 128:
             return result
         return self.decode_from_stream(InputStream(encoded), False)

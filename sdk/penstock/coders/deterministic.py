@@ -428,7 +428,7 @@ _NOT_A_KEY = (
     ValueError,
     struct.error,
 )
-"""What decoders raise for bytes that are not an encoded key, or are only a part of one."""
+"""Exceptions that decoders raise for bytes that are not an encoded key, or are only a part of one."""
 
 
 def decode_key(data: bytes) -> Any:
@@ -471,7 +471,7 @@ _TOLD_APART = frozenset((str, int, bytes, type(None)))
 
 
 def kind_told_apart(keys: Sequence[object]) -> type | None:
-    """The one type of keys of which two are equal exactly if their encodings are; None if that is not certain.
+    """Returns the type of all keys, if two of them are equal exactly if their encodings are; None if that is uncertain.
 
     Python finds 1, 1.0 and True equal, whose encodings differ. So a dict may have keys of such a type in place of their
     encodings.
@@ -491,7 +491,7 @@ def kind_told_apart(keys: Sequence[object]) -> type | None:
 
 
 def _is_plain_tuple(kind: type) -> bool:
-    """True for tuples, and for named tuples that are compared and encoded by their parts."""
+    """True if a class is tuple, or a named tuple that is compared and encoded by its parts."""
     if kind is tuple:
         return True
     is_usual = all(getattr(kind, name) is getattr(tuple, name) for name in ("__eq__", "__hash__", "__iter__"))
@@ -499,7 +499,7 @@ def _is_plain_tuple(kind: type) -> bool:
 
 
 def as_coders_give_them(keys: dict[bytes, Any]) -> dict[bytes, Any]:
-    """Keys by their encodings, as a grouping gives them: decoded, if the user has registered coders for keys."""
+    """Returns keys by their encodings, as a grouping emits them: decoded, if the user has a coder for keys."""
     return {name: decode_key(name) for name in keys} if _registered_coders else keys
 
 

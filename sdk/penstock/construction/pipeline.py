@@ -138,7 +138,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     @property
     def allow_unsafe_triggers(self) -> bool:
-        """Whether grouping with a trigger that may lose data is allowed."""
+        """True if grouping with a trigger that may lose data is allowed."""
         return bool(self._type_options.allow_unsafe_triggers)
 
     def display_data(self) -> dict[str, Any]:
@@ -153,14 +153,14 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._unrun.forget()
         for handler in self.error_handlers:
             handler.verify_closed()
-        # Options that nobody knows have had their warning.
+        # Unknown options have had their warning.
         options = self._options.get_all_options(retain_unknown_options=True)
         values = {name: each for name, each in options.items() if isinstance(each, str)}
         with RuntimeValueProvider.at_run_time(values):
             return self.runner.run_pipeline(self, self._options)
 
     def explain(self) -> str:
-        """What the runner would do, as text, without running anything."""
+        """Returns what the runner would do, as text, without running anything."""
         parts = [f"# {label}\n{text}" for label, text in self.root_transform().explanations()]
         return "\n\n".join([*parts, str(self.runner.explain(self, self._options))])
 
@@ -173,7 +173,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         return dict(self.root_transform().facts())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the steps as a drawing, with composites folded."""
+        """Draws the steps for a notebook, with composites folded."""
         return html_of(steps_of(self.to_graph()), facts=self.facts())
 
     def __enter__(self) -> Pipeline:

@@ -73,10 +73,10 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     side_inputs: Sequence[pvalue.AsSideInput] = ()
     pipeline: Construction | None = None
     needs_pcollection: ClassVar[bool] = False
-    """Whether its inputs must be PCollections: it cannot start a pipeline."""
+    """True if its inputs must be PCollections: it cannot start a pipeline."""
 
     explained: str = ""
-    """What `Pipeline.explain` says about a composite that has been applied, besides its steps."""
+    """Text that `Pipeline.explain` adds to a composite that has been applied."""
 
     _user_label: str | None = None
 
@@ -111,7 +111,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         raise refusal(NotImplementedError, what, hint=hint)
 
     def to_primitive(self) -> graph.Primitive | None:
-        """What the runner does for this transform; None for composites."""
+        """Returns the primitive that the runner executes for this transform; None for composites."""
         return None
 
     def annotations(self) -> dict[str, str | bytes]:
@@ -263,7 +263,7 @@ def labelled(transform: PTransform[Any, Any], label: str) -> Iterator[None]:
 def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
     """The type hints in the annotations of an `expand`; ``Any`` for a PCollection without a type parameter.
 
-    Annotations of penstock's own transforms are for type checkers, which cannot see what is inferred here.
+    Annotations of penstock's transforms are for type checkers, which cannot see what is inferred here.
     """
     if getattr(expand, "__module__", "").startswith("penstock."):
         return None
@@ -343,7 +343,7 @@ class NamedPTransform(PTransform[Any, Any]):
         return keeping_label
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # The applied transform is the one that gives annotations.
+        # `annotations` are the applied transform's.
         object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:

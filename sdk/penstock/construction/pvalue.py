@@ -75,7 +75,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
 
     @property
     def windowing(self) -> Windowing:
-        """How its elements are windowed and triggered."""
+        """The windows and triggers of its elements."""
         if self._windowing is None:
             producer = self.producer
             if producer is None or producer.transform is None:
@@ -121,7 +121,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         return Elements(self.pipeline.runner.elements_of(self, n) if n else [])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: which step makes the elements, their type and their windows."""
+        """Describes it for a notebook: which step makes the elements, their type and their windows."""
         label = self.producer.full_label if self.producer else "no step"
         facts = {
             "made by": label if self.tag is None else f"{label}, output {self.tag}",
@@ -276,7 +276,7 @@ class AsSideInput:
         return typehints.Any
 
     def requires_keyed_input(self) -> bool:
-        """Whether the elements must be key-value pairs."""
+        """True if the elements must be key-value pairs."""
         return False
 
 
@@ -284,9 +284,9 @@ _NO_DEFAULT = object()
 
 
 class AsSingleton(AsSideInput):
-    """The one element of a PCollection, per window (Beam's ``AsSingleton``).
+    """Passes the only element of a PCollection, per window, to a step (Beam's ``AsSingleton``).
 
-    An empty PCollection gives `default_value`, or an `EmptySideInput` without a default. More than one element is an
+    An empty PCollection becomes `default_value`, or an `EmptySideInput` without a default. More than one element is an
     error at run time.
     """
 
@@ -338,4 +338,4 @@ class AsMultiMap(AsSideInput):
 
 
 class EmptySideInput:
-    """What an `AsSingleton` without a default gives for an empty PCollection (Beam's ``EmptySideInput``)."""
+    """Stands for an empty PCollection in an `AsSingleton` without a default (Beam's ``EmptySideInput``)."""

@@ -74,7 +74,7 @@ class CheckedDoFn(WrappingDoFn):
 
     @property
     def checks_something(self) -> bool:
-        """Whether a hint says more than Any."""
+        """True if a hint says more than Any."""
         return bool(self._inputs or self._outputs)
 
     def describe(self) -> str:
@@ -128,7 +128,7 @@ class CheckedDoFn(WrappingDoFn):
 
 
 class AsyncCheckedDoFn(CheckedDoFn):
-    """The same for an asynchronous ``process``."""
+    """Checks the types of an asynchronous ``process``."""
 
     async def process(self, *args: Any, **kwargs: Any) -> Any:
         if not self._sample.takes():
@@ -202,7 +202,7 @@ def _is_any(hint: Any) -> bool:
 
 
 def _violation(what: str, hint: Any, value: Any) -> str | None:
-    """How a value violates a hint, in terms of types but not values; None if it fits."""
+    """Returns how a value violates a hint, in terms of types but not values; None if it fits."""
     reason = typehints.mismatch(hint, value)
     if reason is None:
         return None
@@ -212,7 +212,7 @@ def _violation(what: str, hint: Any, value: Any) -> str | None:
 
 
 def _output_violation(hint: Any, value: Any) -> str | None:
-    """How an output violates a hint if every element is checked: Beam uses other words then."""
+    """Returns how an output violates a hint if every element is checked: Beam uses other words then."""
     reason = typehints.mismatch(hint, value)
     if reason is None or typehints.is_composite(hint):
         return reason

@@ -93,8 +93,8 @@ def _rows(steps: Sequence[StepView]) -> list[list[StepView]]:
 
 
 def _width(step: StepView) -> float:
-    texts = (text_width(_name(step), _LABEL), text_width(_below(step), _SMALL))
-    return min(_WIDTH_MAX, max(_WIDTH_MIN, *texts) + 20)
+    widths = (text_width(_name(step), _LABEL), text_width(_below(step), _SMALL))
+    return min(_WIDTH_MAX, max(_WIDTH_MIN, *widths) + 20)
 
 
 def _name(step: StepView) -> str:

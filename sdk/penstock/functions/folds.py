@@ -212,13 +212,13 @@ def _compiled(
         finish = f"nothing() if partial is NOTHING else ({finish})"
     names: dict[str, Any] = {"NOTHING": NOTHING, "nothing": nothing}
     names |= {function.__name__: function for function in source.functions}
-    texts = (
+    expressions = (
         f"lambda value: {source.lift}",
         f"lambda partial, value: {step}",
         f"lambda partial, other: {merge}",
         f"lambda partial: {finish}",
     )
-    return tuple(eval(compile(text, "<fold>", "eval"), names) for text in texts)
+    return tuple(eval(compile(text, "<fold>", "eval"), names) for text in expressions)
 
 
 _Maker = TypeVar("_Maker", bound=Callable[[Any], Any])
@@ -302,7 +302,7 @@ def _side_by_side(folds: tuple[Fold, ...]) -> Fold:
     own = [
         source.renamed(f"value[{at}]", f"partial[{at}]", f"other[{at}]") for at, source in enumerate(sources)
     ]
-    lift, step, merge, finish = (", ".join(texts[part] for texts in own) for part in range(4))
+    lift, step, merge, finish = (", ".join(parts[part] for parts in own) for part in range(4))
 
     def nothing() -> Any:
         return tuple(fold.finish(fold.empty()) for fold in folds)

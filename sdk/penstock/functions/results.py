@@ -25,7 +25,7 @@ def check_result(result: Any) -> None:
             raise unawaited([result])
         what = (
             f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
-            f"{type(result).__name__!r} object is not iterable and gives no outputs"
+            f"{type(result).__name__!r} object is not iterable and yields no outputs"
         )
         raise refusal(TypeError, what, hint="yield the element, return [element], or use Map")
 
@@ -37,7 +37,7 @@ def unawaited(values: Iterable[Any]) -> TypeError:
         if isinstance(value, CoroutineType):
             kind = "a coroutine"
             value.close()
-    what = f"the function gives {kind}, which nobody awaits"
+    what = f"the function returns {kind}, which is never awaited"
     hint = (
         "define the function itself with async def; a lambda or a plain function that calls one does not do"
     )

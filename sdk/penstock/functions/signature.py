@@ -49,7 +49,7 @@ class Parameter:
     name: str
     default: Any = _REQUIRED
     kind: str | None = None
-    """What it asks the runner for, such as ``WindowParam``; None for an ordinary argument."""
+    """The value that it asks the runner for, such as ``WindowParam``; None for an ordinary argument."""
 
     passed_by: str = "either"
     """``position``, ``keyword``, or ``either``."""
@@ -72,7 +72,7 @@ class MethodSignature:
 
 @dataclass(frozen=True)
 class Call:
-    """How to call a method: the runner replaces each `DoFnParam` with the value that it asks for."""
+    """Describes a call of a method: the runner replaces each `DoFnParam` with the value that it asks for."""
 
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...] = ()
@@ -99,12 +99,12 @@ class DoFnSignature:
 
     @property
     def is_stateful(self) -> bool:
-        """Whether it uses state or timers, and so needs keyed input."""
+        """True if it uses state or timers, and so needs keyed input."""
         return bool(self.state_specs or self.timers)
 
     @property
     def is_splittable(self) -> bool:
-        """Whether ``process`` asks for a restriction tracker."""
+        """True if ``process`` asks for a restriction tracker."""
         return bool(self.process.asking_for("RestrictionParam"))
 
     @property
@@ -166,7 +166,7 @@ def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature
 
 
 def _has_parameters_of_class(function: Any) -> bool:
-    """Whether it is an object whose class alone says how it is called."""
+    """True if it is an object whose class alone says how it is called."""
     call = getattr(type(function), "__call__", None)  # noqa: B004
     if not isinstance(call, FunctionType) or isinstance(function, type):
         return False
@@ -188,7 +188,7 @@ def signature_of(dofn: Any) -> DoFnSignature:
 
 
 def signature_of_checked(dofn: Any) -> DoFnSignature:
-    """The same for a DoFn that was checked when its step was built: each task of a worker asks again."""
+    """Returns the signature of a DoFn that was checked when its step was built: each task of a worker asks again."""
     own: DoFnSignature | None = dofn.own_signature()
     if own is not None:
         return own
@@ -304,7 +304,7 @@ _ONE_AFTER_ANOTHER = {
     "TimerParam": "timers",
     "RestrictionParam": "a restriction",
 }
-"""What a ``process`` can ask for only if its calls are made one after another."""
+"""Names of values that a ``process`` can ask for only if its calls are made one after another."""
 
 
 def _validate_asynchronous(
@@ -313,7 +313,7 @@ def _validate_asynchronous(
     others: Sequence[MethodSignature],
     life_cycle: Mapping[str, MethodSignature | None],
 ) -> None:
-    """Refuses asynchronous methods that nobody would await, and what does not go with an asynchronous process."""
+    """Refuses asynchronous methods that are never awaited, and what does not go with an asynchronous process."""
     name = type(dofn).__name__
     for other in others:
         if is_asynchronous(getattr(dofn.timer_owner(), other.name)):
@@ -332,7 +332,7 @@ def _validate_asynchronous(
         hint = "make the calls in a step of their own, and use its outputs in a step with a plain process"
         raise refusal(ValueError, what, hint=hint)
     if dofn.defines_process_batch or dofn.process_yields_batches:
-        what = f"{name}.process is asynchronous, and the DoFn takes or gives batches"
+        what = f"{name}.process is asynchronous, and the DoFn takes or yields batches"
         hint = "let a step before or after it make batches, as BatchElements does"
         raise refusal(ValueError, what, hint=hint)
 
@@ -433,7 +433,7 @@ def get_dofn_specs(dofn: Any) -> tuple[set[StateSpec], set[TimerSpec]]:
 
 
 def is_stateful_dofn(dofn: Any) -> bool:
-    """Whether a DoFn asks for states or timers (Beam's name)."""
+    """True if a DoFn asks for states or timers (Beam's name)."""
     return any(get_dofn_specs(dofn))
 
 

@@ -73,7 +73,7 @@ class Splits:
         for part in islice(parts, MOST_RESTRICTIONS):
             yield self.stored(part)
         for _ in parts:
-            what = f"{type(provider).__name__}.split gives more than {MOST_RESTRICTIONS:,} restrictions for one element"
+            what = f"{type(provider).__name__}.split returns more than {MOST_RESTRICTIONS:,} restrictions per element"
             raise refusal(
                 ValueError, what, hint="split into fewer, larger restrictions, and only a bounded one"
             )
@@ -295,7 +295,7 @@ class Part:
             return
         if self._is_split:
             if self._count >= (_PATIENCE if self._is_refused else _PATIENCE_WITHOUT_CLAIMS) * outputs:
-                what = "process goes on after the rest of its restriction was split off"
+                what = "process continues after the rest of its restriction was split off"
                 raise refusal(
                     ValueError, what, hint="claim each position, and return when try_claim is False"
                 )

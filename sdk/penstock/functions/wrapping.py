@@ -57,7 +57,7 @@ class WrappingDoFn(DoFn):
                 setattr(self, name, getattr(dofn, name))
 
     def teardown(self) -> Any:
-        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
+        """Returns the result of the inner DoFn's ``teardown``: a coroutine, if it is asynchronous."""
         return self.dofn.teardown()
 
     @property

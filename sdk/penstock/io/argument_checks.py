@@ -65,7 +65,7 @@ def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str |
 
 
 def number_from_zero(argument: str, given: Any, hint: str) -> int | None:
-    """A number that the user gives, or None."""
+    """Returns a number that the user passes, or None."""
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
         return given
     what = f"{argument} must be a number from 0, but is {given!r}"

@@ -33,7 +33,7 @@ class Writer:
         raise NotImplementedError
 
     def at_capacity(self) -> bool:
-        """Whether another piece should begin."""
+        """True if another piece should begin."""
         return False
 
 
@@ -85,10 +85,10 @@ class Write(PTransform[Any, Any]):
 
     Args:
         sink: The sink.
-        unsupported: The arguments of Beam's managed transforms, which are refused.
+        unsupported: Arguments of Beam's managed transforms, which are refused.
 
     Raises:
-        UnsupportedByRunner: An argument of Beam's managed transforms is given.
+        UnsupportedByRunner: One of the arguments of Beam's managed transforms is passed.
         TypeError: An argument is unknown.
     """
 

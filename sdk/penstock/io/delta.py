@@ -1,4 +1,4 @@
-"""Tables of Delta Lake, read and written by the package ``deltalake``: neither a jar nor a connector of Spark's."""
+"""Reads and writes tables of Delta Lake by the package ``deltalake``, without a jar or a Spark connector."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MODES = ("append", "overwrite", "error")
 
 @dataclass(frozen=True)
 class TablePlace:
-    """Where a table is, and how to get there; the options may hold secrets, and are never shown.
+    """Locates a table, and holds the options to reach it; these may hold secrets, and are never shown.
 
     >>> TablePlace("s3://me:secret@lake/scores", (("aws_secret_access_key", "secret"),))
     TablePlace('s3://lake/scores')
@@ -212,7 +212,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
     """The changes that were made to the rows of a Delta table (penstock's own).
 
     The table must have the property ``delta.enableChangeDataFeed``. Elements are pairs of a `ValueKind` and a row, as
-    `Changelog` gives them and as `WriteToDatabase` takes them with ``mode="upsert"``: an INSERT, a DELETE, or an
+    `Changelog` emits them and as `WriteToDatabase` takes them with ``mode="upsert"``: an INSERT, a DELETE, or an
     UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new one. Of one version, the rows that go come before
     those that come. With ``as_stream``, every later version follows; ``max_records_per_batch`` does not divide a
     version. Rows have the columns of the newest version when the pipeline starts. Install ``penstock[delta]``.
@@ -276,10 +276,10 @@ class WriteToDelta(TableSinkTransform):
     no commit. In batch, one commit adds everything, or nothing if the run fails. Files of attempts that have failed are
     no part of the table; Delta's ``vacuum`` deletes them. Install ``penstock[delta]``.
 
-    The table gives the columns if it exists: fields that the elements lack become null. Otherwise the schema, or the
-    element type, gives them.
+    If the table exists, its columns count: fields that the elements lack become null. Otherwise the schema, or the
+    element type, has the columns.
 
-    With a key, the elements are the changes that ``Upserts()`` gives: a row that replaces the one with the same key, or
+    With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces the one with the same key, or
     a deletion. A key of ``Upserts(by_window=True)`` fills a column for each of its parts, then one for the start and
     one for the end of the window. The elements that only the key tells apart must not be shuffled in between.
 
@@ -296,7 +296,7 @@ class WriteToDelta(TableSinkTransform):
             shown anywhere.
 
     Raises:
-        ValueError: For arguments that do not fit together. When it is applied: if nothing gives the columns. Before
+        ValueError: For arguments that do not fit together. When it is applied: if no columns are known. Before
             the pipeline starts: if the elements do not fit the table.
         FileExistsError: Before the pipeline starts, if there is a table and the mode is ``"error"``.
 

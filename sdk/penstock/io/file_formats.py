@@ -65,7 +65,7 @@ class RecordFileSource(FileSource):
         """Returns the source of the files of a path, which is a table's folder if there are partitions.
 
         Args:
-            path: The path that the user gives.
+            path: The path that the user passes.
             partition_by: The columns whose values are in the names of folders.
             schema: What has the types of these columns.
             argument: The name of the argument that has the path.
@@ -89,7 +89,7 @@ class ShardedSink(Sink):
     Attributes:
         format: The name of the format, for people.
         shards: The names of the files.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
     """
 
     format: ClassVar[str]

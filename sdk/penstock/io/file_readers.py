@@ -20,7 +20,7 @@ from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
 
 Reader = Callable[..., Iterator[Any]]
-"""From an open file as it is stored, its name and the options of a `ReadFiles` to the elements."""
+"""Turns the stored bytes of an open file, its name and the options of a `ReadFiles` into the elements."""
 
 Find = Callable[[type[Source]], Reader | None]
 
@@ -49,7 +49,7 @@ class ReadFiles(DoFn):
 
     Args:
         source: The class of the sources that read such files.
-        with_filename: Whether the elements are pairs of the file's name and what the reader gives.
+        with_filename: Whether the elements are pairs of the file's name and what the reader yields.
         options: Further arguments of the reader.
     """
 

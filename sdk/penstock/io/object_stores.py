@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Store(NamedTuple):
-    """What reaches the stores of a scheme.
+    """Names the packages that reach the stores of a scheme.
 
     Attributes:
         package: The package to import.
@@ -62,7 +62,7 @@ STORES = {
 """The stores, by the schemes of their URLs."""
 
 _VARIABLES = ("AWS_", "FSSPEC_", "GOOGLE_", "GCSFS_", "AZURE_", "STORAGE_EMULATOR_HOST")
-"""How the names of variables begin that the packages of stores read."""
+"""Prefixes of the variables that the packages of stores read."""
 
 _BLOCK_BYTES = 8 << 20
 _CHANGED = ("LastModified", "last_modified", "updated", "mtime", "created")
@@ -106,7 +106,7 @@ def check_store_url(path: str, where: str | None = None) -> None:
 def told(path: str) -> Iterator[None]:
     """Raises what a store's package raises as an OSError that says what to do, and holds no secret.
 
-    The texts of such packages may quote requests with their signatures, and so they are left out.
+    The messages of such packages may quote requests with their signatures, and so they are left out.
     """
     try:
         yield
@@ -134,14 +134,14 @@ def told(path: str) -> Iterator[None]:
 
 
 def placed(error: OSError, where: str, before: str = "") -> OSError:
-    """The same error with the step that it belongs to, and with words before what is wrong."""
+    """Returns an error with the step that it belongs to, and with words before what is wrong."""
     clause, _, rest = str(error.strerror or error).partition("\n")
     hint = rest.strip().removeprefix("hint: ") or "do not change files while the pipeline reads them"
     return type(error)(error.errno, three_parts(before + clause, where=where, hint=hint))
 
 
 def is_told(error: OSError) -> bool:
-    """Whether an error has the text of `told`, which names no step."""
+    """True if an error has the text of `told`, which names no step."""
     return "is_told" in error.__dict__
 
 
@@ -224,7 +224,7 @@ class _Writing(io.RawIOBase):
             self._folder.cleanup()
 
     def __del__(self) -> None:
-        # A file that nobody has closed is not whole.
+        # A file that was never closed is not whole.
         self._has_failed = True
         if not self.closed:
             self.close()
@@ -334,7 +334,7 @@ class ObjectStore(FileSystem):
         return open_compressed(path, "rb", compression_type, self.open_stored(path))
 
     def open_stored(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
-        """Opens the bytes as they are stored; without `reads_ahead`, each read is one request."""
+        """Opens the stored bytes; without `reads_ahead`, each read is one request."""
         cache = {"cache_type": "readahead" if reads_ahead else "none", "block_size": _BLOCK_BYTES}
         with told(path):
             return cast(BinaryIO, _Reading(_package(path).open(path, "rb", **cache), path))
@@ -408,7 +408,7 @@ class ObjectStore(FileSystem):
 
 
 def _root(path: str) -> str:
-    """What stands before a file's name in a URL: the scheme and the bucket, as the user writes them."""
+    """Returns what stands before a file's name in a URL: the scheme and the bucket, as the user writes them."""
     scheme, _, rest = path.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}/"
 

@@ -122,11 +122,11 @@ class WriteToOrc(RecordFileSinkTransform):
         num_shards: The number of files; 0 leaves it to Spark.
         shard_name_template: The middle of a file's name.
         mime_type: Ignored; no file system here keeps it.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
         partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``.
 
     Raises:
-        ValueError: For an unknown codec. When it is applied: if nothing gives the columns. When the pipeline
+        ValueError: For an unknown codec. When it is applied: if no columns are known. When the pipeline
             starts: if ORC has no type for a column.
         UnsupportedByRunner: When the pipeline starts, for a path that only Hadoop's file systems reach.
 

@@ -37,7 +37,7 @@ def partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
     """Returns the names of ``partition_by`` of a read; ValueError if a schema does not have their types."""
     columns = partition_columns(given)
     if schema is not None and not columns:
-        what = "schema gives the types of the columns of partition_by, which is not given"
+        what = "schema has the types of the columns of partition_by, which is missing"
         raise refusal(ValueError, what, hint="pass partition_by=, or leave schema out")
     if schema is None:
         return columns
@@ -206,8 +206,8 @@ def texts_of_path(path: str, columns: Sequence[str]) -> list[str | None]:
     ['a/b', None]
     """
     folders = path.split("/")[-1 - len(columns) : -1]
-    texts = [folder.partition("=")[2] for folder in folders]
-    return [None if text in ("", NOTHING) else unescaped(text) for text in texts]
+    values = [folder.partition("=")[2] for folder in folders]
+    return [None if text in ("", NOTHING) else unescaped(text) for text in values]
 
 
 def in_folders(path: str, folders: str) -> str:

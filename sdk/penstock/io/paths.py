@@ -17,7 +17,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 _ONE_SLASH = re.compile(r"(file|hdfs|s3a?|gs|abfss?|wasbs?):/(?!/)")
-"""How Hadoop and Java may write a URL, which Python and Beam take for a local path."""
+"""Matches URLs as Hadoop and Java may write them, which Python and Beam take for local paths."""
 
 
 def check_path(path: Any, argument: str) -> None:
@@ -106,7 +106,7 @@ def files_of(element: str | FileMetadata) -> list[FileMetadata]:
 
 
 def check_is_file(path: str, where: str | None) -> None:
-    """Refuses a pipe, a socket or a device on a disk: whoever reads it may wait for ever."""
+    """Refuses a pipe, a socket or a device on a disk: its reader may wait forever."""
     if FileSystems.get_scheme(path) is not None:
         return
     try:

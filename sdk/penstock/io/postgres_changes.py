@@ -1,4 +1,4 @@
-"""The changes of a table of PostgreSQL, as its logical replication gives them."""
+"""Reads the changes of a table of PostgreSQL from its logical replication."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PostgresChangesSource(Streamable):
 class ReadChangesFromPostgres(SourceTransform[Any]):
     """The changes of the rows of a table of PostgreSQL (penstock's own; Beam's ``DebeziumIO`` needs Java).
 
-    Elements are pairs of a `ValueKind` and a ``Row``, as `Changelog` gives them and as `WriteToDatabase` takes them
+    Elements are pairs of a `ValueKind` and a ``Row``, as `Changelog` emits them and as `WriteToDatabase` takes them
     with ``mode="upsert"``: an INSERT, a DELETE, or an UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new
     one. They come in the order of the commits, and a micro-batch has whole transactions. What is rolled back is not
     read.
@@ -77,12 +77,12 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         url: The URL of the database; see `WriteToDatabase`.
         table: The name of the table, ``"scores"`` or ``"schema.scores"``.
         slot: The name of the replication slot: small letters, digits and underscores.
-        publication: The name of the publication, which may publish other tables, too. It must publish all kinds of
+        publication: The name of the publication, which may also publish other tables. It must publish all kinds of
             changes, as it does by default. If it has a condition for the rows, the initial rows meet it as well.
         columns: The columns to read; None reads all that are published.
         initial_rows: Whether a stream begins with the rows that the table has when the slot is made, each as an INSERT.
             All of them come in one micro-batch. If the program or the server dies before that ends, drop the slot and
-            begin anew: the server does not keep them.
+            begin again: the server does not keep them.
 
     Raises:
         ValueError: If an argument has a value that cannot be. Before the run starts: if there is no such table, column
@@ -90,7 +90,7 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
             first time: if the slot exists, but the initial rows are asked for. While it runs: if the table was emptied
             with TRUNCATE, or its columns have changed.
         TypeError: If an argument has the wrong type.
-        LookupError: If changes may be missing: the slot is gone, has lost what it kept, or was moved by somebody else;
+        LookupError: If changes may be missing: the slot is gone, has lost what it kept, or another client moved it;
             the publication was changed; the table was made again, or is on another server.
         RunnerError: If the database cannot be asked, or refuses to answer.
 

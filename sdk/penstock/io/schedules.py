@@ -1,4 +1,4 @@
-"""When the elements of a source that follows the clock arrive, such as those of a `PeriodicImpulse`.
+"""Plays sources that follow the clock, such as a `PeriodicImpulse`: it computes when their elements arrive.
 
 A player of such a source asks for one interval of time after the other. The answers depend only on the arguments, so
 that an interval can be played again after a crash.
@@ -75,7 +75,7 @@ def due(
 
 
 def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: int) -> int | None:
-    """When the first element arrives at `from_micros` or later; None without such an element.
+    """Returns when the first element arrives at `from_micros` or later; None without such an element.
 
     >>> from penstock.io.periodic_sequence import PeriodicSource
     >>> ticks = PeriodicSource(0, 100, 10)
@@ -90,7 +90,7 @@ def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: i
 
 
 def is_over(source: ScheduledSource, started_micros: int, until_micros: int) -> bool:
-    """Whether all elements arrive before `until_micros`.
+    """True if all elements arrive before `until_micros`.
 
     >>> from penstock.io.periodic_sequence import PeriodicSource
     >>> is_over(PeriodicSource(0, 100, 10), 25, 90), is_over(PeriodicSource(0, 100, 10), 25, 91)

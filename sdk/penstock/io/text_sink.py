@@ -58,7 +58,7 @@ class TextFileSink(ShardedSink):
 
 
 def to_bytes(value: Any) -> bytes:
-    """Bytes as they are; anything else as its ``str`` in UTF-8 (Beam's ``ToBytesCoder``).
+    """Returns bytes unchanged; of anything else its ``str`` in UTF-8 (Beam's ``ToBytesCoder``).
 
     >>> to_bytes(3), to_bytes(b"x")
     (b'3', b'x')

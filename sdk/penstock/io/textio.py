@@ -205,7 +205,7 @@ class WriteToText(FileSinkTransform):
         max_records_per_shard: The number of elements after which another file begins.
         max_bytes_per_shard: The number of bytes, before compression, after which another file begins.
         skip_if_empty: Whether an empty collection writes no file; otherwise it writes an empty one.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
     """
 
     def __init__(

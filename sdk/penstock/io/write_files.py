@@ -27,7 +27,7 @@ _WRITTEN = "written_files"
 
 
 class FileAttributes(NamedTuple):
-    """How a file is made: its MIME type and its compression (Beam's ``fileio.FileMetadata``)."""
+    """Describes how a file is made: its MIME type and its compression (Beam's ``fileio.FileMetadata``)."""
 
     mime_type: str
     compression_type: str

@@ -2,7 +2,7 @@
 
 Memory follows the partial result, not the elements, wherever the CombineFn allows it: always while nothing is
 retracted, and otherwise if the CombineFn has ``subtract_input`` (the paper's ``uncombine``) and says that it subtracts
-the value exactly. Other values are kept, and combined anew.
+the value exactly. Other values are kept, and combined again.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def exact_fold(fn: Any) -> Fold:
     """The fold of a CombineFn with ``subtract_input`` and ``subtracts``: an accumulator, beside a bag.
 
     The accumulator has the values that the CombineFn subtracts exactly, and the bag all others. So a sum of integers
-    stays one number, whatever is retracted, and the floats that are there are added up anew.
+    stays one number, whatever is retracted, and the floats that are there are added up again.
     """
     numbers, others = accumulator_fold(fn), bag_fold(fn)
     retracted = numbers.inverse
@@ -149,7 +149,7 @@ def fold_for(combine: Any, input_retracts: bool, keeps: bool = False) -> Fold:
 
     Args:
         combine: The CombineFn; None for a raw group.
-        input_retracts: Whether elements may take back earlier ones.
+        input_retracts: Whether elements may retract earlier ones.
         keeps: Whether windows keep their elements after a pane.
     """
     if not input_retracts:

@@ -1,4 +1,4 @@
-"""How windows of a key merge: which windows a new one may merge with, and one state for several."""
+"""Merges windows of a key: finds which windows a new one may merge with, and makes one state of several."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Merging(WindowFn.MergeContext):
 
 
 def start_of(window: BoundedWindow) -> int:
-    """Where a window starts, in microseconds."""
+    """Returns the start of a window, in microseconds."""
     micros: int | None = getattr(window, "start_micros", None)
     return window.start.micros if micros is None else micros
 
@@ -60,7 +60,7 @@ def concerned(program: GroupingProgram, key: KeyState, window: BoundedWindow) ->
 
 
 def surrounding(program: GroupingProgram, window: BoundedWindow, candidates: list[BoundedWindow]) -> bool:
-    """Whether the only candidate contains a new window, and so takes it in without growing."""
+    """True if the only candidate contains a new window, and so takes it in without growing."""
     if len(candidates) != 1 or program.windowfn.merge_scope is not MergeScope.NEIGHBOURS:
         return False
     return candidates[0].end_micros >= window.end_micros and start_of(candidates[0]) <= start_of(window)
@@ -164,6 +164,6 @@ def owed_by(
 
 
 def _held_together(program: GroupingProgram, states: list[WindowState]) -> Any:
-    """What windows hold together, except for those that have just given everything away and may not even merge."""
+    """Returns what windows hold together, except for those that have just fired everything and may not even merge."""
     several = [state.held for state in states if program.keeps or state.fresh]
     return program.fold.merged(several) if several else program.fold.empty()

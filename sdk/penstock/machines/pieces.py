@@ -1,4 +1,4 @@
-"""What a window holds if it may come apart: all values together, and by their windows before merging."""
+"""Holds the values of a window that may come apart: all together, and by their windows before merging."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pieces = dict[tuple[BoundedWindow, int], tuple[list[Any], list[Any]]]
 
 
 class Held(NamedTuple):
-    """What a window holds if it may come apart."""
+    """The values of a window that may come apart."""
 
     whole: Any
     pieces: Pieces

@@ -14,7 +14,7 @@ from penstock.machines.window_status import StoredWindowStatus
 
 
 def is_hollow(state: WindowState) -> bool:
-    """Whether nothing is left in a window, which waits only to retract its pane or to receive what it owes."""
+    """True if nothing is left in a window, which waits only to retract its pane or to receive what it owes."""
     return not any(there for there, _ in state.held.pieces.values())
 
 
@@ -56,7 +56,7 @@ def _apart(
 ) -> list[WindowState]:
     """One state for each window that is left of one; the first keeps its number.
 
-    The window that gave a pane retracts it if it still exists, and otherwise the first does.
+    The window that fired a pane retracts it if it still exists, and otherwise the first does.
     """
     assert program.together is not None
     shown, trigger = state.shown, state.trigger

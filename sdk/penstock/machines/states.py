@@ -101,7 +101,7 @@ class Agenda:
         heappush(self.entries, (micros, number))
 
     def may_be_untidy(self, windows: int) -> bool:
-        """Whether most entries are out of date if there are so many windows."""
+        """True if most entries are out of date when there is this number of windows."""
         return len(self.entries) > 2 * windows + _SPARE_ENTRIES
 
     def tidy(self, is_current: Callable[[int, int], bool]) -> None:

@@ -91,7 +91,7 @@ _LOOKING = (descriptions.AfterDelta, CustomTrigger)
 
 
 def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
-    """Whether a trigger, or a part of it, may ask what the last pane held.
+    """True if a trigger, or a part of it, may ask what the last pane held.
 
     >>> looks_at_last_pane(descriptions.AfterCount(3))
     False

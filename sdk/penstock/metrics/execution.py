@@ -39,7 +39,7 @@ TALLIES = "tallies"
 """The kind of what the view of a run counts, which are not metrics either."""
 
 ELEMENTS = "elements"
-"""The kind of how many elements an edge has carried, which the view of a run counts, too; its number is the step."""
+"""The kind of counts of elements on edges, which the view of a run also counts; its number is the step."""
 
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""

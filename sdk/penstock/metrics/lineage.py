@@ -70,7 +70,7 @@ class Lineage:
         self.add_raw(*_parts(system, segments, subtype, last_segment_sep))
 
     def add_raw(self, *rollup_segments: str) -> None:
-        """Records a full name given in parts that are joined as they are."""
+        """Records a full name of parts that are joined unchanged."""
         container = current_container()
         if container is not None:
             container.add(BOUNDED_TRIES, (self.LINEAGE_NAMESPACE, self._label), rollup_segments)

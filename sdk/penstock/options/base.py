@@ -90,7 +90,7 @@ class PipelineOptions(HasDisplayData):
         """Options from values by name (Beam's ``from_dictionary``).
 
         Args:
-            options: True gives the flag alone; False the flag that switches the option off, if there is one;
+            options: True means the flag alone; False the flag that switches the option off, if there is one;
                 a list repeats the flag; a dict becomes JSON; None is left out with a warning.
 
         >>> PipelineOptions.from_dictionary({"streaming": True, "label": ["a", "b"]})._flags
@@ -152,7 +152,7 @@ class PipelineOptions(HasDisplayData):
         return self.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
-        """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``)."""
+        """Shows these options as another class; a value set in one view is visible in all (Beam's ``view_as``)."""
         if not (isinstance(cls, type) and issubclass(cls, PipelineOptions)):
             what = f"view_as takes a class of options, not {cls!r}"
             raise refusal(TypeError, what, hint="pass the class itself")
@@ -163,12 +163,12 @@ class PipelineOptions(HasDisplayData):
         return view
 
     def validate(self, validator: Any = None) -> list[str]:
-        """The errors in these options, as texts; a subclass overrides it."""
+        """Returns the errors in these options, as strings; a subclass overrides it."""
         values = self._all_options
         return [error for option in self._records for error in option.errors(values[option.name], values)]
 
     def is_compat_version_prior_to(self, breaking_change_version: str) -> bool:
-        """Whether ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
+        """True if ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
         wanted = self.view_as(StreamingOptions).update_compatibility_version
         return wanted is not None and _version(wanted) < _version(breaking_change_version)
 
@@ -281,7 +281,7 @@ def all_classes() -> Iterator[type[PipelineOptions]]:
     while waiting:
         options_class = waiting.pop(0)
         latest[f"{options_class.__module__}.{options_class.__qualname__}"] = options_class
-        # Next, so that the program's own classes come last and can define flags of all others anew.
+        # Next, so that the program's own classes come last and can define flags of all others again.
         waiting[:0] = options_class.__subclasses__()
     yield from latest.values()
 
@@ -311,8 +311,8 @@ def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
 
 
 def shared_parser(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
-    """The same parser for the same classes, to which nobody may add anything: making one takes milliseconds."""
-    # A class that nobody else refers to any more is not kept.
+    """Returns one parser for equal classes, which is never changed afterwards: making one takes milliseconds."""
+    # A class without other references is not kept.
     return _shared_parser(tuple(map(weakref.ref, classes)))
 
 

@@ -117,7 +117,7 @@ class WorkerOptions(PipelineOptions):
 
 
 class ProfilingOptions(PipelineOptions):
-    """Options of the profilers of Beam's workers (Beam's ``ProfilingOptions``)."""
+    """Options of the profilers in Beam's workers (Beam's ``ProfilingOptions``)."""
 
     _records = ignored(
         "Spark has a profiler, --spark_conf=spark.python.profile=true",
@@ -135,7 +135,7 @@ class ProfilingOptions(PipelineOptions):
 
 
 class PortableOptions(PipelineOptions):
-    """Options of Beam's portable runners (Beam's ``PortableOptions``)."""
+    """Options for portable runners of Beam (Beam's ``PortableOptions``)."""
 
     _records = ignored(
         "no job server runs here; Spark says what workers are",
@@ -151,7 +151,7 @@ class PortableOptions(PipelineOptions):
 
 
 class JobServerOptions(PipelineOptions):
-    """Options of Beam's job servers (Beam's ``JobServerOptions``)."""
+    """Options for job servers of Beam (Beam's ``JobServerOptions``)."""
 
     _records = (
         *ignored(
@@ -174,7 +174,7 @@ class JobServerOptions(PipelineOptions):
 
 
 class FlinkRunnerOptions(PipelineOptions):
-    """Options of Beam's runner on Flink (Beam's ``FlinkRunnerOptions``)."""
+    """Options for Beam's runner on Flink (Beam's ``FlinkRunnerOptions``)."""
 
     _records = ignored(
         _ENGINE,
@@ -190,7 +190,7 @@ class FlinkRunnerOptions(PipelineOptions):
 
 
 class KafkaStreamsRunnerOptions(PipelineOptions):
-    """Options of Beam's runner on Kafka Streams (Beam's ``KafkaStreamsRunnerOptions``)."""
+    """Options for Beam's runner on Kafka Streams (Beam's ``KafkaStreamsRunnerOptions``)."""
 
     _records = ignored(
         _ENGINE,
@@ -203,7 +203,7 @@ class KafkaStreamsRunnerOptions(PipelineOptions):
 
 
 class PrismRunnerOptions(PipelineOptions):
-    """Options of Beam's local runner in Go (Beam's ``PrismRunnerOptions``)."""
+    """Options for Beam's local runner in Go (Beam's ``PrismRunnerOptions``)."""
 
     _records = ignored(
         _ENGINE,

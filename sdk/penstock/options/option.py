@@ -138,7 +138,7 @@ class Option:
         if self.type is list:
             if isinstance(value, str):
                 return f"use a list: [{value!r}]"
-            return None if isinstance(value, list | tuple) else "use a list of texts"
+            return None if isinstance(value, list | tuple) else "use a list of strings"
         if self.type is int:
             return None if is_number and value == value // 1 else "use a whole number"
         if self.type is float:

@@ -22,7 +22,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
 class SparkProperties(MergingAction):
-    """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
+    """Collects ``key=value`` strings, and JSON objects, into one dictionary; a later value wins."""
 
     def merged(self, so_far: Any, value: Any) -> dict[str, str]:
         try:
@@ -32,10 +32,10 @@ class SparkProperties(MergingAction):
 
 
 def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
-    """Spark properties as a dictionary of strings; later texts win.
+    """Returns Spark properties as a dictionary of strings; later values win.
 
     Args:
-        given: A mapping, or texts that are each ``key=value`` or a JSON object; None for none. Booleans
+        given: A mapping, or strings that are each ``key=value`` or a JSON object; None for none. Booleans
             become ``true`` and ``false``, as Spark writes them.
 
     Raises:
@@ -111,7 +111,7 @@ def parsed_properties(text: str) -> dict[str, str]:
     {'spark.a': 'b c', 'spark.d': 'ef', 'spark.g': 'h=A'}
     """
     found = {}
-    # A line that ends with an odd number of backslashes goes on in the next one.
+    # A line that ends with an odd number of backslashes continues in the next one.
     for line in re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text).splitlines():
         match = _LINE.match(line.strip())
         if match and match[1][0] not in "#!":

@@ -1,4 +1,4 @@
-"""The table of options: one record for each option of penstock, and for each of Beam's that means something on Spark.
+"""The table of options: one record for each option of penstock, and for each Beam option with a meaning on Spark.
 
 A new option is a new record here. The flag, the checks, ``--help``, the documentation and the views come from it.
 """

@@ -96,7 +96,7 @@ class Upserts(PTransform[Any, Any]):
                 hint += "; or WindowInto(GlobalWindows()) before, to keep the latest value"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
         if windowfn.is_merging() and not retracts:
-            what = f"windows of {windowfn} merge, and nothing takes back the rows of those that are gone"
+            what = f"windows of {windowfn} merge, and no step retracts the rows of those that are gone"
             hint = "group in the mode ACCUMULATING_AND_RETRACTING"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
 

@@ -155,8 +155,8 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | 
     rows = [each for _, each in cell.read_range(at, at + _INSTANT)]
     place = place_of_copy(row, rows, form)
     if place is None:
-        what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
-        hint = "let the steps before give the same row and time for a row and for its retraction"
+        what = f"a row of type {type(row).__name__} is retracted, but none like it has its event time"
+        hint = "let the steps before emit the same row and time for a row and for its retraction"
         raise refusal(ValueError, what, hint=hint)
     del rows[place]
     cell.clear_range(at, at + _INSTANT)

@@ -99,12 +99,12 @@ class PipelineResult:
 
     def _metric_texts(self) -> dict[str, str]:
         """Returns each metric so far, by its step and name."""
-        texts = {}
+        shown = {}
         with suppress(NotImplementedError):
             for kind in self.metrics().query().values():
                 for found in kind:
-                    texts[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
-        return texts
+                    shown[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
+        return shown
 
     def _cannot(self, what: str) -> NotImplementedError:
         what = f"{type(self).__name__} cannot {what}"

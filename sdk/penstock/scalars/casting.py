@@ -53,7 +53,7 @@ def whole(value: int) -> int:
 def _refuse_cast(source: str, target: str) -> NoReturn:
     refuse(
         f"an SQL expression casts a {source} to {target}, and the value is not one",
-        "TRY_CAST gives NULL instead",
+        "TRY_CAST returns NULL instead",
     )
 
 
@@ -459,7 +459,7 @@ def _to_digits(cast: Compute, target: SqlType) -> Compute:
 
 
 def try_function(cast: Compute) -> Compute:
-    """The same cast, with None where the cast is refused."""
+    """Returns a cast that makes None where another cast is refused."""
 
     def attempt(value: Any) -> Any:
         try:

@@ -112,11 +112,11 @@ def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
             "DECIMAL",
             "DOUBLE",
         ):
-            raise NotForSpark("Spark has years after 9999, where TRY_CAST gives NULL in Python")
+            raise NotForSpark("Spark has years after 9999, where TRY_CAST returns NULL in Python")
         case "DOUBLE", "STRING" | "DECIMAL":
             raise NotForSpark("versions of Java write floats with other digits")
         case "BINARY", "STRING":
-            raise NotForSpark("Spark keeps bytes in a text that are no text")
+            raise NotForSpark("Spark keeps bytes in a string that are not valid text")
         case "INTERVAL", "STRING":
             raise NotForSpark("Spark writes an interval by the units that its column has")
     return None

@@ -1,7 +1,7 @@
 """Expressions: functions of an element that can also be read, so that an engine may compute them on its own.
 
 Beyond Beam. An expression is made of `field` and Python's operators, and is called like any other function. None is
-SQL's null: an operation on None gives None, and ``&``, ``|`` and ``~`` know three truth values.
+SQL's null: an operation on None returns None, and ``&``, ``|`` and ``~`` know three truth values.
 
 >>> fast = (field("speed") > 100) & ~field("driver").is_null()
 >>> fast

@@ -102,7 +102,7 @@ class StampedBy(Stamping):
     def _micros(self, element: Any) -> int:
         moment = self.moment(element)
         if moment is None:
-            what = "an element has no time: the function of WithTimestamps gave None"
+            what = "an element has no time: the function of WithTimestamps returned None"
             hint = "filter such elements out before, e.g. with Filter(~field('at').is_null())"
             raise refusal(ValueError, what, hint=hint)
         return within_time([Timestamp.of(moment).micros])[0]

@@ -58,7 +58,7 @@ Inline = Callable[[Call, Sequence[Code]], str | None]
 """Returns the Python text of a call, with {0} and {1} for its arguments; None if it has to be a call in Python."""
 SparkForm = str | Callable[[Call, Sequence[str], str], str]
 """A call's text in Spark's SQL, with {0} and {1} for its arguments, {all} for all of them and {rest} for all but the
-first; or what makes the text of the call, the arguments' texts, and the text that fails for a number of too many
+first; or a function from the call, the arguments as text, and the text that fails for a number of too many
 bits."""
 
 
@@ -78,7 +78,7 @@ class ScalarFunction:
         write: Writes the text of a call that does not compute all its arguments, or that is not NULL where one is.
         spark: The text of a call in Spark's SQL.
         not_in_spark: Why Spark does not compute exactly the same; empty if it does.
-        whole: The type that its whole numbers have in Spark: BIGINT, INT, or that of its ``operands`` or of its
+        whole: The type that its whole numbers have in Spark: BIGINT, INT, or the type of its ``operands`` or of its
             ``first`` argument.
     """
 

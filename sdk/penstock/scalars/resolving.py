@@ -145,17 +145,17 @@ def common_type(scalars: Iterable[Scalar]) -> SqlType | None:
 
 def of_one_type(function: ScalarFunction, arguments: Arguments) -> tuple[Arguments, SqlType]:
     """Returns arguments that are compared or from which one is taken, as values of one type, and the type."""
-    texts = [isinstance(each, Literal) and each.type.name == "STRING" for each in arguments]
-    found = common_type(each for each, is_text in zip(arguments, texts, strict=True) if not is_text)
-    if found is None or (any(texts) and found.name in ("NULL", "STRING", "BINARY", "ARRAY")):
+    are_text = [isinstance(each, Literal) and each.type.name == "STRING" for each in arguments]
+    found = common_type(each for each, is_text in zip(arguments, are_text, strict=True) if not is_text)
+    if found is None or (any(are_text) and found.name in ("NULL", "STRING", "BINARY", "ARRAY")):
         found = common_type(arguments)
-    if any(texts) and found is not None and found.name == "DECIMAL":
+    if any(are_text) and found is not None and found.name == "DECIMAL":
         found = DOUBLE.or_null(found.nullable)
     if found is None:
         raise do_not_fit(function, arguments)
     parts = tuple(
         read_text(each, found) if is_text and isinstance(each, Literal) else cast(each, found)
-        for each, is_text in zip(arguments, texts, strict=True)
+        for each, is_text in zip(arguments, are_text, strict=True)
     )
     return parts, found
 
@@ -247,15 +247,15 @@ def _signature(text: str) -> _Signature:
     )
 
 
-def takes(*texts: str, decimals: Callable[[Arguments], SqlType] | None = None) -> Resolve:
+def takes(*forms: str, decimals: Callable[[Arguments], SqlType] | None = None) -> Resolve:
     """Returns the resolver that takes the signature that arguments fit best.
 
     Args:
-        texts: The signatures, such as ``STRING INT [INT] -> STRING``: * means repeated, [ ] that an argument may be
+        forms: The signatures, such as ``STRING INT [INT] -> STRING``: * means repeated, [ ] that an argument may be
             left out, and ? that NULL is a result.
         decimals: From arguments to the type of a result that is a decimal; without it, the decimal has any digits.
     """
-    signatures = [_signature(text) for text in texts]
+    signatures = [_signature(form) for form in forms]
 
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         best: tuple[int, _Signature, tuple[str, ...]] | None = None

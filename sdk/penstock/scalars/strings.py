@@ -43,11 +43,11 @@ def _substring(text: Any, position: int, length: int = _INT_MAX) -> Any:
     return text[max(start, 0) : max(start + length, 0)]
 
 
-def _concat_ws(separator: str, *texts: Any) -> str | None:
+def _concat_ws(separator: str, *parts: Any) -> str | None:
     if separator is None:
         return None
     found: list[str] = []
-    for text in texts:
+    for text in parts:
         if isinstance(text, (list, tuple)):
             found += [part for part in text if part is not None]
         elif text is not None:
@@ -147,17 +147,17 @@ def _as_text(function: ScalarFunction, argument: Scalar, arguments: Arguments) -
     if argument.type.name == "ANY":
         return coerced(argument, "STRING")
     if not can_cast(argument.type, STRING) or argument.type.name in ("BINARY", "INTERVAL"):
-        raise do_not_fit(function, arguments, "texts")
+        raise do_not_fit(function, arguments, "strings")
     return cast(argument, STRING)
 
 
 def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
-        raise do_not_fit(function, arguments, "a separator and texts")
-    texts = SqlType("ARRAY", element=STRING)
+        raise do_not_fit(function, arguments, "a separator and strings")
+    strings = SqlType("ARRAY", element=STRING)
     parts = tuple(
         each
-        if each.type.name == "ARRAY" and each.type.element and common((each.type, texts))
+        if each.type.name == "ARRAY" and each.type.element and common((each.type, strings))
         else _as_text(function, each, arguments)
         for each in arguments
     )
@@ -167,14 +167,14 @@ def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _like_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     found = takes("STRING STRING [STRING] -> BOOLEAN")(function, arguments)
     assert isinstance(found, Call)
-    texts = [part.value if isinstance(part, Literal) else None for part in found.arguments[1:]]
-    escape = texts[1] if len(texts) > 1 else "\\"
+    literals = [part.value if isinstance(part, Literal) else None for part in found.arguments[1:]]
+    escape = literals[1] if len(literals) > 1 else "\\"
     if not isinstance(escape, str) or len(escape) != 1:
         raise SqlTypeError(
             f"the escape character of {function.name} is not one character", "write ESCAPE '#'"
         )
-    if isinstance(texts[0], str):
-        readable(lambda: regexes.like(str(texts[0]), escape))
+    if isinstance(literals[0], str):
+        readable(lambda: regexes.like(str(literals[0]), escape))
     return found
 
 

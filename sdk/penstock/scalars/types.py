@@ -48,7 +48,7 @@ class SqlType:
         return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
 
     def or_null(self, nullable: bool = True) -> SqlType:
-        """The same type, of values that may be NULL, or that may not.
+        """Returns this type, of values that may be NULL, or that may not.
 
         >>> print(BIGINT.or_null(False))
         BIGINT NOT NULL

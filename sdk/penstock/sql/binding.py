@@ -197,7 +197,7 @@ class Binder:
 
         Args:
             tree: The query.
-            shown: Takes the columns of the result, those of the system among them; None where those are refused.
+            shown: Takes the columns of the result, also the system columns; None where those are refused.
         """
         binder = self._with(tree)
         match tree:
@@ -257,7 +257,7 @@ class Binder:
     # Queries other than SELECT
 
     def _tail(self, tree: Any, scope: Scope) -> Scope:
-        """What may follow a set operation or a query in parentheses: ORDER BY, LIMIT and EMIT."""
+        """Binds what may follow a set operation or a query in parentheses: ORDER BY, LIMIT and EMIT."""
         if tree.args.get("limit") or tree.args.get("offset"):
             orders = self.output_orders(tree.args.get("order"), scope)
             scope = Scope(self._limited(tree, scope.relation, orders), scope.visible, scope.arrival)
@@ -472,7 +472,7 @@ class Binder:
         return Scope(Emitted(scope.relation, clause, keys, past), scope.visible, scope.arrival)
 
     def _past(self, node: EmitClause, past: Any, scope: Scope) -> Scalar:
-        """What the watermark must pass: what the clause names, or the end of the window in the result."""
+        """Returns what the watermark must pass: what the clause names, or the end of the window in the result."""
         if past is None:
             found = _window_end_of(scope)
             if found is None:

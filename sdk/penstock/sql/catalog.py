@@ -60,7 +60,7 @@ class Catalog:
 
         Args:
             name: The name in queries; upper and lower case are the same.
-            fn: The function, which gives the same result for the same values; or a CombineFn.
+            fn: The function, which returns the same result for the same values; or a CombineFn.
             result_type: The type of the result; by default what its type hints say.
 
         Raises:

@@ -29,10 +29,10 @@ class Table:
     """A table of files, as CREATE TABLE describes it.
 
     Attributes:
-        format: The name of Spark's format, such as ``csv``, ``json`` or ``parquet``.
+        format: The name of a Spark format, such as ``csv``, ``json`` or ``parquet``.
         path: Where the files are.
         schema: The columns in Spark's SQL; None takes them from the files.
-        options: Options of Spark's reader.
+        options: Options for Spark's reader.
         event_time: The column with the event time; with it, the table is a stream, which ends with its files.
         arrival_time: The column with the time of arrival, by which a recorded log is replayed.
         watermark_seconds: How far the event times of rows may be out of order.

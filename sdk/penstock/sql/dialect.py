@@ -456,7 +456,7 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
     at = 0
     while at < len(tokens):
         token, following = tokens[at], tokens[at + 1 : at + 4]
-        texts = [each.text.upper() for each in following]
+        words = [each.text.upper() for each in following]
         text = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
         before = tokens[at - 1].token_type if at else None
         if text in RENDERINGS and before is TokenType.SELECT and _is_rendering(tokens, at):
@@ -465,9 +465,9 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
                 yield following[0]
                 at += 1
             yield _as(token, TokenType.VAR, f"{text}{_RENDERING_MARK}")
-        elif text == "EMIT" and texts and texts[0] in _EMIT_FOLLOWS and before is not TokenType.ALIAS:
+        elif text == "EMIT" and words and words[0] in _EMIT_FOLLOWS and before is not TokenType.ALIAS:
             yield _as(token, _EMIT, "EMIT")
-        elif text == "AS" and texts[:3] == ["OF", "SYSTEM", "TIME"]:
+        elif text == "AS" and words[:3] == ["OF", "SYSTEM", "TIME"]:
             yield _as(token, _AS_OF, "AS OF SYSTEM TIME")
             at += 3
         elif text == "TABLE" and before in (TokenType.L_PAREN, TokenType.FARROW):
@@ -479,7 +479,7 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
                 at = end
                 while at + 2 < len(tokens) and not _ends_partitions(tokens, at + 1):
                     at += 1
-            elif texts[:1] == ["("]:
+            elif words[:1] == ["("]:
                 yield token
         elif token.token_type is TokenType.SESSION:
             yield _as(token, TokenType.VAR, token.text)

@@ -37,7 +37,7 @@ from penstock.scalars.tree import Scalar, UserCall
 from penstock.scalars.types import ANY, SqlType
 
 Canonical = Callable[[Any], Any]
-"""From a value to the form of all values that are equal to it; of NULL, NULL."""
+"""Maps a value to the form of all values that are equal to it; NULL to NULL."""
 
 _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 _NO_NUMBER = decimal.Decimal("NaN")

@@ -241,7 +241,7 @@ def _of_valid(
 def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
     """Rows with validity below projections; and the columns of the relation as values of these rows.
 
-    The projections may give columns and windows only: these are NULL where a join gives no row.
+    The projections may return columns and windows only: these are NULL where a join has no row.
     """
     if isinstance(relation, Valid):
         return relation, columns_as_scalars(relation.columns)

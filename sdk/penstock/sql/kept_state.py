@@ -1,4 +1,4 @@
-"""What a query over input that does not end keeps for ever, and how to bound it."""
+"""Lists what a query over endless input keeps forever, and how to bound it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kept_for_ever(
     match relation:
         case Aggregate() if relation.keys:
             keys = ", ".join(map(str, relation.keys))
-            what = f"GROUP BY or DISTINCT ({keys}) keeps each group for ever"
+            what = f"GROUP BY or DISTINCT ({keys}) keeps each group forever"
             if is_kept_for_late_rows:
                 yield f"{what}, for late rows; leave out AND THEN, to keep open windows only"
             else:
@@ -45,7 +45,7 @@ def kept_for_ever(
         case Top() if relation.limit is None:
             yield "ROW_NUMBER without a limit keeps all rows; add a condition such as ROW_NUMBER() ... <= 10"
         case Top() if relation.keys:
-            yield "ROW_NUMBER keeps rows of each partition for ever"
+            yield "ROW_NUMBER keeps rows of each partition forever"
     late = is_kept_for_late_rows and not isinstance(relation, Aggregate)
     if isinstance(relation, Emitted) and (windowed := _grouping_by_windows(relation)) is not None:
         if relation.emit.after is None:

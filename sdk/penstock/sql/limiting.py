@@ -1,4 +1,4 @@
-"""How many rows of each partition are numbered, when a condition keeps the first ones only."""
+"""Limits how many rows of each partition are numbered, when a condition keeps the first ones only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MIRRORED = {"<=": ">=", "<": ">", "=": "=", ">=": "<=", ">": "<"}
 
 
 def limited(relation: Filter) -> Relation:
-    """The same rows, of which those below that no condition lets through are not numbered.
+    """Returns a relation with these rows that does not number rows which no condition lets through.
 
     The condition stays where it is. Between it and the numbering may be filters and projections, which take each row
-    by itself. A number that is at most the limit is the same, whether later rows are numbered or not.
+    on its own. A number that is at most the limit is the same, whether later rows are numbered or not.
     """
     above, top = below_projections(relation)
     if not (isinstance(top, Top) and top.numbered):

@@ -1,4 +1,4 @@
-"""From a logical plan to transforms: each relation becomes a PCollection of tuples in the global window."""
+"""Lowers a logical plan to transforms: each relation becomes a PCollection of tuples in the global window."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ _FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
 
 @dataclass(frozen=True)
 class Mode:
-    """How relations are lowered.
+    """Says how relations are lowered.
 
     Attributes:
-        final: Whether only the final rows matter, since all inputs end: then each grouping gives its result once.
+        final: Whether only the final rows matter, since all inputs end: then each grouping emits its result once.
     """
 
     final: bool
@@ -258,18 +258,18 @@ class Lowering:
         return rows | self._label("At time") >> Map(AtTime(time)).with_output_types(rows.element_type)
 
     def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
-        """Whether the rows come with this time as their timestamp."""
+        """True if the rows come with this time as their timestamp."""
         if not (isinstance(relation, Scan) and isinstance(time, Column)):
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name
 
     def _seed(self, hint: Any) -> Any:
-        """No row, for the one group that is there without rows, too."""
-        nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NOBODY, None)])
+        """Emits no row, but makes the one group that is there even without rows."""
+        nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NO_KEY, None)])
         return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
 
     def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
-        """Rows of what a grouping gives."""
+        """Makes rows of what a grouping emits."""
         return grouped | self._label("Rows") >> ParDo(steps.Changes(rows_of)).with_output_types(
             hint_of(columns)
         )
@@ -519,7 +519,7 @@ def _delayed(delay: Delay) -> Any:
 
 
 def argument_of(call: AggregateCall) -> Scalar:
-    """What is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
+    """Returns what is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
     one = Literal(1, SqlType("BIGINT", False))
     value = one if call.argument is None else call.argument
     if call.condition is None:
@@ -555,11 +555,11 @@ def key_hint(keys: tuple[Scalar, ...]) -> Any:
 def _combiner(
     calls: tuple[AggregateCall, ...], retracts: bool, has_empty: bool
 ) -> tuple[CombineFn, tuple[Scalar, ...], str]:
-    """What combines the values of a group, the values of a row, and how the results come (see `GroupRows`).
+    """Returns the CombineFn of a group, its argument of a row, and the form of the results (see `GroupRows`).
 
     Args:
         calls: The aggregates.
-        retracts: Whether values may be taken back, so that a group may become empty again.
+        retracts: Whether values may be retracted, so that a group may become empty again.
         has_empty: Whether there is a result without rows.
     """
     arguments = tuple(argument_of(call) for call in calls)
@@ -575,7 +575,7 @@ def _combiner(
 
 
 def _is_window_end(relation: Emitted) -> bool:
-    """Whether rows are emitted at the end of the window by which a grouping below groups."""
+    """True if rows are emitted at the end of the window by which a grouping below groups."""
     if relation.past is None:
         return False
     inner, past = origin_of(relation.input, relation.past)
@@ -584,13 +584,13 @@ def _is_window_end(relation: Emitted) -> bool:
 
 
 def _not_null(scalars: tuple[Scalar, ...]) -> Scalar | None:
-    """Whether values are not NULL; None if they never are."""
+    """Returns the condition that no value is NULL; None if they never are."""
     parts = [functions.call("IS NOT NULL", [each]) for each in scalars if each.type.nullable]
     return functools.reduce(lambda one, other: functions.call("AND", [one, other]), parts) if parts else None
 
 
 def _preserved(kind: str) -> tuple[bool, bool]:
-    """Whether the rows of each side are in the result without a partner, too."""
+    """Returns whether the rows of the left, and of the right side, are also in the result without a partner."""
     return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
 
 
@@ -618,7 +618,7 @@ class _Until:
 
 
 class _Matching:
-    """Whether a left row and a right row fit."""
+    """Compares a left row and a right row: true if they fit."""
 
     def __init__(self, condition: Scalar) -> None:
         self._predicate = Predicate(condition)
@@ -628,7 +628,7 @@ class _Matching:
 
 
 class _Pair:
-    """From a key and a pair of rows to one row, with NULL in place of a row that is missing."""
+    """Makes one row of a key and a pair of rows, with NULL in place of a row that is missing."""
 
     def __init__(self, left_width: int, right_width: int) -> None:
         self._lefts = (None,) * left_width
@@ -662,7 +662,7 @@ def _bounds(valid: Any, has_zone: bool) -> tuple[Any, Any]:
 
 
 class _ValidPair(_Pair):
-    """The same where the right row comes with its time."""
+    """Makes one row of a key and a pair of rows of which the right one comes with its time."""
 
     def __init__(self, left_width: int, right_width: int, has_zone: bool) -> None:
         super().__init__(left_width, right_width)
@@ -677,7 +677,7 @@ class _ValidPair(_Pair):
 
 
 class _WithEnd:
-    """From a row to a pair of its key, and of the row and what the watermark must pass, in microseconds."""
+    """Makes a pair of a row's key, and of the row and what the watermark must pass, in microseconds."""
 
     def __init__(self, key_of: Callable[[Any], Any], past: Scalar | None) -> None:
         self._key_of = key_of

@@ -28,7 +28,7 @@ Columns = tuple[ColumnDef, ...]
 
 
 class Period(NamedTuple):
-    """A window as a value: what TUMBLE(…) gives in the list of selected columns.
+    """A window as a value: the result of TUMBLE(…) in the list of selected columns.
 
     Attributes:
         start: The first instant in it.
@@ -159,7 +159,7 @@ class Join:
     Attributes:
         left: The left rows.
         right: The right rows.
-        kind: ``inner``, ``left``, ``right``, ``full``, ``semi``, ``left_anti``, or ``anti``, which gives the rows of
+        kind: ``inner``, ``left``, ``right``, ``full``, ``semi``, ``left_anti``, or ``anti``, which has the rows of
             both sides that have no partner.
         left_keys: What must be equal, of the left rows.
         right_keys: The same of the right rows.
@@ -258,7 +258,7 @@ class SetOperation:
 
 @dataclass(frozen=True)
 class Order:
-    """How rows are ordered."""
+    """Describes the order of rows by one value."""
 
     scalar: Scalar
     descending: bool
@@ -290,7 +290,7 @@ class Top:
 
 @dataclass(frozen=True)
 class Emitted:
-    """The same rows, of which changes are seen at certain times only.
+    """Limits when changes of rows are seen.
 
     Attributes:
         input: The rows.

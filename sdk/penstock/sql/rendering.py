@@ -1,4 +1,4 @@
-"""How a relation is shown: its changes, the rows that are left, or all rows from each instant on."""
+"""Shows a relation: its changes, the rows that are left, or all rows from each instant on."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def shown(
     Args:
         query: The query.
         rows: The rows of its relation.
-        make: From a tuple to a row of the result.
-        rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the changes as they are.
+        make: Makes a row of the result of a tuple.
+        rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the unchanged changes.
         hint: The type of the rows of the result.
         changed: The keys that all rows of one change share; rows with equal keys are shown in their order.
     """
@@ -76,7 +76,7 @@ def shown(
 
 
 def shows_time(query: Query) -> bool:
-    """Whether a stream shows what a step with state adds: when rows are emitted, or the number of each for its key."""
+    """True if a stream shows what a step with state adds: when rows are emitted, or the number of each for its key."""
     return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
 
 
@@ -89,7 +89,7 @@ def kept_numbers(query: Query, rendering: str) -> Iterator[str]:
 
 
 def _counts_merged(query: Query) -> bool:
-    """Whether a stream shows how often sessions were emitted, which merge."""
+    """True if a stream shows how often sessions were emitted, which merge."""
     relation = query.relation
     while isinstance(relation, (Project, Filter, Emitted, Aggregate)):
         relation = relation.input
@@ -113,14 +113,14 @@ def _stream(
         columns = columns_as_scalars(query.relation.columns)
         keys = (emitted.keys if emitted is not None else ()) or emission_keys(query.relation)
         changed = tuple(columns[at] for at in keys) or columns
-    keyed = KeyedWithPane(steps.RowAsKey(changed) if changed else steps.nobody)
+    keyed = KeyedWithPane(steps.RowAsKey(changed) if changed else steps.no_key)
     pairs = rows | "Shown key" >> ParDo(keyed).with_output_types(KV[key_hint(changed), AnyHint])
     show = ShownWithTime(places, timed, make, _counts_merged(query))
     return pairs | "Show" >> ParDo(show).with_output_types(hint)
 
 
 class _Made:
-    """From a tuple of a relation to a row of the result."""
+    """Makes a row of the result of a tuple of a relation."""
 
     def __init__(self, places: tuple[Any, ...], make: Callable[[Any], Any]) -> None:
         self._make = make
@@ -132,12 +132,12 @@ class _Made:
 
 
 class KeyedWithPane(DoFn):
-    """From a row to a pair of a key, and of the row with the timing and the index of its pane.
+    """Makes of a row a pair of a key, and of the row with the timing and the index of its pane.
 
-    What a shuffle carries of a pane is its kind alone.
+    A shuffle carries only the kind of a pane.
 
     Args:
-        key: From a row to the key.
+        key: Returns the key of a row.
     """
 
     def __init__(self, key: Callable[[Any], Any]) -> None:
@@ -151,7 +151,7 @@ class LeftAtEnd(DoFn):
     """The rows of a table: what is left of all changes when the input has ended.
 
     Attributes:
-        takes_retractions: They are changes, too.
+        takes_retractions: They are also changes.
         gives_insertions_only: Nothing changes after the end.
     """
 
@@ -198,8 +198,8 @@ class SnapshotFn(DoFn):
     """All rows of a relation from each instant on at which some have changed.
 
     Attributes:
-        takes_retractions: They are changes, too.
-        gives_insertions_only: A snapshot is not taken back.
+        takes_retractions: They are also changes.
+        gives_insertions_only: A snapshot is never retracted.
     """
 
     takes_retractions = True
@@ -261,7 +261,7 @@ class SnapshotFn(DoFn):
 
 
 class Shown(DoFn):
-    """From changes to rows that show them: whether a row undoes, at which watermark, and the number of its pane.
+    """Makes of changes rows that show them: whether a row undoes, at which watermark, and the number of its pane.
 
     Args:
         shown: For each column of the result, the number of a column, or the name of a column of the system.
@@ -316,7 +316,7 @@ class ShownWithTime(Shown):
             comes of several counts its panes from 0.
 
     Attributes:
-        takes_retractions: They are changes, too.
+        takes_retractions: They are also changes.
     """
 
     takes_retractions = True

@@ -1,4 +1,4 @@
-"""What the names of a query mean at one place in it."""
+"""Resolves the names of a query at one place in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Visible:
         qualifier: The name of the table, or its alias; None if there is none.
         name: The name of the column.
         scalar: The value.
-        in_star: Whether ``*`` gives it.
+        in_star: Whether ``*`` includes it.
     """
 
     qualifier: str | None
@@ -86,7 +86,7 @@ class Scope:
 
 @dataclass
 class Grouping:
-    """What a grouped query may refer to: its keys and its aggregates.
+    """The names in a grouped query: its keys and its aggregates.
 
     Attributes:
         inner: The scope of the rows that are grouped.
@@ -114,7 +114,7 @@ class Grouping:
         return Column(len(self.keys) + self.calls.index(call), call.name, call.type)
 
     def beside(self, relation: Relation) -> tuple[Column, ...]:
-        """The columns of a relation with one row, until `placed` gives them their places behind all aggregates."""
+        """The columns of a relation with one row; `placed` moves them to their places behind all aggregates."""
         first = _BESIDE + sum(len(each.columns) for each in self.ones)
         self.ones.append(relation)
         return columns_as_scalars(relation.columns, first)

@@ -1,4 +1,4 @@
-"""A plan as one query in Spark's SQL, where Spark gives exactly what the transforms give.
+"""Writes a plan as one query in Spark's SQL, where Spark computes exactly what the transforms compute.
 
 Each relation becomes a query in parentheses whose columns are ``c0``, ``c1`` and up, so that no names can clash. The
 optimizer of Spark makes one plan of them.
@@ -42,7 +42,7 @@ _JOINS = {
 
 
 def spark_query(query: Query, tables: Mapping[str, str]) -> str:
-    """A query's result as text of Spark's SQL.
+    """Returns a query as text of Spark's SQL.
 
     Args:
         query: The plan.
@@ -157,7 +157,7 @@ class _Text:
     def _join(self, relation: Join) -> str:
         widths = len(relation.left.columns), len(relation.right.columns)
         if relation.kind not in _JOINS:
-            raise NotForSpark("Spark's anti join gives the rows of the left side only")
+            raise NotForSpark("Spark's anti join returns the rows of the left side only")
         lefts = [f"c{at}" for at in range(widths[0])]
         rights = [f"r{at}" for at in range(widths[1])]
         renamed = ", ".join(f"c{at} AS {name}" for at, name in enumerate(rights)) or "1"

@@ -19,7 +19,7 @@ def single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
     """Returns the only column of a query in an expression."""
     visible = list(inner.star(None))
     if len(visible) != 1:
-        what = f"a subquery in an expression gives {len(visible)} columns, not one"
+        what = f"a subquery in an expression has {len(visible)} columns, not one"
         statement.refuse(tree, what, "select one")
     return visible[0].scalar
 
@@ -28,7 +28,9 @@ def fitting(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tup
     """Returns a value and a column of a query as values of one type."""
     common = resolving.common_type([left, right])
     if common is None:
-        statement.refuse(node, f"{left} is {left.type}, and the query gives {right.type}", "CAST one of them")
+        statement.refuse(
+            node, f"{left} is {left.type}, and the query returns {right.type}", "CAST one of them"
+        )
     return resolving.cast(left, common), resolving.cast(right, common)
 
 

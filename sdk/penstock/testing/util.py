@@ -59,7 +59,7 @@ class BeamAssertException(Exception):
 
 
 class TestWindowedValue(NamedTuple):
-    """An element with its time, windows and pane, as ``reify_windows=True`` gives it (Beam's name)."""
+    """An element with its time, windows and pane, for ``reify_windows=True`` (Beam's name)."""
 
     value: Any
     timestamp: Any
@@ -89,7 +89,7 @@ class _EqualTo:
 
 
 def equal_to(expected: Iterable[Any], equals_fn: Callable[[Any, Any], Any] | None = None) -> Matcher:
-    """Matches these elements in any order, each as often as it is given (Beam's ``equal_to``).
+    """Matches these elements in any order, each as often as it occurs here (Beam's ``equal_to``).
 
     Elements need not be hashable or sortable. The order inside an element counts. A mismatch raises a
     `BeamAssertException` with the missing and the unexpected elements.
@@ -146,7 +146,7 @@ def _without_common(expected: list[Any], actual: list[Any]) -> tuple[list[Any], 
 def row_namedtuple_equals_fn(
     expected: Any, actual: Any, fallback_equals_fn: Callable[[Any, Any], Any] | None = None
 ) -> bool:
-    """Whether two elements are equal; a `Row` may equal a named tuple with its fields (Beam's name).
+    """True if two elements are equal; a `Row` may equal a named tuple with its fields (Beam's name).
 
     By default ``==`` compares other elements.
 
@@ -423,7 +423,7 @@ class _Match:
 
 
 def _up_to_the_end() -> WindowInto:
-    """Everything in the last pane: each micro-batch gives a pane with all elements so far."""
+    """Puts everything in the last pane: each micro-batch fires a pane with all elements so far."""
     return WindowInto(
         GlobalWindows(),
         accumulation_mode=AccumulationMode.ACCUMULATING,

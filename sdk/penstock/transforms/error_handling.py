@@ -17,7 +17,7 @@ class ErrorHandler:
     It is closed when its ``with`` block ends. A pipeline does not run with a handler that is used but not closed.
 
     Args:
-        consumer: The transform that takes the errors; None gives them as they are.
+        consumer: The transform that takes the errors; None leaves them unchanged.
 
     Example::
 
@@ -76,7 +76,7 @@ class ErrorHandler:
 
 
 class CollectingErrorHandler(ErrorHandler):
-    """Just collects the errors; `output` gives them as a PCollection, and must be called (Beam's name).
+    """Just collects the errors; `output` returns them as a PCollection, and must be called (Beam's name).
 
     >>> with CollectingErrorHandler() as handler:
     ...     pass
@@ -96,8 +96,10 @@ class CollectingErrorHandler(ErrorHandler):
         return super().output()
 
     def verify_closed(self) -> None:
-        """Raises RuntimeError if nobody asked for the errors, or the handler is not closed."""
+        """Raises RuntimeError if the errors were not asked for, or the handler is not closed."""
         if not self._output_accessed:
             what = "CollectingErrorHandler requires the output to be retrieved."
-            raise refusal(RuntimeError, what, where=self._created, hint="call output() and use what it gives")
+            raise refusal(
+                RuntimeError, what, where=self._created, hint="call output() and use what it returns"
+            )
         super().verify_closed()

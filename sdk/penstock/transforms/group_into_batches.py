@@ -77,8 +77,8 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
 class GroupIntoBatches(_Batches):
     """Lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
 
-    Every batch but the last of a key and window is full, unless it has waited too long. Of unbounded input, batches
-    come as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
+    Every batch but the last of a key and window is full, unless it has waited too long. Batches of unbounded input
+    are emitted as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
 
     Args:
         batch_size: How many values a batch has, at least 1.

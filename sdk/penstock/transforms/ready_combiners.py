@@ -35,7 +35,7 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
     """A global combiner that can give nothing, rather than a default, for empty input (Beam's name).
 
     Args:
-        has_defaults: Whether an empty input in the global window gives the value of an empty accumulator.
+        has_defaults: Whether an empty input in the global window has the value of an empty accumulator.
     """
 
     def __init__(self, has_defaults: bool = True) -> None:
@@ -43,13 +43,13 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         self.has_defaults = has_defaults
 
     def with_defaults(self, has_defaults: bool = True) -> Any:
-        """A copy that gives a default for empty input, or, with ``False``, nothing."""
+        """A copy that returns a default for empty input, or, with ``False``, nothing."""
         changed = copy.copy(self)
         changed.has_defaults = has_defaults
         return changed
 
     def without_defaults(self) -> Any:
-        """A copy that gives nothing for empty input; needed in windows other than the global one."""
+        """A copy that returns nothing for empty input; needed in windows other than the global one."""
         return self.with_defaults(False)
 
     def combined(self, fn: CombineFn, output_type: Any) -> Any:
@@ -120,7 +120,7 @@ class MeanCombineFn(CombineFn):
         return accumulator[0] - element, accumulator[1] - 1
 
     def subtracts(self, element: Any) -> bool:
-        """Whether the sum is exact again after the number is taken out."""
+        """True if the sum is exact again after the number is taken out."""
         return is_whole(element)
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, int]]) -> tuple[Any, int]:
@@ -145,7 +145,7 @@ def _mean(fn: MeanCombineFn) -> Fold:
 class Mean:
     """Arithmetic means (Beam's ``combiners.Mean``).
 
-    Example: ``scores | Mean.PerKey()`` takes KVs of numbers and gives a KV of a float for each key.
+    Example: ``scores | Mean.PerKey()`` takes KVs of numbers and emits a KV of a float for each key.
     """
 
     class Globally(CombinerWithoutDefaults):
@@ -165,7 +165,7 @@ class Mean:
 class Count:
     """Counts (Beam's ``combiners.Count``).
 
-    Example: ``words | Count.PerElement()`` gives pairs such as ``("the", 42)``.
+    Example: ``words | Count.PerElement()`` emits pairs such as ``("the", 42)``.
     """
 
     @with_input_types(T)
@@ -180,7 +180,7 @@ class Count:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
     class PerKey(PTransform[Any, Any]):
-        """How many values each key has, as KVs of the key and the count."""
+        """Counts the values of each key, as KVs of the key and the count."""
 
         def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, int]]:
             return pcoll | CombinePerKey(CountCombineFn())
@@ -188,7 +188,7 @@ class Count:
     @with_input_types(T)
     @with_output_types(Tuple[T, int])
     class PerElement(PTransform[Any, Any]):
-        """How often each element occurs, as KVs of the element and the count."""
+        """Counts how often each element occurs, as KVs of the element and the count."""
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, int]]:
             element_type = pcoll.element_type
@@ -299,13 +299,13 @@ def _top(fn: TopCombineFn) -> Fold | None:
 class Top:
     """The greatest or least elements, as a list (Beam's ``combiners.Top``).
 
-    Example: ``scores | Top.LargestPerKey(3)`` takes KVs and gives a KV of a list of up to three values per key.
+    Example: ``scores | Top.LargestPerKey(3)`` takes KVs and emits a KV of a list of up to three values per key.
     """
 
     @with_input_types(T)
     @with_output_types(List[T])
     class Of(CombinerWithoutDefaults):
-        """One list of the n greatest elements, greatest first; an empty input gives an empty list.
+        """One list of the n greatest elements, greatest first; for an empty input an empty list.
 
         Args:
             n: How many.
@@ -376,7 +376,7 @@ class Top:
 class SampleCombineFn(CombineFn):
     """A uniform random sample without replacement, of at most n inputs (Beam's name).
 
-    Each input draws a random number, and the n highest win; so merging samples of parts gives a sample of the
+    Each input draws a random number, and the n highest win; so merging samples of parts results in a sample of the
     whole. The numbers come from Python's `random` module.
 
     >>> sorted(SampleCombineFn(5).apply("abc")), len(SampleCombineFn(2).apply("abc"))
@@ -459,7 +459,7 @@ class _OfSize(PTransform[Any, Any]):
 class Sample:
     """Samples without replacement (Beam's ``combiners.Sample``).
 
-    Example: ``lines | Sample.FixedSizeGlobally(10)`` gives one list of ten lines.
+    Example: ``lines | Sample.FixedSizeGlobally(10)`` emits one list of ten lines.
     """
 
     @with_input_types(T)
@@ -498,7 +498,7 @@ def _any_elements(pcoll: Any, n: int) -> Any:
     return picked | FlatMap(iter).with_output_types(pcoll.element_type)
 
 
-# Each CombineFn here gives a copy as its output: in accumulating panes the accumulator lives on and grows.
+# Each CombineFn here returns a copy as its output: in accumulating panes the accumulator lives on and grows.
 
 
 @with_input_types(T)
@@ -669,7 +669,7 @@ class ToSet(CombinerWithoutDefaults):
 class Latest:
     """The element with the latest timestamp (Beam's ``combiners.Latest``).
 
-    Example: ``readings | Latest.PerKey()`` takes KVs and gives each key with its latest value.
+    Example: ``readings | Latest.PerKey()`` takes KVs and emits each key with its latest value.
     """
 
     @with_input_types(T)
@@ -795,7 +795,7 @@ class TupleCombineFn(_SideBySide):
         return accumulator
 
     def with_common_input(self) -> SingleInputTupleCombineFn:
-        """The CombineFn that gives each input, as a whole, to every one of these CombineFns."""
+        """Returns the CombineFn that passes each input, as a whole, to every one of these CombineFns."""
         return SingleInputTupleCombineFn(*self.combiners)
 
 

@@ -63,7 +63,7 @@ class ValueTypeConstraint(TypeConstraint):
 
 
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
-    """Decimals with at most so many digits, and so many of them behind the point."""
+    """Returns the type of decimals with at most `precision` digits, of which `scale` are behind the point."""
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 
 
@@ -76,7 +76,7 @@ UNSIGNED = ValueTypeConstraint(int, "Unsigned")
 
 
 class PairsConstraint(ListConstraint):
-    """A map as pyarrow gives it: a list of pairs of key and value (penstock's own).
+    """A map as a list of pairs of key and value, which pyarrow makes of it (penstock's own).
 
     >>> from penstock.typehints import Tuple
     >>> PairsConstraint(Tuple[str, int])
@@ -105,11 +105,11 @@ class RecordConstraint(DictConstraint):
         return self._fields
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of an item; ``Any`` if there is no such item."""
+        """The type of an item; ``Any`` without such an item."""
         return dict(self._fields).get(name, Any)
 
     def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
-        """The same constraint with other parameters."""
+        """Returns this constraint with other parameters."""
         return DictConstraint(*parameters)
 
     def _consistent_with_check_(self, sub: Hint) -> bool:

@@ -65,7 +65,7 @@ class TypeConstraint:
     """The base of all constraints (Beam's name); a subclass says which types and values satisfy it."""
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
-        """Whether the type `sub`, normalized and not ``Any``, is consistent with this one."""
+        """True if the type `sub`, normalized and not ``Any``, is consistent with this one."""
         raise NotImplementedError
 
     def type_check(self, instance: object) -> None:
@@ -214,7 +214,7 @@ class ParameterizedConstraint(TypeConstraint):
         return iter(self.parameters)
 
     def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
-        """The same constraint with other parameters."""
+        """Returns this constraint with other parameters."""
         return _rebuild(type(self), parameters)
 
     def _matches(self, other: Hint) -> bool:
@@ -273,7 +273,7 @@ def bind_type_variables(type_constraint: Hint, bindings: Mapping[typing.Any, Hin
 
 
 def is_typing_generic(type_param: Hint) -> bool:
-    """Whether a hint is a native generic with parameters, such as ``PCollection[int]`` (Beam's name).
+    """True if a hint is a native generic with parameters, such as ``PCollection[int]`` (Beam's name).
 
     >>> is_typing_generic(list[int]), is_typing_generic(list)
     (True, False)
@@ -331,7 +331,7 @@ def not_an_instance(what: str, expected: str, instance: object) -> str:
 
 
 def is_composite(hint: Hint) -> bool:
-    """Whether a hint is more than a class."""
+    """True if a hint is more than a class."""
     return isinstance(normalize(hint), TypeConstraint)
 
 
@@ -372,7 +372,7 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
 
 
 def is_consistent_with(sub: Hint, base: Hint, use_beartype: bool | None = None) -> bool:
-    """Whether a value of type `sub` may stand for a `base` (Beam's name).
+    """True if a value of type `sub` may stand for a `base` (Beam's name).
 
     Like ``issubclass``, but with hints; ``Any`` is consistent with all, both ways; an int may stand for a
     float (PEP 483 and 484). The answers for hashable hints are remembered. `use_beartype` is Beam's, and has no effect.
@@ -408,7 +408,7 @@ _remembered = functools.lru_cache(maxsize=8192)(_decide)
 
 
 def regex_consistency(sub: Hint, base: Hint) -> bool:
-    """Whether a class or native generic is consistent with another, as ``re.Pattern[str]`` is (Beam's name).
+    """True if a class or native generic is consistent with another, as ``re.Pattern[str]`` is (Beam's name).
 
     A generic without parameters accepts every parameter; one with parameters accepts only the same.
 

@@ -43,7 +43,7 @@ def disable_type_annotations() -> None:
 
 
 def uses_annotations(fn: object) -> bool:
-    """Whether the annotations of a callable count as type hints."""
+    """True if the annotations of a callable count as type hints."""
     return _settings["annotations"] and not getattr(fn, _NO_ANNOTATIONS, False)
 
 
@@ -141,7 +141,7 @@ class IOTypeHints(typing.NamedTuple):
         return self.output_types[1] if self.output_types is not None else {}
 
     def has_simple_output_type(self) -> bool:
-        """Whether there is exactly one hint for the main output."""
+        """True if there is exactly one hint for the main output."""
         return self.output_types is not None and len(self.output_types[0]) == 1
 
     def strip_pcoll(self) -> IOTypeHints:

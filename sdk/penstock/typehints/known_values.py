@@ -56,7 +56,7 @@ class Const:
 
     @staticmethod
     def unwrap_all(xs: Iterable[typing.Any]) -> list[Hint]:
-        """The type of each constant; the others as they are."""
+        """The type of each constant; the others unchanged."""
         return [Const.unwrap(x) for x in xs]
 
 
@@ -117,7 +117,7 @@ def finalize_hints(type_hint: Hint) -> Hint:
 
 
 def element_type(hint: typing.Any) -> Hint:
-    """The type of the elements that iteration gives; ``Any`` if it is not known (Beam's name).
+    """The type of the elements that iteration yields; ``Any`` if it is not known (Beam's name).
 
     >>> element_type(ListConstraint(int)), element_type(str), element_type(float)
     (<class 'int'>, <class 'str'>, Any)
@@ -239,7 +239,7 @@ def fixed(value: object) -> Value:
 
 
 def same(first: Value, second: Value) -> bool:
-    """Whether two pieces of knowledge are equal; it runs no comparison of the user's.
+    """True if two pieces of knowledge are equal; it runs no comparison that a user wrote.
 
     >>> same(Const(1), Const(True)), same(Const("a"), Const("a")), same(int, int)
     (False, True, True)

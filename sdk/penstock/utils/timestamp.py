@@ -200,7 +200,7 @@ class Timestamp(Micros):
     """A point in time: microseconds since the Unix epoch, or another decimal part of a second (Beam's ``Timestamp``).
 
     Any size is held exactly; windows, not timestamps, stop at `MIN_TIMESTAMP` and `MAX_TIMESTAMP`. The times of
-    elements are microseconds: a Timestamp that is finer can be a value or a key, but gives no `micros`.
+    elements are microseconds: a Timestamp that is finer can be a value or a key, but has no `micros`.
 
     Args:
         seconds: Seconds since the epoch; a float is cut off towards zero, to the precision.
@@ -278,7 +278,7 @@ class Timestamp(Micros):
     def from_rfc3339(cls, rfc3339: str) -> Timestamp:
         """The time of an RFC 3339 string, whatever its offset from UTC.
 
-        A fraction of seven to nine digits gives a Timestamp of that precision, any other one microseconds.
+        A fraction of seven to nine digits makes a Timestamp of that precision, any other one microseconds.
 
         Raises:
             ValueError: The string has another format, lacks an offset (Beam would silently take the machine's

@@ -150,7 +150,7 @@ class WindowFn(ABC):
         """
 
     def is_merging(self) -> bool:
-        """Whether `merge` may merge windows."""
+        """True if `merge` may merge windows."""
         return True
 
     def get_window_coder(self) -> Coder:
