@@ -10,7 +10,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.io.each_batch import WriteToMemory
-from penstock.machines.records import Dropped, DropReason, Element, Pane, Played
+from penstock.machines.records import Dropped, DropReason, Element, EventOutput, Pane
 from penstock.relations.changelog import Changelog
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.grouping import Flatten, GroupByKey
@@ -108,7 +108,7 @@ class _Show(DoFn):
         yield self._is_late, key, value, windowed.windows, windowed.timestamp_micros, windowed.pane_info
 
 
-def played_of(step: int, clock_micros: int, seen: Any) -> Played:
+def played_of(step: int, clock_micros: int, seen: Any) -> EventOutput:
     """The output of a `Branch`, as the machines describe it, for the number of an event and a processing time.
 
     It does not contain why an element was dropped; each counts as expired.
@@ -125,4 +125,4 @@ def played_of(step: int, clock_micros: int, seen: Any) -> Played:
     else:
         [window] = windows
         emitted = Pane(value, window, timestamp_micros, info)
-    return Played(step, clock_micros, key, emitted)
+    return EventOutput(step, clock_micros, key, emitted)

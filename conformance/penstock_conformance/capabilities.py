@@ -38,10 +38,10 @@ class Chapter:
     capabilities: tuple[Capability, ...]
 
 
-def chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
+def read_chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
     """All sources, from their files; the first one has the figures.
 
-    >>> figures, paper = chapters()[:2]
+    >>> figures, paper = read_chapters()[:2]
     >>> paper.title, paper.capabilities[0].name
     ('The Dataflow Model (VLDB 2015)', 'C-001')
     """
@@ -81,10 +81,10 @@ def _capability(path: Path, name: str, about: Mapping[str, Any]) -> Capability:
     )
 
 
-def wrong_places(capability: Capability, root: Path = ROOT) -> Iterator[str]:
+def find_wrong_places(capability: Capability, root: Path = ROOT) -> Iterator[str]:
     """The places of a capability that do not exist below `root`.
 
-    >>> list(wrong_places(Capability("C-1", "nothing", ("docs/triggers.md#triggers", "docs/none.md"))))
+    >>> list(find_wrong_places(Capability("C-1", "nothing", ("docs/triggers.md#triggers", "docs/none.md"))))
     ['docs/none.md']
     """
     for place in capability.places:

@@ -58,10 +58,10 @@ def split_hint(text: str) -> tuple[str, str]:
     return what, hint
 
 
-def located(text: str, where: str | None) -> str:
+def add_location(text: str, where: str | None) -> str:
     r"""Adds the middle part to a text of two parts; a text that has one stays unchanged.
 
-    >>> print(located("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
+    >>> print(add_location("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
     mode is 'turbo'
       at game.py:41
       hint: use batch

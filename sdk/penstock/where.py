@@ -44,7 +44,7 @@ def _cell_of(file: str) -> str | None:
     return f"{named[0].lower()} {named[1]}" if named else None
 
 
-def caller() -> Location | None:
+def find_caller() -> Location | None:
     """The innermost line on the stack that the user wrote; None if there is none, as in a Spark worker."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -84,7 +84,7 @@ def _is_of_engine(package: str | None) -> bool:
 
 def here() -> str | None:
     """The middle part of an error that is not about a step yet: the line of the user's program."""
-    location = caller()
+    location = find_caller()
     return f"at {location}" if location else None
 
 

@@ -12,7 +12,7 @@ from playing import played
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
-from penstock.sql.dialect import parsed
+from penstock.sql.dialect import parse_query
 from penstock.sql.lowering import trigger_of
 from penstock.transforms.sql import SqlTransform
 from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
@@ -45,7 +45,7 @@ MINUTELY = AfterProcessingTime(60)
     ],
 )
 def test_each_emit_clause_is_a_trigger(clause: str, trigger: object) -> None:
-    tree = parsed(f"SELECT a FROM t {clause}")
+    tree = parse_query(f"SELECT a FROM t {clause}")
     assert trigger_of(tree.args["emit"].args["clause"]) == trigger
 
 

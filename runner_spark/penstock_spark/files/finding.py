@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from penstock.error import UnsupportedByRunner, refusal, three_parts
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
-from penstock.io.object_stores import check_store_url, placed, store_of
+from penstock.io.object_stores import check_store_url, store_of, with_step
 from penstock.io.paths import check_is_file, check_is_no_folder, known_path
 from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_system import HadoopFiles, escaped, is_hidden
@@ -209,7 +209,7 @@ def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
     try:
         found = FileSystems.match([pattern])[0].metadata_list
     except OSError as error:
-        raise placed(error, where) from None
+        raise with_step(error, where) from None
     return {each.path: each.size_in_bytes for each in found}
 
 

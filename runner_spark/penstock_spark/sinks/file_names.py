@@ -11,7 +11,7 @@ from penstock.base.bounded_window import GlobalWindow
 from penstock.error import UnsupportedByRunner
 from penstock.io.file_naming import check_file_name, default_file_naming
 from penstock.io.filesystems import FileSystems
-from penstock.io.partition_folders import in_folders
+from penstock.io.partition_folders import move_into_folders
 from penstock.io.shards import Shards
 from penstock.io.text_rows import TextRowsSink
 from penstock.io.write_files import FileResult
@@ -69,7 +69,7 @@ class TemplateNames:
 
     def inside(self, result: Any, folders: str) -> Any:
         """The output element for a file of a window that is in folders of a partition."""
-        return in_folders(result, folders)
+        return move_into_folders(result, folders)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class FunctionNames:
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
 
     def inside(self, result: Any, folders: str) -> Any:
-        return result._replace(file_name=in_folders(result.file_name, folders))
+        return result._replace(file_name=move_into_folders(result.file_name, folders))
 
     def _name(self, batch: str, shard: int, count: int) -> str:
         prefix = f"{self.prefix}-{batch}" if batch else self.prefix

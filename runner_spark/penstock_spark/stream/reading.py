@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.io.schedules import ScheduledSource
 from penstock.io.stream_times import MicrosOf
-from penstock.io.streams import StreamSource, innermost_policy
+from penstock.io.streams import StreamSource, unwrap_policy
 from penstock.io.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
 from penstock_spark.columns.values import micros_of
@@ -53,7 +53,7 @@ class StreamReader:
         self._where = where
         self._decode = make_decoder()
         self._estimator = Estimator(source.watermark)
-        self._has_event_times = not isinstance(innermost_policy(source.watermark), IngressTime)
+        self._has_event_times = not isinstance(unwrap_policy(source.watermark), IngressTime)
         self._event_time_of = source.event_time_of() if source.event_time is not None else None
         self._arrival_time_of = source.arrival_time_of() if source.arrival_time is not None else None
         self._partition_of = source.partition_of() if source.partition is not None else None

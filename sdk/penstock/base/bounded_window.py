@@ -114,7 +114,7 @@ class GlobalWindow(BoundedWindow):
         return "GlobalWindow"
 
 
-def within_time(times_micros: list[int]) -> list[int]:
+def check_event_times(times_micros: list[int]) -> list[int]:
     """The event times, if windows can contain all of them.
 
     Raises:
@@ -143,7 +143,9 @@ class TimestampedValue(Generic[V]):
         self.value = value
         # Many pipelines make one for each element, mostly of whole seconds.
         micros = timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
-        self.timestamp_micros = micros if _MIN_MICROS <= micros <= _MAX_MICROS else within_time([micros])[0]
+        self.timestamp_micros = (
+            micros if _MIN_MICROS <= micros <= _MAX_MICROS else check_event_times([micros])[0]
+        )
 
     @property
     def timestamp(self) -> Timestamp:

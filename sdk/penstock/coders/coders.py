@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from penstock.absent import hint_at_absent_names
 from penstock.base.bounded_window import GlobalWindow, IntervalWindow
 from penstock.coders.base import Coder, FastCoder, Registry
-from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
+from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, encode_long_size
 from penstock.coders.stream import ENCODED_OTHERWISE, InputStream, OutputStream
 from penstock.error import noun_for, refusal, split_hint
 from penstock.typehints import typehints
@@ -156,7 +156,7 @@ class VarIntCoder(_Primitive):
         """The bytes of a number; OverflowError if it does not fit in 64 bits with a sign."""
         # Numbers in cells are encoded all the time, and are mostly short.
         if type(value) is int and 0 <= value < 1 << 63:
-            return SHORT_SIZES[value] if value < 128 else long_size(value)
+            return SHORT_SIZES[value] if value < 128 else encode_long_size(value)
         return super().encode(value)
 
     def decode(self, encoded: bytes) -> int:

@@ -80,11 +80,11 @@ def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
 
 def _encoded(value: Any) -> tuple[Any, ...]:
     kind: Any = type(value)
-    return _decoded, (kind, asking.encoded(_coder_of(kind), value, kind))
+    return _decoded, (kind, asking.encode_value(_coder_of(kind), value, kind))
 
 
 def _decoded(kind: Any, encoded: bytes) -> Any:
-    return asking.decoded(_coder_of(kind), encoded, kind)
+    return asking.decode_value(_coder_of(kind), encoded, kind)
 
 
 @cache

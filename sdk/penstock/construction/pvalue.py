@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from penstock.base.elements import WithElements, WithoutElements
-from penstock.base.shown import Elements, facts_table
+from penstock.base.shown import Elements, render_facts
 from penstock.construction.applicable import Expands, ResultT, SelfT
 from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
@@ -129,7 +129,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
             "windows": str(self.windowing.windowfn),
             "ends": "yes; head() and collect() show its elements" if self.is_bounded else "no",
         }
-        return facts_table("PCollection", facts)
+        return render_facts("PCollection", facts)
 
     if not TYPE_CHECKING:  # A type checker must see that it is not iterable.
 
@@ -243,7 +243,7 @@ def main_tag_of(outputs: DoOutputsTuple) -> str | None:
     return outputs._main_tag
 
 
-def passed_on(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
+def pass_on_outputs(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
     """Returns the outputs of a composite that returns the outputs of a step inside: no main output without a name."""
     is_named = outputs._main_tag is not None or not outputs._tags
     return {tag: value for tag, value in outputs._pcolls.items() if is_named or tag is not None}

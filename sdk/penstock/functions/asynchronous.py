@@ -108,7 +108,7 @@ class ConcurrentDoFn(WrappingDoFn):
         while True:
             await self._rate_limit.wait()
             try:
-                return await in_time(
+                return await await_outputs(
                     lambda: self.dofn.process(*args, **kwargs), self._concurrency.timeout_seconds
                 )
             except self._concurrency.retry_on:
@@ -119,7 +119,7 @@ class ConcurrentDoFn(WrappingDoFn):
             await asyncio.sleep(delay)
 
 
-async def in_time(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
+async def await_outputs(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
     """The outputs of an asynchronous call; TimeoutError if they take too long."""
     try:
         async with asyncio.timeout(timeout_seconds) as limit:
@@ -149,7 +149,7 @@ async def outputs_of(result: Any) -> Any:
     return list(result) if isinstance(result, Iterator) else result
 
 
-def checked_outputs(outputs: Any) -> Any:
+def check_outputs(outputs: Any) -> Any:
     """The outputs of an asynchronous call, none for None; TypeError if they are not iterable, or a text or a dict."""
     if outputs is None:
         return ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Generic, TypeVar
 
-from penstock.base.engine import batches_of_the_runner
+from penstock.base.engine import load_batch_converters
 from penstock.coders.typecoders import registry
 from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
@@ -104,7 +104,7 @@ class BatchConverter(Generic[B, E]):
         """
         element_type, batch_type = typehints.normalize(element_type), typehints.normalize(batch_type)
         if not isinstance(batch_type, typehints.ListConstraint):
-            batches_of_the_runner()
+            load_batch_converters()
         reasons = []
         for name, constructor in BATCH_CONVERTER_REGISTRY.items():
             try:
@@ -180,7 +180,7 @@ def _shown(hint: Any) -> str:
 
 def __getattr__(name: str) -> Any:
     if name in _OF_THE_RUNNER:
-        return getattr(batches_of_the_runner().with_numpy(), name)
+        return getattr(load_batch_converters().with_numpy(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

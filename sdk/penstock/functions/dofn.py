@@ -12,7 +12,7 @@ from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.coroutines import is_asynchronous
 from penstock.functions.params import DoFnParam
-from penstock.functions.signature import MethodSignature, Parameter, method_signature
+from penstock.functions.signature import MethodSignature, Parameter, read_method_signature
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
     IOTypeHints,
@@ -154,7 +154,7 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     def process_signature(self) -> MethodSignature:
         """The arguments that `process` asks for; wrappers answer for the function they wrap."""
-        return method_signature("process", self.argspec_of_process())
+        return read_method_signature("process", self.argspec_of_process())
 
     def own_signature(self) -> DoFnSignature | None:
         """The parameters of all methods, if this object knows them better than its methods show; else None."""
@@ -274,7 +274,7 @@ def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[A
     >>> get_function_args_defaults(lambda x, y=3: x)
     (['x', 'y'], [3])
     """
-    parameters = [p for p in method_signature("", f).parameters if p.passed_by != "keyword"]
+    parameters = [p for p in read_method_signature("", f).parameters if p.passed_by != "keyword"]
     required = Parameter("").default
     return [p.name for p in parameters], [p.default for p in parameters if p.default is not required]
 
@@ -431,7 +431,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
 
     def process_signature(self) -> MethodSignature:
         """One parameter for the whole tuple, then those with default arguments."""
-        inner = method_signature("process", self.fn)
+        inner = read_method_signature("process", self.fn)
         required = Parameter("").default
         optional = tuple(p for p in inner.parameters if p.default is not required)
         parameters = (Parameter("tuple_element"), *optional)

@@ -226,7 +226,7 @@ _Maker = TypeVar("_Maker", bound=Callable[[Any], Any])
 _MAKERS: dict[type[CombineFn], Callable[[Any], Fold | None]] = {}
 
 
-def makes_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
+def register_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
     """Says how the CombineFns of some classes become folds; a function that returns None leaves it to their methods.
 
     Subclasses are not meant: they may do as they like.
@@ -280,15 +280,15 @@ MAX = fold_from(
 _OF_FUNCTIONS = ((sum, SUM), (min, MIN), (max, MAX))
 
 
-@makes_fold(CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn)
+@register_fold(CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn)
 def _of_function(fn: CallableWrapperCombineFn) -> Fold | None:
     return next((fold for function, fold in _OF_FUNCTIONS if fn.fn is function), None)
 
 
-def side_by_side(folds: Sequence[Fold]) -> Fold | None:
+def combine_folds(folds: Sequence[Fold]) -> Fold | None:
     """The fold of lists with one value for each of some folds; None if a loop cannot contain one of them.
 
-    >>> both = side_by_side([SUM, MAX])
+    >>> both = combine_folds([SUM, MAX])
     >>> both.source.step, both.finish(both.add(both.empty(), [[1, 5], [2, 3]]))
     ('[partial[0] + value[0], value[1] if value[1] > partial[1] else partial[1]]', (3, 5))
     """

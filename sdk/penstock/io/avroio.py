@@ -10,7 +10,7 @@ from penstock.base.row import Row
 from penstock.error import refusal
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.match_files import MatchContinuously, divided_arguments
+from penstock.io.match_files import MatchContinuously, divide_arguments
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -125,7 +125,7 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
     """
 
     def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: Any) -> None:
-        matching, reading = divided_arguments(kwargs)
+        matching, reading = divide_arguments(kwargs)
         super().__init__(label=label, **reading)
         self._match = MatchContinuously(file_pattern, **matching)
 

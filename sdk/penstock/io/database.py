@@ -55,7 +55,7 @@ class DatabaseSource(Streamable):
     reads_files = False
 
     def describe(self) -> str:
-        return f"{self.what} of {shown_url(self.url)}"
+        return f"{self.what} of {redact_url(self.url)}"
 
     @property
     def what(self) -> str:
@@ -92,17 +92,17 @@ class DatabaseSink(Sink):
     elements: str = "rows"  # Or ``"upserts"``, or ``"changes"``: pairs of a `ValueKind` and a row.
 
     def describe(self) -> str:
-        return f"table {self.table} of {shown_url(self.url)}"
+        return f"table {self.table} of {redact_url(self.url)}"
 
 
-def shown_url(url: Any) -> str:
+def redact_url(url: Any) -> str:
     """Returns what an error may show of a URL: without user, password and options.
 
-    >>> shown_url("postgresql://amy:secret@db.example:5432/sales?sslpassword=x")
+    >>> redact_url("postgresql://amy:secret@db.example:5432/sales?sslpassword=x")
     'postgresql://db.example:5432/sales'
-    >>> shown_url("postgresql://amy:p@ss?word@db.example:5432/sales")
+    >>> redact_url("postgresql://amy:p@ss?word@db.example:5432/sales")
     'postgresql://...'
-    >>> shown_url(lambda: "sqlite:///scores.db")
+    >>> redact_url(lambda: "sqlite:///scores.db")
     'a database'
     """
     found = _URL.fullmatch(url) if isinstance(url, str) else None

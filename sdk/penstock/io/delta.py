@@ -11,13 +11,13 @@ from typing import Any
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
+    check_column_names,
+    check_key_and_value,
+    check_number_from_zero,
     check_one_of,
-    column_names,
-    key_and_value,
+    check_text_pairs,
     moment_of,
-    number_from_zero,
-    text_pairs,
-    without_user,
+    strip_user,
 )
 from penstock.io.record_types import hint_of_records
 from penstock.io.sink_transforms import TableSinkTransform
@@ -46,7 +46,7 @@ class TablePlace:
     @property
     def shown(self) -> str:
         """The path without a user or a password."""
-        return without_user(self.path)
+        return strip_user(self.path)
 
     def __repr__(self) -> str:
         return f"TablePlace({self.shown!r})"
@@ -158,9 +158,9 @@ class ReadFromDelta(SourceTransform[Any]):
         check_one_of(version=version, timestamp=timestamp)
         source = DeltaSource(
             _place(path, storage_options),
-            number_from_zero("version", version, _VERSIONS),
+            check_number_from_zero("version", version, _VERSIONS),
             moment_of("timestamp", timestamp),
-            None if columns is None else column_names("columns", columns),
+            None if columns is None else check_column_names("columns", columns),
             "row" if as_rows else "dict",
         )
         super().__init__(source)
@@ -197,7 +197,7 @@ class ReadFromDelta(SourceTransform[Any]):
         check_one_of(version=self.source.version, starting_version=starting_version)
         check_one_of(timestamp=self.source.timestamp, starting_version=starting_version)
         if starting_version != "latest":
-            number_from_zero("starting_version", starting_version, _VERSIONS)
+            check_number_from_zero("starting_version", starting_version, _VERSIONS)
         read = copy.copy(self)
         read.source = replace(
             self.source, starting_version=starting_version, skips_changes=bool(skip_change_commits)
@@ -248,8 +248,8 @@ class ReadChangesFromDelta(SourceTransform[Any]):
         storage_options: Mapping[str, str] | None = None,
         as_rows: bool = False,
     ) -> None:
-        first = number_from_zero("starting_version", starting_version, _VERSIONS)
-        last = number_from_zero("ending_version", ending_version, _VERSIONS)
+        first = check_number_from_zero("starting_version", starting_version, _VERSIONS)
+        last = check_number_from_zero("ending_version", ending_version, _VERSIONS)
         if last is not None and (first is None or last < first):
             what = "ending_version needs a starting_version that is not after it"
             raise refusal(ValueError, what, hint=_VERSIONS)
@@ -257,7 +257,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
             _place(path, storage_options),
             first,
             last,
-            None if columns is None else column_names("columns", columns),
+            None if columns is None else check_column_names("columns", columns),
             "row" if as_rows else "dict",
         )
         super().__init__(source)
@@ -326,11 +326,15 @@ class WriteToDelta(TableSinkTransform):
         if mode not in _MODES:
             what = f"{mode!r} is not a mode of WriteToDelta"
             raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
-        keys = key_and_value(key, value)
+        keys = check_key_and_value(key, value)
         if keys and mode != "append":
             what = f"a key merges elements into the table, but the mode is {mode!r}"
             raise refusal(ValueError, what, hint="leave mode out, or delete the rows before")
-        parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
+        parts = (
+            ()
+            if partition_by is None
+            else check_column_names("partition_by", partition_by, may_be_empty=True)
+        )
         super().__init__(DeltaSink(_place(path, storage_options), mode, parts, keys, value, schema))
 
 
@@ -339,4 +343,4 @@ def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:
     if not isinstance(path, str) or not path:
         what = f"the path of a Delta table must be text, but is {noun_for(path)}"
         raise refusal(TypeError, what, hint="write path='/lake/scores' or path='s3://lake/scores'")
-    return TablePlace(path, text_pairs("storage_options", options))
+    return TablePlace(path, check_text_pairs("storage_options", options))

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 
 from penstock.graph import Sink
 from penstock.io.partition_folders import (
-    described,
+    check_partitions_to_read,
+    describe_partitions,
     partition_columns,
-    partitions_to_read,
     pattern_of_table,
 )
 from penstock.io.paths import Path, check_path
@@ -72,7 +72,7 @@ class RecordFileSource(FileSource):
             fields: What else the source has.
         """
         check_path(path, argument)
-        parts = partitions_to_read(partition_by, schema)
+        parts = check_partitions_to_read(partition_by, schema)
         return cls(pattern_of_table(path, parts), partition_by=parts, schema=schema, **fields)
 
     def describe(self) -> str:
@@ -124,7 +124,7 @@ class RecordFileSink(ShardedSink):
         return cls(shards.check(), partition_by=partition_columns(partition_by), **fields)
 
     def describe(self) -> str:
-        return super().describe() + described(self.partition_by)
+        return super().describe() + describe_partitions(self.partition_by)
 
     def column_names(self) -> tuple[str, ...] | None:
         """Returns the names of the columns; None if nothing tells them."""

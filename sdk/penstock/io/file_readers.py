@@ -14,7 +14,7 @@ from penstock.functions.dofn import DoFn
 from penstock.graph import Source
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
-from penstock.io.naming_errors import naming
+from penstock.io.naming_errors import add_file_name
 from penstock.io.paths import files_of
 from penstock.transforms.pardo import ParDo
 from penstock.transforms.reshuffling import Reshuffle
@@ -27,7 +27,7 @@ Find = Callable[[type[Source]], Reader | None]
 _providers: list[Find] = []
 
 
-def provide_readers(find: Find) -> Find:
+def register_readers(find: Find) -> Find:
     """Called by the runner with what finds its reader for the files of a source, a function that workers can import."""
     _providers[:] = [find]
     return find
@@ -70,7 +70,7 @@ class ReadFiles(DoFn):
             raise RunnerError(what, hint="run the pipeline with SparkRunner")
         for found in files_of(element):
             with (
-                naming(found.path),
+                add_file_name(found.path),
                 FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file,
             ):
                 for value in read(file, found.path, **self._options):

@@ -11,12 +11,12 @@ from typing import Any
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
+    check_column_names,
+    check_key_and_value,
+    check_number_from_zero,
     check_one_of,
-    column_names,
-    key_and_value,
+    check_text_pairs,
     moment_of,
-    number_from_zero,
-    text_pairs,
 )
 from penstock.io.record_types import hint_of_records
 from penstock.io.sink_transforms import TableSinkTransform
@@ -153,9 +153,9 @@ class ReadFromIceberg(SourceTransform[Any]):
             raise refusal(TypeError, what, hint="leave it out to read all rows")
         source = IcebergSource(
             _place(table, catalog),
-            number_from_zero("snapshot_id", snapshot_id, "table.history() lists the snapshots"),
+            check_number_from_zero("snapshot_id", snapshot_id, "table.history() lists the snapshots"),
             moment_of("as_of", as_of),
-            None if columns is None else column_names("columns", columns),
+            None if columns is None else check_column_names("columns", columns),
             filter,
             "row" if as_rows else "dict",
         )
@@ -222,12 +222,16 @@ class WriteToIceberg(TableSinkTransform):
         value: str | None = None,
         schema: Any = None,
     ) -> None:
-        parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
+        parts = (
+            ()
+            if partition_by is None
+            else check_column_names("partition_by", partition_by, may_be_empty=True)
+        )
         super().__init__(
             IcebergSink(
                 _place(table, catalog),
                 tuple(map(_part, parts)),
-                key_and_value(key, value),
+                check_key_and_value(key, value),
                 value,
                 schema,
             )
@@ -250,7 +254,7 @@ def _place(table: Any, catalog: Any) -> CatalogTable:
     if not isinstance(catalog, Mapping):
         what = f"catalog must have properties or be a name, but is {noun_for(catalog)}"
         raise refusal(TypeError, what, hint="write catalog={'type': 'rest', 'uri': ...}")
-    properties = dict(text_pairs("catalog", catalog))
+    properties = dict(check_text_pairs("catalog", catalog))
     name = properties.pop("name", "default")
     return CatalogTable(table, name, tuple(properties.items()))
 

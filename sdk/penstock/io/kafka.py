@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from penstock.base.unsupported_arguments import refuse_unsupported
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
-from penstock.io.argument_checks import number_from_zero
+from penstock.io.argument_checks import check_number_from_zero
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
@@ -268,9 +268,9 @@ class ReadFromKafka(SourceTransform[Any]):
                 _deserializer("value_deserializer", value_deserializer),
                 start,
                 None if end_offsets is None else _offsets("end_offsets", end_offsets),
-                number_from_zero("start_read_time", start_read_time, _NO_NUMBER),
-                number_from_zero("end_read_time", end_read_time, _NO_NUMBER),
-                number_from_zero("max_num_records", max_num_records, _NO_NUMBER),
+                check_number_from_zero("start_read_time", start_read_time, _NO_NUMBER),
+                check_number_from_zero("end_read_time", end_read_time, _NO_NUMBER),
+                check_number_from_zero("max_num_records", max_num_records, _NO_NUMBER),
                 _seconds("max_read_time", max_read_time, 0.0),
                 timestamp_policy,
                 with_metadata,

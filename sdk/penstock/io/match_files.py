@@ -223,10 +223,10 @@ class MatchContinuously(PTransform[Any, Any]):
         return result
 
 
-def divided_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def divide_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divides the arguments of a transform that also reads the files: first what `MatchContinuously` takes.
 
-    >>> divided_arguments({"interval": 60, "with_filename": True})
+    >>> divide_arguments({"interval": 60, "with_filename": True})
     ({'interval': 60}, {'with_filename': True})
     """
     known = inspect.signature(MatchContinuously.__init__).parameters

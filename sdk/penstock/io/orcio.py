@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.error import refusal
-from penstock.io.argument_checks import column_names
+from penstock.io.argument_checks import check_column_names
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.record_types import hint_of_records
@@ -85,7 +85,7 @@ class ReadFromOrc(SourceTransform[Any]):
         partition_by: Any = (),
         schema: Any = None,
     ) -> None:
-        wanted = None if columns is None else column_names("columns", columns)
+        wanted = None if columns is None else check_column_names("columns", columns)
         source = OrcSource.in_folders(
             file_pattern, partition_by, schema, validate=validate, columns=wanted, as_rows=as_rows
         )
@@ -105,7 +105,7 @@ class ReadAllFromOrc(ReadAllFiles):
     """
 
     def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
-        wanted = None if columns is None else column_names("columns", columns)
+        wanted = None if columns is None else check_column_names("columns", columns)
         super().__init__(label, ReadFiles(OrcSource, with_filename, columns=wanted))
 
 

@@ -85,10 +85,10 @@ def _missing_of_stream(pattern: str) -> str | None:
     )
 
 
-def with_folder(pattern: Any) -> Any:
+def add_current_folder(pattern: Any) -> Any:
     """A bare file name as a path in the current folder, as Beam writes it.
 
-    >>> with_folder("a.txt"), with_folder("/logs/a.txt")
+    >>> add_current_folder("a.txt"), add_current_folder("/logs/a.txt")
     ('./a.txt', '/logs/a.txt')
     """
     if isinstance(pattern, str) and pattern and not os.path.dirname(pattern):

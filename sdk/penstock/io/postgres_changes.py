@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.base.row import Row
 from penstock.error import refusal
-from penstock.io.argument_checks import column_names
-from penstock.io.database import Url, check_database_url, check_table, shown_url
+from penstock.io.argument_checks import check_column_names
+from penstock.io.database import Url, check_database_url, check_table, redact_url
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streams import Streamable
 from penstock.typehints import typehints
@@ -44,7 +44,7 @@ class PostgresChangesSource(Streamable):
     acknowledges = True
 
     def describe(self) -> str:
-        return f"changes of table {self.table} of {shown_url(self.url)}"
+        return f"changes of table {self.table} of {redact_url(self.url)}"
 
 
 class ReadChangesFromPostgres(SourceTransform[Any]):
@@ -130,7 +130,7 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         if not isinstance(initial_rows, bool):
             what = f"initial_rows must be True or False, but is {initial_rows!r}"
             raise refusal(TypeError, what, hint="pass False to read only the changes")
-        names = None if columns is None else column_names("columns", columns)
+        names = None if columns is None else check_column_names("columns", columns)
         super().__init__(PostgresChangesSource(url, table, slot, publication, names, initial_rows))
 
     def infer_output_type(self, input_type: Any) -> Any:

@@ -248,7 +248,7 @@ class NumberedSource(RangeSource[ElementT]):
             if partition in start:
                 self._check(partition, start[partition], first, end)
                 waiting[partition] = end - start[partition]
-        for partition, count in shares(waiting, max_records).items():
+        for partition, count in divide_limit(waiting, max_records).items():
             ends[partition] += count
         return ends
 
@@ -277,10 +277,10 @@ class NumberedSource(RangeSource[ElementT]):
             raise refusal(ValueError, what, hint=hint)
 
 
-def shares(waiting: Mapping[str, int], limit: int | None) -> dict[str, int]:
+def divide_limit(waiting: Mapping[str, int], limit: int | None) -> dict[str, int]:
     """Returns how many of the waiting records of each partition to read, in proportion, with a limit for their sum.
 
-    >>> shares({"a": 30, "b": 10, "c": 0}, 8), shares({"a": 30}, None), shares({"a": 5, "b": 5}, 1)
+    >>> divide_limit({"a": 30, "b": 10, "c": 0}, 8), divide_limit({"a": 30}, None), divide_limit({"a": 5, "b": 5}, 1)
     ({'a': 6, 'b': 2, 'c': 0}, {'a': 30}, {'a': 1, 'b': 0})
     """
     total = sum(waiting.values())

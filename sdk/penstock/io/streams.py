@@ -210,7 +210,7 @@ def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
         raise refusal(TypeError, what, hint=f"pass {_POLICIES}")
-    match innermost_policy(watermark):
+    match unwrap_policy(watermark):
         case IngressTime():
             if event_time is not None:
                 what = "with IngressTime the event time is the arrival time, but event_time is given too"
@@ -231,7 +231,7 @@ def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
 
 def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions: bool) -> None:
     """Refuses partitions for a policy that does not use them, and a number of unknown partitions."""
-    policy = innermost_policy(watermark)
+    policy = unwrap_policy(watermark)
     match policy:
         case OrderedPartitions(at_least=at_least) | BoundedDisorder(per_partition=True, at_least=at_least):
             if at_least > 1 and partition is None and not has_partitions:
@@ -242,7 +242,7 @@ def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions:
             raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
 
 
-def innermost_policy(policy: WatermarkPolicy) -> WatermarkPolicy:
+def unwrap_policy(policy: WatermarkPolicy) -> WatermarkPolicy:
     """The policy inside the ones that wrap another."""
     while isinstance(policy, Wrapping):
         policy = policy.policy

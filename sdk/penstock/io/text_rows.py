@@ -11,7 +11,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.fileio import FileResult
-from penstock.io.partition_folders import check_columns_of_sink, check_partition_columns, described
+from penstock.io.partition_folders import check_columns_of_sink, check_partition_columns, describe_partitions
 from penstock.io.paths import check_path
 from penstock.io.record_types import field_names
 from penstock.io.sink_transforms import SinkTransform
@@ -34,7 +34,7 @@ class TextRowsSink(Sink):
     format: ClassVar[str]
 
     def describe(self) -> str:
-        return f"{self.format} {self.path}" + described(self.partition_by)
+        return f"{self.format} {self.path}" + describe_partitions(self.partition_by)
 
 
 def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -> None:

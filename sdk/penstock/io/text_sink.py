@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from penstock.io.argument_checks import check_coder
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.file_formats import ShardedSink
-from penstock.io.naming_errors import encoded
+from penstock.io.naming_errors import encode_text
 
 
 @dataclass(frozen=True)
@@ -63,4 +63,4 @@ def to_bytes(value: Any) -> bytes:
     >>> to_bytes(3), to_bytes(b"x")
     (b'3', b'x')
     """
-    return value if isinstance(value, bytes) else encoded(str(value))
+    return value if isinstance(value, bytes) else encode_text(str(value))

@@ -16,8 +16,8 @@ from penstock.io.csvio import ReadFromCsv, WriteToCsv
 from penstock.io.file_readers import FindFiles
 from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
-from penstock.io.match_files import MatchContinuously, divided_arguments
-from penstock.io.paths import with_folder
+from penstock.io.match_files import MatchContinuously, divide_arguments
+from penstock.io.paths import add_current_folder
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import FileSinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -84,7 +84,7 @@ class ReadFromText(SourceTransform[str]):
         **kwargs: Any,
     ) -> None:
         source = TextSource(
-            with_folder(file_pattern),
+            add_current_folder(file_pattern),
             compression_type,
             strip_trailing_newlines,
             plain_coder(coder, coders.StrUtf8Coder),
@@ -174,7 +174,7 @@ class ReadAllFromTextContinuously(ReadAllFromText):
     """
 
     def __init__(self, file_pattern: str, **kwargs: Any) -> None:
-        matching, reading = divided_arguments(kwargs)
+        matching, reading = divide_arguments(kwargs)
         super().__init__(**reading)
         self._match = MatchContinuously(file_pattern, **matching)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.machines.records import Element
 from penstock.machines.simple_triggers import AfterCountMachine, AlwaysMachine
-from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, unfinished
+from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, select_unfinished
 from penstock.windows.triggers import FINISHED
 
 
@@ -65,9 +65,9 @@ class AfterWatermarkMachine(TriggerMachine):
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Late if all states are and the new end has passed as well; otherwise early (again)."""
         if all(state is FINISHED or state[0] for state in states) and status.is_past_end:
-            late = [state[1] for state in unfinished(states)]
+            late = [state[1] for state in select_unfinished(states)]
             return (True, self.late.merge(late, status)) if late and self.late is not None else FINISHED
-        early = [state[1] for state in unfinished(states) if not state[0]]
+        early = [state[1] for state in select_unfinished(states) if not state[0]]
         return False, self.early.merge(early, status) if early else self.early.start()
 
     def signal(self, state: tuple[bool, Any], name: str) -> tuple[bool, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.functions.folds import Fold, accumulator_fold, fold_of
-from penstock.machines.long_lists import AnyList, LongList, joined
+from penstock.machines.long_lists import AnyList, LongList, join_lists
 
 Bag = tuple[list[Any], list[Any]]
 """Values that can be retracted: those that are there, and those that were retracted before they arrived."""
@@ -28,7 +28,7 @@ def _extend(partial: AnyList, values: Iterable[Any]) -> AnyList:
 
 
 def _concatenate(partial: AnyList, other: AnyList) -> AnyList:
-    return joined(partial, other) if isinstance(other, LongList) else _extend(partial, other)
+    return join_lists(partial, other) if isinstance(other, LongList) else _extend(partial, other)
 
 
 def _as_list(partial: AnyList) -> list[Any]:

@@ -222,10 +222,10 @@ class GroupingMachine:
         self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus, emitted: list[Emitted]
     ) -> WindowState | DropReason:
         """The window that a new one merges into; other windows may merge at the same time."""
-        candidates = merging.concerned(self.program, key, window)
+        candidates = merging.find_merge_candidates(self.program, key, window)
         if not candidates and self.program.merges_in_order:
             return self._opened(key, window, status)
-        if merging.surrounding(self.program, window, candidates):
+        if merging.is_surrounded(self.program, window, candidates):
             state = key.windows[candidates[0]]
             if self.program.together is None or not splitting.is_hollow(state):
                 return state
@@ -243,7 +243,7 @@ class GroupingMachine:
     def _united(
         self, key: KeyState, states: list[WindowState], window: BoundedWindow, status: StoredWindowStatus
     ) -> WindowState:
-        united = merging.unite(self.program, key, states, window, status)
+        united = merging.unite_states(self.program, key, states, window, status)
         set_alarms(self.program, key, united, status)
         return united
 
@@ -258,7 +258,7 @@ class GroupingMachine:
         """The windows of what remains in a window after it has taken an element."""
         if self.program.together is None:
             return (state,)
-        states = splitting.parted(self.program, key, state, element, window, status)
+        states = splitting.split_window(self.program, key, state, element, window, status)
         for one in states:
             set_alarms(self.program, key, one, status)
         return states

@@ -96,7 +96,7 @@ def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
     >>> looks_at_last_pane(descriptions.AfterCount(3))
     False
     """
-    return any(isinstance(part, _LOOKING) for part in descriptions.every_part(trigger))
+    return any(isinstance(part, _LOOKING) for part in descriptions.walk_parts(trigger))
 
 
 _CLOCKED = (
@@ -114,4 +114,4 @@ def may_wait_for_clock(trigger: descriptions.TriggerFn) -> bool:
     >>> may_wait_for_clock(AfterWatermark(early=AfterProcessingTime(5))), may_wait_for_clock(AfterCount(5))
     (True, False)
     """
-    return any(isinstance(part, _CLOCKED) for part in descriptions.every_part(trigger))
+    return any(isinstance(part, _CLOCKED) for part in descriptions.walk_parts(trigger))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 from penstock.base.display import HasDisplayData
 from penstock.error import noun_for, refusal, three_parts
 from penstock.options.option import Option
-from penstock.options.parsing import OptionsParser, nearest_option
+from penstock.options.parsing import OptionsParser, find_nearest_option
 from penstock.options.table import STREAMING
 from penstock.options.value_provider import ValueProvider
 from penstock.where import here
@@ -118,7 +118,7 @@ class PipelineOptions(HasDisplayData):
             display_warnings: Logs each unknown flag, with the closest known one.
             current_only: Only the options of this class.
         """
-        classes = (type(self),) if current_only else tuple(all_classes())
+        classes = (type(self),) if current_only else tuple(list_option_classes())
 
         def new_parser() -> OptionsParser:
             parser = parser_of(classes)
@@ -126,7 +126,7 @@ class PipelineOptions(HasDisplayData):
                 add_extra_args_fn(parser)
             return parser
 
-        parser = new_parser() if add_extra_args_fn else shared_parser(classes)
+        parser = new_parser() if add_extra_args_fn else get_shared_parser(classes)
         known, unknown = parser.values_of(self._flags)
         if display_warnings:
             _warn_of_unknown(unknown, parser)
@@ -235,12 +235,12 @@ class OptionsContext:
         return options
 
 
-def given_flags(options: PipelineOptions) -> list[str]:
+def list_given_flags(options: PipelineOptions) -> list[str]:
     """The flags of which options were made."""
     return options._flags
 
 
-def given_values(options: PipelineOptions) -> dict[str, Any]:
+def list_given_values(options: PipelineOptions) -> dict[str, Any]:
     """The values of options by name, as far as a view has parsed them or the program has set them."""
     return options._all_options
 
@@ -261,7 +261,7 @@ def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, 
 
 def _parser_of_bases(bases: tuple[type, ...]) -> OptionsParser:
     """A new parser of the options of a class and its bases; these come first, so that a class can redefine a flag."""
-    parser = OptionsParser(text_of_help)
+    parser = OptionsParser(render_help)
     for base in reversed(bases):
         if issubclass(base, PipelineOptions) and not {"_add_argparse_args", "_records"}.isdisjoint(
             vars(base)
@@ -273,7 +273,7 @@ def _parser_of_bases(bases: tuple[type, ...]) -> OptionsParser:
 _shared_parser_of_bases = functools.cache(_parser_of_bases)
 
 
-def all_classes() -> Iterator[type[PipelineOptions]]:
+def list_option_classes() -> Iterator[type[PipelineOptions]]:
     """The classes of options that are defined now."""
     # A class that a notebook defines again counts once, in its latest form.
     latest: dict[str, type[PipelineOptions]] = {}
@@ -303,14 +303,14 @@ def _flags_of(name: str, value: Any) -> Iterator[str]:
 
 def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
     """A new parser of the options of several classes; none is required, since no program uses all of them."""
-    parser = OptionsParser(text_of_help)
+    parser = OptionsParser(render_help)
     for options_class in classes:
         options_class._add_argparse_args(parser)
     parser.require_nothing()
     return parser
 
 
-def shared_parser(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
+def get_shared_parser(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
     """Returns one parser for equal classes, which is never changed afterwards: making one takes milliseconds."""
     # A class without other references is not kept.
     return _shared_parser(tuple(map(weakref.ref, classes)))
@@ -322,7 +322,7 @@ def _shared_parser(classes: tuple[weakref.ref[type[PipelineOptions]], ...]) -> O
 
 
 def _off_switch(name: str) -> Iterator[str]:
-    for action in shared_parser(all_classes()).arguments():
+    for action in get_shared_parser(list_option_classes()).arguments():
         if action.dest == name and action.const is False:
             yield action.option_strings[0]
 
@@ -351,7 +351,7 @@ def _add_unknown(unknown: list[str], parser: OptionsParser) -> None:
 
 def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
     for argument in unknown:
-        close = nearest_option(argument.partition("=")[0], parser.known_flags())
+        close = find_nearest_option(argument.partition("=")[0], parser.known_flags())
         _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close}?" if close else "")
 
 
@@ -369,11 +369,11 @@ class NoSuchOption(AttributeError):
             return what
         homes = {
             argument.dest: other.__name__
-            for other in all_classes()
+            for other in list_option_classes()
             for argument in parser_of([other]).arguments()
         }
         own = [argument.dest for argument in parser_of([options_class]).arguments()]
-        close = nearest_option(option, own)
+        close = find_nearest_option(option, own)
         hint = "a program run with --help shows all options"
         if option in homes:
             hint = f"write options.view_as({homes[option]}).{option}"
@@ -392,11 +392,11 @@ _LAST_WORDS = (
 )
 
 
-def text_of_help() -> str:
+def render_help() -> str:
     """The options by class: the program's own come first, the runner's follow."""
     parser = OptionsParser()
     sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
-    for options_class in all_classes():
+    for options_class in list_option_classes():
         before = set(parser.arguments())
         options_class._add_argparse_args(parser)
         sections.append((options_class, [each for each in parser.arguments() if each not in before]))

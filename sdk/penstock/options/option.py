@@ -31,7 +31,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Needed:
+class Requirement:
     """Another option, without which an option means nothing."""
 
     name: str
@@ -72,7 +72,7 @@ class Option:
     at_most: float | None = None
     hint: str = ""
     check: Callable[[Any], Iterable[str]] | None = None
-    needs: Needed | None = None
+    needs: Requirement | None = None
     effect: Ignored | Refused | None = None
 
     def spellings(self) -> list[str]:

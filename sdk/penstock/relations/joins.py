@@ -14,7 +14,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
 from penstock.relations.changes import NO_CHANGE, Change, emit_pairs
-from penstock.transforms.co_group_by_key import numbered
+from penstock.transforms.co_group_by_key import merge_numbered
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
@@ -121,7 +121,7 @@ class JoinRows(JoinOfKind):
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching, self.forms)
-        return sided(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
+        return join_sides(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
 
     def _output_type(self, types: list[tuple[Any, Any]]) -> Any:
         (left_key, left), (right_key, right) = types
@@ -149,9 +149,9 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
         raise refusal(ValueError, what, where=where_of(transform), hint=hint)
 
 
-def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
+def join_sides(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     """The union of both sides, as KVs of the key and a pair of the side and the row."""
-    return numbered(("Mark lefts", "Mark rights"), pcolls, types)
+    return merge_numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
 
 Timed = tuple[Any, int]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from penstock.base.time_zones import time_zone_named
+from penstock.base.time_zones import find_time_zone
 from penstock.error import three_parts
 from penstock.scalars.types import DIGITS_MAX, SqlType
 
@@ -318,7 +318,7 @@ def _zone(name: str, target: str) -> datetime.tzinfo:
     if name in ("", "Z", "GMT", "UT"):
         return datetime.UTC
     try:
-        return time_zone_named(name)
+        return find_time_zone(name)
     except ValueError:
         _refuse_cast("text", target)
 

@@ -130,7 +130,7 @@ def whole_type(operand: Scalar) -> str:
     return "BIGINT"
 
 
-def by_template(templates: Mapping[str, str]) -> Inline:
+def write_by_template(templates: Mapping[str, str]) -> Inline:
     """Returns what writes a call by the type of its first argument, or by PYTHON for a call of that type."""
     return lambda call, codes: templates.get(
         "PYTHON" if call.type.name == "PYTHON" else call.arguments[0].type.name
@@ -140,19 +140,19 @@ def by_template(templates: Mapping[str, str]) -> Inline:
 # The choice of the function of Python by types
 
 
-def always(compute: Compute) -> Choose:
+def choose_always(compute: Compute) -> Choose:
     """Returns the choice of a function that is the same for all types."""
     return lambda result, arguments: _of_any(compute) if _starts_with_any(arguments) else compute
 
 
-def by_type(computes: Mapping[str, Compute]) -> Choose:
+def choose_by_type(computes: Mapping[str, Compute]) -> Choose:
     """Returns the choice of a function by the type of its first argument."""
     return lambda result, arguments: (
         _of_any(computes) if _starts_with_any(arguments) else computes[arguments[0].name]
     )
 
 
-def for_all(compute: Compute) -> Choose:
+def choose_at_run_time(compute: Compute) -> Choose:
     """Returns the choice of a function that takes values of types that are known only when it runs."""
     return lambda result, arguments: compute
 

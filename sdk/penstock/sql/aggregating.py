@@ -18,7 +18,7 @@ from penstock.scalars import decimals
 from penstock.scalars.casting import DECIMALS, whole, with_digits
 from penstock.scalars.conditions import order
 from penstock.scalars.types import BIGINT, SqlType
-from penstock.sql.equality import CanonicalRow, canonical, copies_in_any_form
+from penstock.sql.equality import CanonicalRow, canonicalizer_of, copies_in_any_form
 from penstock.sql.relations import AggregateCall
 
 
@@ -103,7 +103,7 @@ class _Extreme:
         return held[0]
 
 
-def too_many_rows(count: int) -> NoReturn:
+def refuse_more_rows(count: int) -> NoReturn:
     """Refuses a subquery in an expression that has more than one row."""
     what = f"a subquery in an expression has {count} rows, not one"
     raise ValueError(three_parts(what, hint="aggregate it, for example with MAX, or write LIMIT 1"))
@@ -127,7 +127,7 @@ class _Single(_Bag):
 
     def _only(self, values: list[Any]) -> Any:
         if len(values) > 1:
-            return None if self._retracts else too_many_rows(len(values))
+            return None if self._retracts else refuse_more_rows(len(values))
         return values[0] if values else None
 
 
@@ -218,9 +218,9 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
     kind = argument.name
     if call.fn is not None:
         own = partial(_users_result, CombineFn.maybe_from_callable(call.fn))
-        return _Bag(own, Copies(canonical(argument)), call.distinct)
+        return _Bag(own, Copies(canonicalizer_of(argument)), call.distinct)
     if call.name == "single":
-        return _Single(Copies(canonical(argument)), retracts)
+        return _Single(Copies(canonicalizer_of(argument)), retracts)
     if call.name == FORM:
         return _Extreme(_first)
     total, mean = _whole_sum if kind == "BIGINT" else _any_sum, _mean
@@ -246,7 +246,7 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
                 return _Extreme(_least if call.name == "min" else _greatest)
             case "sum" | "avg" if not retracts:
                 return _Total(_any_sum if call.name == "sum" else _mean)
-    copies = Copies(canonical(argument)) if call.name == "array_agg" else copies_in_any_form(argument)
+    copies = Copies(canonicalizer_of(argument)) if call.name == "array_agg" else copies_in_any_form(argument)
     return _Bag(bags[call.name], copies, call.distinct)
 
 

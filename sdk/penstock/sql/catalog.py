@@ -8,7 +8,7 @@ from typing import Any
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.scalars.types import ANY, from_hint
-from penstock.sql.dialect import parsed
+from penstock.sql.dialect import parse_query
 from penstock.sql.statement import UserFunction
 from penstock.typehints.annotations import annotations_of
 
@@ -45,7 +45,7 @@ class Catalog:
         if not replace and any(each.lower() == name.lower() for each in self.views):
             hint = "pass replace=True, or choose another name"
             raise refusal(ValueError, f"there is a view {name!r} already", hint=hint)
-        parsed(query)
+        parse_query(query)
         self.drop_view(name)
         self.views[name] = query
 

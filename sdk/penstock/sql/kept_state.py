@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from penstock.sql.lowering import without_windows
+from penstock.sql.lowering import remove_windows
 from penstock.sql.relations import (
     Aggregate,
     Emitted,
@@ -13,12 +13,12 @@ from penstock.sql.relations import (
     Scan,
     SetOperation,
     Top,
-    below_projections,
     inputs_of,
+    skip_projections,
 )
 
 
-def kept_for_ever(
+def list_kept_state(
     relation: Relation, endless: Set[str], is_kept_for_late_rows: bool = False
 ) -> Iterator[str]:
     """A sentence for each part of a plan that keeps more and more.
@@ -53,13 +53,13 @@ def kept_for_ever(
         else:
             late = True
     for each in inputs_of(relation):
-        yield from kept_for_ever(each, endless, late)
+        yield from list_kept_state(each, endless, late)
 
 
 def _grouping_by_windows(emitted: Emitted) -> Aggregate | None:
     """The grouping by windows whose rows are emitted when the watermark passes; None without one."""
-    _, inner = below_projections(emitted.input)
-    if emitted.emit.watermark and isinstance(inner, Aggregate) and without_windows(inner) is not None:
+    _, inner = skip_projections(emitted.input)
+    if emitted.emit.watermark and isinstance(inner, Aggregate) and remove_windows(inner) is not None:
         return inner
     return None
 

@@ -16,13 +16,13 @@ from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
-from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replaced
+from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_scalars
 from penstock.scalars.types import SqlType, to_hint
 from penstock.sql import steps
 from penstock.sql.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
 from penstock.sql.dialect import Delay, Emit
-from penstock.sql.equality import CanonicalRow, as_keys, canonical_row, has_forms
-from penstock.sql.lineage import simplified
+from penstock.sql.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
+from penstock.sql.lineage import simplify_bound
 from penstock.sql.relations import (
     Aggregate,
     AggregateCall,
@@ -41,9 +41,9 @@ from penstock.sql.relations import (
     ValidityJoin,
     Values,
     Windowed,
-    below_projections,
     columns_as_scalars,
     origin_of,
+    skip_projections,
 )
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.create import Create
@@ -178,7 +178,7 @@ class Lowering:
                     KV[rows.element_type, AnyHint]
                 )
                 | self._label("Arrival")
-                >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
+                >> ParDo(steps.AddArrivalTime(may_retract(rows))).with_output_types(hint_of(relation.columns))
             )
         if relation.until_micros is not None:
             rows = rows | self._label("As of") >> FilterRows(_Until(relation.until_micros)).with_output_types(
@@ -189,7 +189,7 @@ class Lowering:
     def _project(self, relation: Project) -> Any:
         scalars, inner = relation.scalars, relation.input
         while isinstance(inner, Project):
-            scalars = tuple(replaced(each, inner.scalars) for each in scalars)
+            scalars = tuple(replace_scalars(each, inner.scalars) for each in scalars)
             inner = inner.input
         if isinstance(inner, ValidityJoin) and inner.with_validity:
             width = len(inner.columns) - 2
@@ -215,7 +215,7 @@ class Lowering:
 
     def _aggregate(self, relation: Aggregate, emit: Emit | None) -> Any:
         """A grouping, whose results are given at each change, or when a clause says."""
-        found = without_windows(relation)
+        found = remove_windows(relation)
         windowfn: Any = GlobalWindows()
         if found is None:
             rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
@@ -228,7 +228,7 @@ class Lowering:
         calls = (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms))
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
-        pairing = Pairing(as_keys(keys), values, in_row=results == "counted")
+        pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
         if retracts and any(call.name == "single" for call in calls):
             pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
@@ -270,7 +270,7 @@ class Lowering:
 
     def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
         """Makes rows of what a grouping emits."""
-        return grouped | self._label("Rows") >> ParDo(steps.Changes(rows_of)).with_output_types(
+        return grouped | self._label("Rows") >> ParDo(steps.ResultChanges(rows_of)).with_output_types(
             hint_of(columns)
         )
 
@@ -287,16 +287,16 @@ class Lowering:
         both = self._changing(sides | self._label("Both") >> Flatten())
         grouped = both | self._label("Count") >> CombinePerKey(SideCounts())
         return self._in_one_window(
-            self._rows(grouped, steps.Copies(relation.kind, relation.all), relation.columns)
+            self._rows(grouped, steps.SetOperationRows(relation.kind, relation.all), relation.columns)
         )
 
     def _top(self, relation: Top) -> Any:
         rows = self.lower(relation.input)
         pairs = rows | self._label("Partition") >> Map(
-            Pairing(as_keys(relation.keys), None)
+            Pairing(canonicalize_keys(relation.keys), None)
         ).with_output_types(KV[key_hint(relation.keys), AnyHint])
         first = TopRows(
-            steps.Comparable(relation.orders),
+            steps.SortKey(relation.orders),
             relation.limit,
             relation.offset,
             may_retract(rows),
@@ -325,7 +325,9 @@ class Lowering:
                     alone.append(self._alone(without, relation, at, widths))
                 rows = self._filtered(rows, "With key", has_key)
             hint = KV[key_hint(keys), hint_of(side.columns)]
-            keyed = rows | self._label("Key") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
+            keyed = rows | self._label("Key") >> Map(
+                Pairing(canonicalize_keys(keys), None)
+            ).with_output_types(hint)
             sides.append(self._changing(keyed))
         unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
         matching = None if relation.condition is None else _Matching(relation.condition)
@@ -388,7 +390,8 @@ class Lowering:
         rows = self._at_times(relation, time)
         hint = KV[key_hint(keys), hint_of(relation.columns)]
         return self._changing(
-            rows | self._label("Timeline") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
+            rows
+            | self._label("Timeline") >> Map(Pairing(canonicalize_keys(keys), None)).with_output_types(hint)
         )
 
     # Emissions
@@ -421,17 +424,17 @@ class Lowering:
 
     def _by_trigger(self, relation: Emitted) -> Any:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
-        _, inner = below_projections(relation.input)
+        _, inner = skip_projections(relation.input)
         if not isinstance(inner, Aggregate):
             return None
-        if relation.emit.watermark and (without_windows(inner) is None or not _is_window_end(relation)):
+        if relation.emit.watermark and (remove_windows(inner) is None or not _is_window_end(relation)):
             return None
         grouped = self._aggregate(inner, relation.emit)
         self._done[id(inner)] = inner, grouped
         return self.lower(relation.input)
 
 
-def without_windows(
+def remove_windows(
     relation: Aggregate,
 ) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
     """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
@@ -441,7 +444,7 @@ def without_windows(
     """
     if relation.start is None or relation.end is None:
         return None
-    above, inner = below_projections(relation.input)
+    above, inner = skip_projections(relation.input)
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)
@@ -449,18 +452,18 @@ def without_windows(
     rows: Relation = inner.input
     for each in reversed(above):
         if isinstance(each, Filter):
-            condition = replaced(each.condition, scalars)
+            condition = replace_scalars(each.condition, scalars)
             if any(at >= width for at in columns_of(condition)):
                 return None
             rows = Filter(rows, condition)
         else:
-            scalars = tuple(replaced(scalar, scalars) for scalar in each.scalars)
+            scalars = tuple(replace_scalars(scalar, scalars) for scalar in each.scalars)
     keys = tuple(
-        replaced(key, scalars)
+        replace_scalars(key, scalars)
         for at, key in enumerate(relation.keys)
         if at not in (relation.start, relation.end)
     )
-    ends = [replaced(relation.keys[at], scalars) for at in (relation.start, relation.end)]
+    ends = [replace_scalars(relation.keys[at], scalars) for at in (relation.start, relation.end)]
     if [columns_of(each) for each in ends] != [{width}, {width + 1}] or not all(
         isinstance(each, Column) for each in ends
     ):
@@ -468,8 +471,8 @@ def without_windows(
     calls = tuple(
         replace(
             call,
-            argument=None if call.argument is None else replaced(call.argument, scalars),
-            condition=None if call.condition is None else replaced(call.condition, scalars),
+            argument=None if call.argument is None else replace_scalars(call.argument, scalars),
+            condition=None if call.condition is None else replace_scalars(call.condition, scalars),
         )
         for call in relation.calls
     )
@@ -529,7 +532,7 @@ def argument_of(call: AggregateCall) -> Scalar:
 
 def form_of(columns: Columns) -> CanonicalRow | None:
     """Returns what brings rows of a relation into their canonical form; None if they are in it."""
-    return canonical_row(each.type for each in columns)
+    return row_canonicalizer_of(each.type for each in columns)
 
 
 def hint_of(columns: Columns) -> Any:
@@ -579,7 +582,7 @@ def _is_window_end(relation: Emitted) -> bool:
     if relation.past is None:
         return False
     inner, past = origin_of(relation.input, relation.past)
-    past = simplified(past)
+    past = simplify_bound(past)
     return isinstance(inner, Aggregate) and isinstance(past, Column) and past.index == inner.end
 
 

@@ -18,7 +18,7 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.relations.bags import ROW_CODER, Copies
-from penstock.relations.changes import with_kind
+from penstock.relations.changes import make_elements
 from penstock.scalars.row_functions import Pairing
 from penstock.scalars.tree import Scalar
 from penstock.sql import steps
@@ -41,7 +41,7 @@ from penstock.utils.windowed_value import PaneInfoTiming, ValueKind, WindowedVal
 from penstock.windows.time_domain import TimeDomain
 
 
-def shown(
+def render_result(
     query: Query,
     rows: Any,
     make: Callable[[Any], Any],
@@ -80,7 +80,7 @@ def shows_time(query: Query) -> bool:
     return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
 
 
-def kept_numbers(query: Query, rendering: str) -> Iterator[str]:
+def list_kept_numbers(query: Query, rendering: str) -> Iterator[str]:
     """A sentence if a stream shows numbers that it must remember for each key or row."""
     if rendering == "STREAM" and any(place == "Ver" for _, place in query.shown):
         yield "the number of a change (Sys.Ver, or ver of EMIT STREAM) keeps a count of each key; leave it out"
@@ -108,14 +108,14 @@ def _stream(
     emitted = query.relation if isinstance(query.relation, Emitted) else None
     timed = emitted is not None and emitted.emit.watermark
     if not shows_time(query):
-        return rows | "Show" >> ParDo(Shown(places, timed, make)).with_output_types(hint)
+        return rows | "Show" >> ParDo(ShowChanges(places, timed, make)).with_output_types(hint)
     if "Ver" in places:
         columns = columns_as_scalars(query.relation.columns)
         keys = (emitted.keys if emitted is not None else ()) or emission_keys(query.relation)
         changed = tuple(columns[at] for at in keys) or columns
-    keyed = KeyedWithPane(steps.RowAsKey(changed) if changed else steps.no_key)
+    keyed = KeyWithPane(steps.RowAsKey(changed) if changed else steps.no_key)
     pairs = rows | "Shown key" >> ParDo(keyed).with_output_types(KV[key_hint(changed), AnyHint])
-    show = ShownWithTime(places, timed, make, _counts_merged(query))
+    show = ShowChangesWithTime(places, timed, make, _counts_merged(query))
     return pairs | "Show" >> ParDo(show).with_output_types(hint)
 
 
@@ -131,7 +131,7 @@ class _Made:
         return self._make(self._pick(row) if self._pick else (row[self._places[0]],))
 
 
-class KeyedWithPane(DoFn):
+class KeyWithPane(DoFn):
     """Makes of a row a pair of a key, and of the row with the timing and the index of its pane.
 
     A shuffle carries only the kind of a pane.
@@ -260,7 +260,7 @@ class SnapshotFn(DoFn):
         yield Snapshot(Timestamp.from_micros(start_micros), tuple(found))
 
 
-class Shown(DoFn):
+class ShowChanges(DoFn):
     """Makes of changes rows that show them: whether a row undoes, at which watermark, and the number of its pane.
 
     Args:
@@ -284,7 +284,7 @@ class Shown(DoFn):
         pane = windowed.pane_info
         if pane.kind.is_retraction and not self._shows_undo:
             return ()
-        return with_kind(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
+        return make_elements(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
 
     def _values(self, row: Any, pane: Any, now: Any, version: int | None) -> tuple[Any, ...]:
         system = {
@@ -305,13 +305,13 @@ _TIMINGS = {
 }
 
 
-class ShownWithTime(Shown):
-    """`Shown`, with the processing time of the emission, and the number of the change of its key.
+class ShowChangesWithTime(ShowChanges):
+    """`ShowChanges`, with the processing time of the emission, and the number of the change of its key.
 
     Args:
-        shown: As in `Shown`.
-        timed: As in `Shown`.
-        make: As in `Shown`.
+        shown: As in `ShowChanges`.
+        timed: As in `ShowChanges`.
+        make: As in `ShowChanges`.
         merges: Whether the index of a row is one more than the highest of the rows that it replaces. A session that
             comes of several counts its panes from 0.
 
@@ -350,7 +350,7 @@ class ShownWithTime(Shown):
             versions.write(version + 1)
         time = steps.time_of(now.get_current_relative_time().micros, has_zone=True)
         shown = self._make(self._values(row, pane, time, version))
-        return with_kind(windowed, [shown], ValueKind.INSERT)
+        return make_elements(windowed, [shown], ValueKind.INSERT)
 
     @on_timer(NOW)
     def never(self) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from penstock.base.near_names import nearest
-from penstock.scalars.tree import Column, Scalar, columns_of, replaced, shifted
+from penstock.base.near_names import find_nearest
+from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.sql.lineage import window_bounds
 from penstock.sql.relations import AggregateCall, Columns, Join, Relation, columns_as_scalars
 
@@ -122,7 +122,7 @@ class Grouping:
     def placed(self, scalar: Scalar) -> Scalar:
         """A value of the grouped result, once all aggregates are known."""
         behind = len(self.keys) + len(self.calls) - _BESIDE
-        return shifted(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
+        return shift_columns(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,14 @@ def scope_of(relation: Relation, qualifier: str | None) -> Scope:
     return Scope(relation, [Visible(qualifier, each.name, each) for each in scalars])
 
 
-def moved(scalar: Scalar, width: int) -> Scalar:
+def move_to_right(scalar: Scalar, width: int) -> Scalar:
     """Returns a value of the right rows of a join, as a value of joined rows."""
-    return shifted(scalar, {at: at + width for at in columns_of(scalar)})
+    return shift_columns(scalar, {at: at + width for at in columns_of(scalar)})
 
 
-def retyped(scalar: Scalar, columns: Columns) -> Scalar:
+def retype(scalar: Scalar, columns: Columns) -> Scalar:
     """Returns a value with the types that columns have after a join, where they may be NULL."""
-    return replaced(scalar, columns_as_scalars(columns))
+    return replace_scalars(scalar, columns_as_scalars(columns))
 
 
 def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
@@ -183,7 +183,7 @@ def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
 def suggest(name: str, known: Iterable[str]) -> str:
     """Returns the hint at a wrong name: the known one that is most like it, or the first of all."""
     names = sorted(set(known))
-    if near := nearest(name, names):
+    if near := find_nearest(name, names):
         return f"did you mean {near!r}?"
     return f"there are {', '.join(names[:10])}" if names else "there are none"
 

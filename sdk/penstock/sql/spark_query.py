@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.scalars.spark_forms import NotForSpark, quoted, type_text
-from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.spark_forms import NotForSpark, quote_name, write_type
+from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import SqlType
 from penstock.sql.lowering import argument_of
@@ -55,7 +55,7 @@ def spark_query(query: Query, tables: Mapping[str, str]) -> str:
     places = [place for _, place in query.shown]
     if any(isinstance(place, str) for place in places):
         raise NotForSpark("columns of the system tell of changes, which a table has none of")
-    shown = ", ".join(f"c{place} AS {quoted(name)}" for name, place in query.shown)
+    shown = ", ".join(f"c{place} AS {quote_name(name)}" for name, place in query.shown)
     return f"SELECT {shown} FROM ({rows})"
 
 
@@ -69,7 +69,7 @@ def column_type(kind: SqlType) -> str:
         return f"ARRAY<{column_type(kind.element)}>"
     if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
         raise NotForSpark(f"values of {kind.name} are others in Spark")
-    return type_text(kind)
+    return write_type(kind)
 
 
 class _Text:
@@ -111,7 +111,7 @@ class _Text:
         if relation.arrival:
             raise NotForSpark("Spark does not know when a row arrived")
         columns = ", ".join(
-            f"CAST({quoted(each.name)} AS {column_type(each.type)}) AS c{at}"
+            f"CAST({quote_name(each.name)} AS {column_type(each.type)}) AS c{at}"
             for at, each in enumerate(relation.columns)
         )
         return f"SELECT {columns} FROM {self._tables[relation.name]}"
@@ -252,4 +252,4 @@ class _Names(Sequence[str]):
 
 
 def _text(scalar: Scalar, names: Sequence[str] = _Names()) -> str:
-    return spark_text(scalar, names)
+    return write_scalar(scalar, names)

@@ -17,12 +17,12 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
-from penstock.relations.changes import Change, difference, kinds_of, net, with_kind
+from penstock.relations.changes import Change, compute_difference, compute_net, kinds_of, make_elements
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.aggregating import ordered, too_many_rows
-from penstock.sql.equality import CanonicalRow, as_keys
+from penstock.sql.aggregating import ordered, refuse_more_rows
+from penstock.sql.equality import CanonicalRow, canonicalize_keys
 from penstock.sql.relations import Order
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
@@ -66,7 +66,7 @@ class RowAsKey(RowFunction):
     """Makes the key of a row: the value of one expression, or a tuple of several."""
 
     def __init__(self, scalars: tuple[Scalar, ...]) -> None:
-        self._projection = Projection(as_keys(scalars))
+        self._projection = Projection(canonicalize_keys(scalars))
         self._single = len(scalars) == 1
 
     def __call__(self, row: Any) -> Any:
@@ -181,7 +181,7 @@ class EndsAtTime(IntervalWindowFn, NonMergingWindowFn):
         return [IntervalWindow(Timestamp.from_micros(end_micros - 1), end)]
 
 
-class Changes(DoFn):
+class ResultChanges(DoFn):
     """Makes rows of what a grouping emits; a row that stays the same is not touched.
 
     The grouping replaces a result by two elements, the old one and then the new one. Where both have the same rows,
@@ -209,20 +209,20 @@ class Changes(DoFn):
         found: list[WindowedValue] = []
         if kind is ValueKind.UPDATE_AFTER and held is not None:
             windowed_before, before = held
-            change = difference(before, rows)
+            change = compute_difference(before, rows)
             (retracted, inserted), (retracts, inserts) = change, kinds_of(change)
-            before = with_kind(windowed_before, retracted, retracts)
-            return before + with_kind(windowed, inserted, inserts)
-        found = [] if held is None else with_kind(*held, ValueKind.DELETE)
+            before = make_elements(windowed_before, retracted, retracts)
+            return before + make_elements(windowed, inserted, inserts)
+        found = [] if held is None else make_elements(*held, ValueKind.DELETE)
         if kind is ValueKind.UPDATE_BEFORE:
             self._before = windowed, rows
             return found
         kind = ValueKind.DELETE if kind.is_retraction else ValueKind.INSERT
-        return found + with_kind(windowed, rows, kind)
+        return found + make_elements(windowed, rows, kind)
 
     def finish_bundle(self) -> Iterable[WindowedValue]:
         held, self._before = self._before, None
-        return [] if held is None else with_kind(*held, ValueKind.DELETE)
+        return [] if held is None else make_elements(*held, ValueKind.DELETE)
 
 
 class GroupRows(RowsFunction):
@@ -276,7 +276,7 @@ class GroupRows(RowsFunction):
         return [(*row, *results)]
 
 
-class Copies(RowsFunction):
+class SetOperationRows(RowsFunction):
     """Makes of a row and its count on each side its copies in the result of a set operation."""
 
     def __init__(self, kind: str, is_all: bool) -> None:
@@ -308,12 +308,12 @@ class FirstRows(RowsFunction):
         return [(*row, self._offset + number) for number, row in enumerate(rows, 1)]
 
 
-class Comparable(RowFunction):
+class SortKey(RowFunction):
     """Makes what rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
 
     >>> from penstock.scalars.tree import Column
     >>> from penstock.scalars.types import BIGINT
-    >>> descending = Comparable((Order(Column(0, "a", BIGINT), True, False),))
+    >>> descending = SortKey((Order(Column(0, "a", BIGINT), True, False),))
     >>> sorted([(1,), (None,), (3,)], key=descending)
     [(3,), (1,), (None,)]
     """
@@ -477,7 +477,7 @@ class EmitFn(DoFn):
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
 
     def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
-        change = net(changes.read(), self._form)
+        change = compute_net(changes.read(), self._form)
         changes.clear()
         index, waits, is_late = given.read() or (0, False, False)
         if not any(change):
@@ -529,10 +529,10 @@ class OneRow(DoFn):
         """Looks at what has stayed."""
         total = count.read() or 0
         if total > 1:
-            too_many_rows(total)
+            refuse_more_rows(total)
 
 
-class Arrived(DoFn):
+class AddArrivalTime(DoFn):
     """Puts the processing time of its arrival at the end of each row; a row that is retracted has the same.
 
     Attributes:

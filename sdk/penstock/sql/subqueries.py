@@ -15,7 +15,7 @@ _COUNT = AggregateCall("count", None, BIGINT.or_null(False))
 _ZERO = Literal(0, BIGINT.or_null(False))
 
 
-def single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
+def find_single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
     """Returns the only column of a query in an expression."""
     visible = list(inner.star(None))
     if len(visible) != 1:
@@ -24,7 +24,7 @@ def single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
     return visible[0].scalar
 
 
-def fitting(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
+def fit_types(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     """Returns a value and a column of a query as values of one type."""
     common = resolving.common_type([left, right])
     if common is None:
@@ -36,7 +36,7 @@ def fitting(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tup
 
 def value_of(statement: Statement, node: Any, env: Env, inner: Scope) -> Scalar:
     """Returns the one value that a query has, or NULL."""
-    value = single_column(statement, node, inner)
+    value = find_single_column(statement, node, inner)
     call = AggregateCall("single", value, value.type.or_null())
     return env.joined(Aggregate(inner.relation, (), (call,), (ColumnDef("single", call.type),)))[0]
 
@@ -50,7 +50,7 @@ def has_rows(statement: Statement, node: Any, env: Env, inner: Scope) -> Scalar:
 def is_among(statement: Statement, node: Any, env: Env, inner: Scope, value: Scalar) -> Scalar:
     """Returns whether a value is among the rows of a query, with the three truth values of SQL."""
     assert not isinstance(env.scope, Grouping)
-    mine, other = fitting(statement, node, value, single_column(statement, node.args["query"], inner))
+    mine, other = fit_types(statement, node, value, find_single_column(statement, node.args["query"], inner))
     rows = Project(inner.relation, (other,), (ColumnDef("value", other.type),))
     counts = Aggregate(
         rows,

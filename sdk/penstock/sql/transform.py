@@ -27,11 +27,11 @@ from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
 from penstock.sql.binding import bind
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
-from penstock.sql.kept_state import kept_for_ever
-from penstock.sql.lineage import with_keys_of_changes
+from penstock.sql.kept_state import list_kept_state
+from penstock.sql.lineage import add_change_keys
 from penstock.sql.lowering import Lowering, Mode, hint_of, hint_of_type
-from penstock.sql.relations import ColumnDef, Columns, Query, described
-from penstock.sql.rendering import kept_numbers, shown, shows_time
+from penstock.sql.relations import ColumnDef, Columns, Query, describe_plan
+from penstock.sql.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.spark_query import column_type, spark_query
 from penstock.sql.statement import Tables
 from penstock.sql.steps import RowFunction, time_of
@@ -125,7 +125,7 @@ class SqlTransform(PTransform[Any, Any]):
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
         try:
-            with deep_calls():
+            with allow_deep_calls():
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
@@ -136,12 +136,12 @@ class SqlTransform(PTransform[Any, Any]):
         whole, computed_by = None, "the transforms, as changes"
         if mode.final:
             whole, computed_by = self._by_engine(query, pcolls)
-        plan = described(query.relation)
+        plan = describe_plan(query.relation)
         self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
         rendering = query.rendering or ("TABLE" if ends else "CHANGES")
-        numbers = kept_numbers(query, rendering) if endless else ()
-        if kept := list(dict.fromkeys([*kept_for_ever(query.relation, endless), *numbers])):
+        numbers = list_kept_numbers(query, rendering) if endless else ()
+        if kept := list(dict.fromkeys([*list_kept_state(query.relation, endless), *numbers])):
             self.explained += "\n\nkept forever:\n" + "\n".join(f"- {each}" for each in kept)
             _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), self._where())
         if whole is not None:
@@ -152,11 +152,11 @@ class SqlTransform(PTransform[Any, Any]):
         lowering = Lowering(inputs, stamps, mode, pipeline)
         changed: tuple[Scalar, ...] = ()
         if rendering == "STREAM" and shows_time(query):
-            relation, changed = with_keys_of_changes(query.relation)
+            relation, changed = add_change_keys(query.relation)
             query = replace(query, relation=relation)
         rows = lowering.lower(query.relation)
         names = tuple(name for name, _ in query.shown)
-        return shown(query, rows, MakeRow(names), rendering, result_hint(query), changed)
+        return render_result(query, rows, MakeRow(names), rendering, result_hint(query), changed)
 
     def _by_engine(self, query: Query, pcolls: Mapping[str, Any]) -> tuple[Any, str]:
         """The result as one read of Spark, which computes the query whole, or None; and who computes it, and why."""
@@ -230,7 +230,7 @@ def stamps_of(pcoll: Any) -> str | None:
 
 
 @contextmanager
-def deep_calls() -> Iterator[None]:
+def allow_deep_calls() -> Iterator[None]:
     """Lets functions call each other deeper than Python allows: a parser goes down a level for each bracket."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _DEPTH))

@@ -23,7 +23,7 @@ from penstock.transforms.grouping import Flatten, GroupByKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.windowing import WindowInto
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
-from penstock.where import at_step, caller
+from penstock.where import at_step, find_caller
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior
 from penstock.windows.window_fn import GlobalWindows
 
@@ -344,7 +344,7 @@ def assert_that(
     if pipeline.result is not None:
         what = "assert_that must be used within a Pipeline context: this pipeline has run already"
         hint = "move the call into the pipeline's with block"
-        raise refusal(RuntimeError, what, where=f"at {caller()}", hint=hint)
+        raise refusal(RuntimeError, what, where=f"at {find_caller()}", hint=hint)
     transform = AssertThat(matcher, reify_windows=reify_windows, use_global_window=use_global_window)
     return actual | _free_label(pipeline, label) >> transform
 
@@ -376,7 +376,7 @@ class AssertThat(PTransform[Any, Any]):
     def expand(self, pcoll: Any) -> Any:
         """Groups all elements under one key, together with a pair that always exists."""
         label = pcoll.pipeline.current_transform().full_label
-        match = _Match(self._matcher, at_step(label, caller()))
+        match = _Match(self._matcher, at_step(label, find_caller()))
         to_key = ParDo(_ReifyToKey()) if self._reify_windows else Map(_to_key)
         keyed = pcoll | "ToVoidKey" >> to_key.with_output_types(_Keyed)
         if not self._use_global_window:

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
-from penstock.functions.asynchronous import checked_outputs, in_time, outputs_of
+from penstock.functions.asynchronous import await_outputs, check_outputs, outputs_of
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 from penstock.functions.wrapping import WrappingDoFn
@@ -301,7 +301,7 @@ class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
         """The elements of the inner DoFn, or a dead letter."""
         outputs: list[Any] = []
         try:
-            await in_time(lambda: self._collect(outputs, args, kwargs), self._timeout_seconds)
+            await await_outputs(lambda: self._collect(outputs, args, kwargs), self._timeout_seconds)
         except asyncio.CancelledError:
             # Another call has failed for good: this one is not to blame.
             raise
@@ -319,7 +319,7 @@ class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
             async for output in given:
                 outputs.append(output)
         else:
-            outputs += checked_outputs(await outputs_of(given))
+            outputs += check_outputs(await outputs_of(given))
 
     def teardown(self) -> Any:
         """Returns the result of the inner DoFn's ``teardown``: a coroutine, if it is asynchronous."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.error import refusal
 from penstock.transforms.grouping import Flatten
-from penstock.where import caller
+from penstock.where import find_caller
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]
 
@@ -32,7 +32,7 @@ class ErrorHandler:
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
-        self._created = f"at {type(self).__name__} ({caller()})"
+        self._created = f"at {type(self).__name__} ({find_caller()})"
         self._error_pcolls: list[Any] = []
         self._closed = False
         self._result: Any = None

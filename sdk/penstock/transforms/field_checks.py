@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from penstock import graph
-from penstock.base.near_names import nearest
+from penstock.base.near_names import find_nearest
 from penstock.base.row import Row
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
@@ -77,7 +77,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
         return
     for name in names:
         if name not in known and not _is_attribute(name, element_type):
-            near = nearest(name, known)
+            near = find_nearest(name, known)
             more = ", ..." if len(known) > _FIELDS_SHOWN else ""
             fields = (
                 f"fields are: {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "elements have none"

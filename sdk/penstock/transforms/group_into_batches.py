@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.base.chunks import in_chunks
+from penstock.base.chunks import split_into_chunks
 from penstock.base.whole_numbers import check_whole_number
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import K, V
@@ -68,7 +68,7 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
     """The function from a key and its values to KVs of the key and a list; it holds one list at a time."""
 
     def batches(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
-        return ((key, batch) for batch in in_chunks(iter(values), batch_size))
+        return ((key, batch) for batch in split_into_chunks(iter(values), batch_size))
 
     return batches
 

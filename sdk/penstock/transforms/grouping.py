@@ -132,7 +132,7 @@ class GroupByKey(Grouping):
         return pvalue.PCollection.from_(pcoll)
 
 
-class SpreadAnew(PTransform[Any, Any]):
+class SpreadElements(PTransform[Any, Any]):
     """Spreads elements evenly over the machines, and keeps their windows and timestamps; a primitive.
 
     ``Reshuffle`` and ``ReshufflePerKey`` use it. If `partitions` is None, the runner chooses their number.

@@ -17,7 +17,7 @@ from penstock.windows.triggers import (
     DataLossReason,
     DefaultTrigger,
     can_fire_early,
-    every_part,
+    walk_parts,
 )
 from penstock.windows.window_fn import GlobalWindows, WindowFn
 from penstock.windows.windowing import Windowing
@@ -87,7 +87,7 @@ def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
     if windowing.windowfn.is_merging() and _invents_windows(windowing.windowfn):
         what = f"{type(windowing.windowfn).__name__}.merge merges windows that no element is in"
         return what, "merge only windows of the context's `windows`"
-    for part in every_part(windowing.triggerfn):
+    for part in walk_parts(windowing.triggerfn):
         match part:
             case CustomTrigger() if _cannot_merge(part) and windowing.windowfn.is_merging():
                 what = f"the trigger {part} does not say what happens when windows merge, and these may"

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Union
 
-from penstock.base.chunks import in_chunks
+from penstock.base.chunks import split_into_chunks
 from penstock.base.whole_numbers import check_whole_number
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
@@ -23,7 +23,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, is_whole
 from penstock.functions.dofn import DoFn, MapDoFn
-from penstock.functions.folds import COUNT, Fold, accumulator_fold, fold_of, makes_fold, side_by_side
+from penstock.functions.folds import COUNT, Fold, accumulator_fold, combine_folds, fold_of, register_fold
 from penstock.transforms.combine import CombineGlobally, CombinePerKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, Dict, List, Set, Tuple, with_input_types, with_output_types
@@ -74,7 +74,7 @@ class CountCombineFn(CombineFn):
         return accumulator + 1
 
     def add_inputs(self, accumulator: int, elements: Iterable[Any]) -> int:
-        return accumulator + sum(map(len, in_chunks(elements)))
+        return accumulator + sum(map(len, split_into_chunks(elements)))
 
     def subtract_input(self, accumulator: int, element: Any) -> int:
         """One less."""
@@ -87,7 +87,7 @@ class CountCombineFn(CombineFn):
         return accumulator
 
 
-@makes_fold(CountCombineFn)
+@register_fold(CountCombineFn)
 def _count(fn: CountCombineFn) -> Fold:
     return COUNT
 
@@ -110,7 +110,7 @@ class MeanCombineFn(CombineFn):
 
     def add_inputs(self, accumulator: tuple[Any, int], elements: Iterable[Any]) -> tuple[Any, int]:
         total, count = accumulator
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             total = sum(chunk, total)
             count += len(chunk)
         return total, count
@@ -135,7 +135,7 @@ class MeanCombineFn(CombineFn):
         return total / count if count else float("nan")
 
 
-@makes_fold(MeanCombineFn)
+@register_fold(MeanCombineFn)
 def _mean(fn: MeanCombineFn) -> Fold:
     # If few keys have many values, the CombineFn is faster than a loop, and from Python 3.12 on its sum of floats is
     # more exact.
@@ -192,20 +192,20 @@ class Count:
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, int]]:
             element_type = pcoll.element_type
-            paired = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
+            paired = ParDo(PairWithNone()).with_output_types(KV[element_type, Any])
             counted = CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
             result: PCollection[tuple[T, int]] = pcoll | f"{self.label}:PairWithVoid" >> paired | counted
             return result
 
 
-class PairWithNothing(MapDoFn):
+class PairWithNone(MapDoFn):
     """Pairs each element with None; a runner that takes the pairs apart again need not make them."""
 
     def __init__(self) -> None:
-        super().__init__(with_nothing)
+        super().__init__(pair_with_none)
 
 
-def with_nothing(element: Any) -> tuple[Any, None]:
+def pair_with_none(element: Any) -> tuple[Any, None]:
     """Pairs an element with None."""
     return element, None
 
@@ -249,7 +249,7 @@ class TopCombineFn(CombineFn):
         return accumulator if len(accumulator) <= self._room() else self._best(accumulator)
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             accumulator.extend(chunk)
             if len(accumulator) > self._room():
                 accumulator = self._best(accumulator)
@@ -290,7 +290,7 @@ class Smallest(TopCombineFn):
         return f"Smallest({self.n})"
 
 
-@makes_fold(TopCombineFn, Largest, Smallest)
+@register_fold(TopCombineFn, Largest, Smallest)
 def _top(fn: TopCombineFn) -> Fold | None:
     # The CombineFn already compares many values at a time. A key is a function of the user's.
     return replace(accumulator_fold(fn), name="top") if fn.key is None else None
@@ -395,7 +395,7 @@ class SampleCombineFn(CombineFn):
         return self._highest.add_input(accumulator, (random.random(), element))
 
     def add_inputs(self, accumulator: list[tuple[float, Any]], elements: Iterable[Any]) -> list[Any]:
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             accumulator = self._highest.add_inputs(accumulator, [(random.random(), each) for each in chunk])
         return accumulator
 
@@ -789,7 +789,7 @@ class TupleCombineFn(_SideBySide):
         self, accumulator: list[Any], elements: Iterable[tuple[Any, ...]], *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Deals many tuples out, column by column."""
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             trios = zip(self.combiners, accumulator, zip(*chunk, strict=False), strict=False)
             accumulator = [fn.add_inputs(part, list(column), *args, **kwargs) for fn, part, column in trios]
         return accumulator
@@ -799,9 +799,9 @@ class TupleCombineFn(_SideBySide):
         return SingleInputTupleCombineFn(*self.combiners)
 
 
-@makes_fold(TupleCombineFn)
+@register_fold(TupleCombineFn)
 def _tuple(fn: TupleCombineFn) -> Fold | None:
-    return side_by_side([fold_of(each) for each in fn.combiners]) if fn.takes_lists else None
+    return combine_folds([fold_of(each) for each in fn.combiners]) if fn.takes_lists else None
 
 
 class SingleInputTupleCombineFn(_SideBySide):
@@ -820,7 +820,7 @@ class SingleInputTupleCombineFn(_SideBySide):
     def add_inputs(
         self, accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             pairs = zip(self.combiners, accumulator, strict=True)
             accumulator = [combiner.add_inputs(part, chunk, *args, **kwargs) for combiner, part in pairs]
         return accumulator

@@ -12,8 +12,8 @@ from penstock.typehints.constraints import (
     Hint,
     TypeConstraint,
     check_constraint,
+    describe_mismatch,
     is_consistent_with,
-    mismatch,
     normalize,
     show_type,
 )
@@ -44,7 +44,7 @@ class ValueTypeConstraint(TypeConstraint):
         check_constraint(self.value_class, instance)
 
     def _mismatch(self, instance: object) -> str | None:
-        return mismatch(self.value_class, instance)
+        return describe_mismatch(self.value_class, instance)
 
     def _key(self) -> tuple[object, ...]:
         return self.value_class, self.kind, self.parameters
@@ -124,7 +124,7 @@ class RecordConstraint(DictConstraint):
         if not isinstance(instance, dict):
             return super()._mismatch(instance)
         for name, hint in self._fields:
-            reason = mismatch(hint, instance.get(name))
+            reason = describe_mismatch(hint, instance.get(name))
             if reason is not None:
                 return f"{self} hint type-constraint violated. The item {name!r} is incorrect. {reason}"
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import typing_extensions
 
 from penstock.base.late_binding import LateBinding
-from penstock.error import located, refusal, three_parts
+from penstock.error import add_location, refusal, three_parts
 from penstock.where import here
 
 Hint = typing.Any
@@ -51,7 +51,7 @@ class NotAHintError(_HintError):
         self._where = here()
 
     def __str__(self) -> str:
-        return located(super().__str__(), self._where)
+        return add_location(super().__str__(), self._where)
 
 
 class GetitemConstructor(type):
@@ -324,7 +324,7 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
     return Any if getattr(converted, "__module__", None) in _NATIVE_MODULES else converted
 
 
-def not_an_instance(what: str, expected: str, instance: object) -> str:
+def describe_non_instance(what: str, expected: str, instance: object) -> str:
     """The sentence that a value is not an instance of a container's class."""
     found = f"Instead, an instance of '{type(instance).__name__}' was received."
     return f"{what}. Valid object instance must be of type '{expected}'. {found}"
@@ -335,10 +335,10 @@ def is_composite(hint: Hint) -> bool:
     return isinstance(normalize(hint), TypeConstraint)
 
 
-def mismatch(type_constraint: Hint, instance: object) -> str | None:
+def describe_mismatch(type_constraint: Hint, instance: object) -> str | None:
     """Why a value does not satisfy a hint, in words that show types but not values; None if it does.
 
-    >>> print(mismatch(int, "a"))
+    >>> print(describe_mismatch(int, "a"))
     Expected an instance of type <class 'int'>, instead received an instance of type str.
     """
     hint = type_constraint if isinstance(type_constraint, type) else normalize(type_constraint)
@@ -365,7 +365,7 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
     if isinstance(type_constraint, TypeConstraint):
         type_constraint.type_check(object_instance)
         return
-    reason = mismatch(type_constraint, object_instance)
+    reason = describe_mismatch(type_constraint, object_instance)
     if reason is not None:
         kind = CompositeTypeHintError if is_composite(type_constraint) else SimpleTypeHintError
         raise kind(reason, f"correct the value, or the type hint {show_type(type_constraint)}")

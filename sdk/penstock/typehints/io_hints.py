@@ -14,7 +14,7 @@ from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.signatures import ANY_VAR_KEYWORD, ANY_VAR_POSITIONAL, get_signature
 from penstock.typehints.typehints import get_yielded_type
 from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
-from penstock.where import caller
+from penstock.where import find_caller
 
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")
@@ -189,7 +189,7 @@ class IOTypeHints(typing.NamedTuple):
         return "\n".join([repr(self), *self.origin])
 
     def _origin(self, method: str) -> list[str]:
-        location = caller()
+        location = find_caller()
         return ([f"{method} at {location}"] if location else []) + self.origin[: TRACEBACK_LIMIT - 1]
 
     def _has_input_types(self) -> bool:

@@ -223,13 +223,13 @@ def hint_of(value: Value) -> Hint:
     return Const.unwrap(value)
 
 
-def fixed(value: object) -> Value:
+def forget_changeable(value: object) -> Value:
     """The knowledge of a value that the function finds by a name, and that may change before it is read.
 
     A module, class or function stays the same. A number or a text keeps its class. Other data may change in any
     way, and None most likely stands for a later value.
 
-    >>> fixed(len), fixed(5), fixed([5]), fixed(None)
+    >>> forget_changeable(len), forget_changeable(5), forget_changeable([5]), forget_changeable(None)
     (Const[<class 'builtin_function_or_method'>], <class 'int'>, Any, Any)
     """
     kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
@@ -259,10 +259,10 @@ def same(first: Value, second: Value) -> bool:
     return bool(first == second)
 
 
-def joined(first: Value, second: Value) -> Value:
+def join_values(first: Value, second: Value) -> Value:
     """The knowledge of a value that is one or the other.
 
-    >>> joined(Const(1), Const("a")), joined(UNBOUND, int)
+    >>> join_values(Const(1), Const("a")), join_values(UNBOUND, int)
     (Union[<class 'int'>, <class 'str'>], <class 'int'>)
     """
     if same(first, second):
@@ -273,22 +273,22 @@ def joined(first: Value, second: Value) -> Value:
     return union(hint_of(first), hint_of(second))
 
 
-def loosened(value: Value) -> Value:
+def loosen(value: Value) -> Value:
     """The knowledge of a value once it has a name: a list, set or dictionary may have got other elements since.
 
-    >>> loosened(TupleConstraint((ListConstraint(int), str)))
+    >>> loosen(TupleConstraint((ListConstraint(int), str)))
     Tuple[List[Any], <class 'str'>]
     """
     if isinstance(value, Method):
-        return Method(loosened(value.receiver), value.name)
+        return Method(loosen(value.receiver), value.name)
     if isinstance(value, Const) and isinstance(value.value, (types.FunctionType, type, types.ModuleType)):
         return value
     hint = Const.unwrap(value)
     if isinstance(hint, _CHANGEABLE):
         return hint.with_parameters(tuple(Any for _parameter in hint.parameters))
     if isinstance(hint, (TupleConstraint, TupleSequenceConstraint)):
-        inside = tuple(map(loosened, hint.parameters))
+        inside = tuple(map(loosen, hint.parameters))
         return value if inside == tuple(hint.parameters) else hint.with_parameters(inside)
     if isinstance(hint, UnionConstraint):
-        return hint.with_members(map(loosened, hint.parameters))
+        return hint.with_members(map(loosen, hint.parameters))
     return value

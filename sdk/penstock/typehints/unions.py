@@ -13,9 +13,9 @@ from penstock.typehints.constraints import (
     ParameterizedConstraint,
     TypeConstraint,
     bind_type_variables,
+    describe_mismatch,
     is_consistent_with,
     match_type_variables,
-    mismatch,
     normalize,
     show_type,
 )
@@ -70,7 +70,7 @@ class UnionConstraint(ParameterizedConstraint):
 
     def _mismatch(self, instance: object) -> str | None:
         for item in self.parameters:
-            if mismatch(item, instance) is None:
+            if describe_mismatch(item, instance) is None:
                 return None
         members = tuple(map(show_type, self.parameters))
         found = f"received {type(instance).__name__} instead."

@@ -416,10 +416,10 @@ class Timestamp(Micros):
         return Duration.from_micros(self.micros % Duration.of(other).micros)
 
 
-def time_text(time: Timestamp) -> str:
+def format_time(time: Timestamp) -> str:
     """A time for people: an RFC 3339 string, or the seconds of a time that no calendar has, such as the ends of time.
 
-    >>> time_text(Timestamp(0)), time_text(Timestamp(10**12))
+    >>> format_time(Timestamp(0)), format_time(Timestamp(10**12))
     ('1970-01-01T00:00:00Z', 'Timestamp(1000000000000)')
     """
     try:
