@@ -152,7 +152,7 @@ ROWS = (
     ),
     Row(
         "another `shuffle_partitions`",
-        "continues; the state is [divided again](#when-the-state-is-written-anew)",
+        "continues; the state is [divided again](#when-the-state-is-rewritten)",
         (to(replace(BASE, shards=8)), to(replace(BASE, shards=1))),
         note="its state is divided anew, because the number of shards has changed",
         is_rewritten=True,

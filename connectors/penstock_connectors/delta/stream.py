@@ -223,7 +223,7 @@ class _Versions(RangeSource[Any]):
 
     def _is_gone(self, version: int) -> Exception:
         what = f"version {version} is no longer in the log of the Delta table {self._place.shown}"
-        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to go on without it"
+        hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to continue without it"
         return refusal(LookupError, what, hint=hint)
 
     def _check_same(self, first: int, last: int) -> None:

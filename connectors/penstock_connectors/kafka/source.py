@@ -144,7 +144,7 @@ class Topics(NumberedSource[Any]):
                 f"the topic {gone[0]!r} at {self._brokers} is gone, and some of its records were to be read"
             )
             raise refusal(
-                LookupError, what, hint="begin with a new checkpoint to go on without the lost ones"
+                LookupError, what, hint="begin with a new checkpoint to continue without the lost ones"
             )
         return ranges
 
@@ -410,7 +410,7 @@ class Topics(NumberedSource[Any]):
                 return int(piece.start)
             case "_AUTO_OFFSET_RESET" | "OFFSET_OUT_OF_RANGE":
                 what = f"records of {piece.partition} from offset {piece.start} on are no longer there"
-                hint = "keep records longer; begin with a new checkpoint to go on without the lost ones"
+                hint = "keep records longer; begin with a new checkpoint to continue without the lost ones"
                 raise refusal(LookupError, what, hint=hint)
         raise explained(error, f"{piece.partition} cannot be read", self._brokers)
 

@@ -17,7 +17,7 @@ from apache_beam.utils import timestamp as beam_timestamp
 
 from penstock.functions import params
 from penstock.functions.params import ProcessContinuation
-from penstock.functions.splitting import Part, Splits
+from penstock.functions.splitting import RestrictionCall, SplitRules
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.beam.dofns import HostedDoFn
 from penstock_spark.beam.values import beams_time_of, output_of
@@ -31,7 +31,7 @@ def is_splittable(dofn: Any) -> bool:
 class SplittableDoFn(HostedDoFn):
     """A Beam splittable DoFn as penstock's."""
 
-    def own_splits(self) -> Splits:
+    def own_splits(self) -> SplitRules:
         described = DoFnSignature(self.dofn)
         return BeamsSplits(
             described.get_restriction_provider(),
@@ -47,7 +47,7 @@ class SplittableDoFn(HostedDoFn):
         return super()._asked(default)
 
 
-class BeamsSplits(Splits):
+class BeamsSplits(SplitRules):
     """The rules by which a Beam DoFn divides its work."""
 
     def estimator(self, state: Any) -> Any:
@@ -57,7 +57,7 @@ class BeamsSplits(Splits):
     def observe(self, estimator: Any, time: Timestamp) -> None:
         estimator.observe_timestamp(beams_time_of(time))
 
-    def view(self, part: Part) -> Any:
+    def view(self, part: RestrictionCall) -> Any:
         # Beam's DoFns ask for the class of their arguments, and some look inside.
         return RestrictionTrackerView(_Tracker(part))
 
@@ -76,7 +76,7 @@ class BeamsSplits(Splits):
 class _Tracker(ThreadsafeRestrictionTracker):  # type: ignore[misc]
     """The tracker of a call, which ends at the limits of the call."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RestrictionCall) -> None:
         super().__init__(part.tracker)
         self._part = part
 

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
-from penstock.io.files.object_stores import ObjectStore, settings_of_stores, store_of, told
+from penstock.io.files.object_stores import ObjectStore, settings_of_stores, store_of, translate_errors
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.utils import clock
 
@@ -115,7 +115,7 @@ class StoreFiles:
 
     def replace(self, source: str, target: str) -> None:
         """Copies a file within the store; the copy takes the place of the target at once. The source stays."""
-        with told(target):
+        with translate_errors(target):
             self._store._copy(source, target)
 
     def remove(self, path: str) -> None:

@@ -10,7 +10,7 @@ from penstock.functions.combinefn import CombineFn
 from penstock.functions.folds import Fold, fold_of
 from penstock.machines.folds import LIST
 from penstock.windows.output_times import OutputTimes, output_times_of
-from penstock.windows.window_fn import Sessions, runs
+from penstock.windows.window_fn import Sessions, merge_runs
 from penstock.windows.windowing import Windowing
 from penstock_spark.folding.loops import loop_of
 from penstock_spark.folding.tables import Table, table_for
@@ -193,7 +193,7 @@ class SessionGathering:
         assert isinstance(group.windows, list)
         fold = self._fold
         for name, (windows, values, timestamps) in self._elements.items():
-            for window, places in runs(windows, self._merge_touching):
+            for window, places in merge_runs(windows, self._merge_touching):
                 places.sort()
                 group.windows.append((window,))
                 group.names.append(name)

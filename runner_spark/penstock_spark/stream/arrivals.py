@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
-from penstock.machines.arrivals import united
+from penstock.machines.arrivals import unite_arrivals
 from penstock.machines.records import Arrival, Element, Times
 from penstock_spark.stream.shards.keys import Fired, KeyTable
 from penstock_spark.worker.batch import Batch
@@ -70,7 +70,7 @@ def _united(keys: KeyTable, parts: list[Part]) -> Iterator[tuple[bytes, Arrival]
         for name, arrival in _arrivals_of(part):
             of_keys.setdefault(name, []).append(arrival)
     for name, arrivals in of_keys.items():
-        for arrival in united(keys.machine.program, arrivals):
+        for arrival in unite_arrivals(keys.machine.program, arrivals):
             yield name, arrival
 
 

@@ -16,7 +16,7 @@ from penstock.functions.signature import signature_of as dofn_signature_of
 from penstock.functions.userstate import StateSpec
 from penstock.graph import CombinePerKey, GroupByKey, Read, Source, StatefulParDo, Step, Write
 from penstock.io.sparkio import SparkSource
-from penstock.io.streaming.stream_sources import StreamSource, innermost_policy
+from penstock.io.streaming.stream_sources import StreamSource, unwrap_policy
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder, EstimationBand
 from penstock.machines.program import program_of
@@ -143,7 +143,7 @@ def _kind(source: Source) -> str:
 
 def _policy(policy: WatermarkPolicy) -> str:
     """What the state of a policy's estimator contains; mostly, how long the policy waits is not part of it."""
-    policy = innermost_policy(policy)
+    policy = unwrap_policy(policy)
     match policy:
         case BoundedDisorder(per_partition=True):
             return "BoundedDisorder per partition"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.io.streaming.schedules import ScheduledSource
-from penstock.io.streaming.stream_sources import StreamSource, innermost_policy
+from penstock.io.streaming.stream_sources import StreamSource, unwrap_policy
 from penstock.io.streaming.stream_times import MicrosOf
 from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import IngressTime
@@ -53,7 +53,7 @@ class StreamReader:
         self._where = where
         self._decode = make_decoder()
         self._estimator = Estimator(source.watermark)
-        self._has_event_times = not isinstance(innermost_policy(source.watermark), IngressTime)
+        self._has_event_times = not isinstance(unwrap_policy(source.watermark), IngressTime)
         self._event_time_of = source.event_time_of() if source.event_time is not None else None
         self._arrival_time_of = source.arrival_time_of() if source.arrival_time is not None else None
         self._partition_of = source.partition_of() if source.partition is not None else None

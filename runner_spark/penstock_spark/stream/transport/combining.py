@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from penstock.coders.deterministic import encode_keys, kind_told_apart
+from penstock.coders.deterministic import encode_keys, find_plain_key_type
 from penstock.functions.folds import fold_of
 from penstock.metrics.execution import MetricsContainer
 from penstock_spark.folding.gathering import Gathering, Group, PairGathering, gathering_of
@@ -99,7 +99,7 @@ class CombiningWriter(Combining, Node):
 
     def _take_any(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
-        kind = kind_told_apart(keys)
+        kind = find_plain_key_type(keys)
         names: list[Any] = keys if kind is not None else encode_keys(keys)
         gathering = self._gathering(kind)
         if kind is None:
@@ -166,7 +166,7 @@ def _kind_of_leading(pairs: list[Any]) -> type | None:
     if kind is not None or type(first) is not tuple or not first or not isinstance(first[0], tuple):
         return kind
     try:
-        return kind_told_apart([key for key, _ in pairs])
+        return find_plain_key_type([key for key, _ in pairs])
     except (TypeError, ValueError):
         # Something is not a pair, or is one of another kind.
         return None

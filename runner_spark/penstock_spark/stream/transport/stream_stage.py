@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.machines.records import Given
+from penstock.machines.records import MethodOutput
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.crash_marker import write_down, write_down_rest
 from penstock_spark.reports.failure import LEAVING, step_failed
@@ -84,7 +84,7 @@ class StreamStage(Stage):
     def sized(self, consumer: Consumer) -> Sized:
         return SizedAnew(consumer, self._scale)
 
-    def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[Given]) -> Records:
+    def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[MethodOutput]) -> Records:
         """Sends on what the machine of a step has had it make."""
         self._scale.begin_anew()
         return step.give(given)
