@@ -26,7 +26,7 @@ LOG = (
 
 
 class NoHistory(BeamError):
-    """There is no history to read."""
+    """Raised when a folder has no history to read."""
 
 
 def write_history(repository: Path, history: Path) -> bool:

@@ -46,7 +46,7 @@ def fetch(url):
 
 
 def with_countries(lines, service):
-    """The lines with countries, and the lines for which the service gave none."""
+    """Returns the lines with countries, and the lines for which the service found none."""
     ask = beam.ParDo(AskCountry(service)).with_concurrency(
         50, timeout_seconds=5, retries=4, retry_delay_seconds=0.05
     )

@@ -20,7 +20,7 @@ from _git_history import RECORD, write_history, write_sample
 from leaderboard import parse
 from penstock.io import WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.sql.console import change_line, table_lines
+from penstock.sql.console import format_change, format_table
 from penstock.transforms.sql import Catalog, SqlTransform
 
 CHANGES_SHOWN = 8
@@ -90,9 +90,9 @@ def run(arguments: list[str] | None = None) -> None:
             _ = {"commits": history} | transform | WriteToMemory(rows)
         print(f"\n{title}:")
         for line in (
-            map(change_line, rows[:CHANGES_SHOWN])
+            map(format_change, rows[:CHANGES_SHOWN])
             if "STREAM" in query
-            else table_lines(rows, transform.order)
+            else format_table(rows, transform.order)
         ):
             print(line)
 

@@ -77,7 +77,7 @@ def follow(pipeline, pattern, disorder, lateness):
 def run(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--input", default=str(SCORES), help="a file of scores")
-    parser.add_argument("--count", type=int, default=10, help="so many lines come at once")
+    parser.add_argument("--count", type=int, default=10, help="the number of lines that come at once")
     parser.add_argument("--disorder", type=int, default=600, help="seconds by which scores come out of order")
     parser.add_argument(
         "--lateness", type=int, default=3600, help="seconds after which late scores are dropped"

@@ -6,27 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from penstock.machines.playing import Player
-from penstock.machines.records import Arrive, Event, Played
-from penstock_conformance.comparing import differences, hold_text, verdict
+from penstock.machines.playing import ReferenceEngine
+from penstock.machines.records import AddElement, Event, EventOutput
+from penstock_conformance.comparing import find_differences, hold_text, judge
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.programs import program_of
 from penstock_conformance.scenario import Scenario, Step
 
 
 class Run(NamedTuple):
-    """What happened when a scenario was played."""
+    """The outcome of a scenario that was played."""
 
     report: str | None  # What is wrong; None if everything is as written.
     events: tuple[
         Event, ...
     ] = ()  # What happened, in the order of playing; empty if the grouping is refused.
-    played: tuple[Played, ...] = ()
+    played: tuple[EventOutput, ...] = ()
     ends_input: bool = False
 
 
 def report(scenario: Scenario, mode: str, cut: bool = False) -> str | None:
-    """What is wrong when a scenario is played in a mode; None if everything is as written.
+    """Returns what is wrong when a scenario is played in a mode; None if everything is as written.
 
     >>> from penstock_conformance.parsing import parse
     >>> text = '''
@@ -57,25 +57,25 @@ def run(scenario: Scenario, mode: str, cut: bool = False) -> Run:
         raise
     except (TypeError, ValueError) as error:
         if scenario.fails is not None and scenario.fails in str(error):
-            return Run(verdict(scenario, mode, []))
-        return Run(verdict(scenario, mode, [f"  the grouping is refused: {error}"]))
+            return Run(judge(scenario, mode, []))
+        return Run(judge(scenario, mode, [f"  the grouping is refused: {error}"]))
     if scenario.fails is not None:
         wrong = f"  the grouping is not refused, but should be, with {scenario.fails!r}"
-        return Run(verdict(scenario, mode, [wrong]))
+        return Run(judge(scenario, mode, [wrong]))
     steps = scenario.steps(mode)
     steps = (_in_order_of_time(steps),) if mode == "batch" else steps
-    played: list[Played] = []
-    wrong_lines = [*_played(Player(machine, mode), steps, cut, scenario.in_written_order, played)]
+    played: list[EventOutput] = []
+    wrong_lines = [*_played(ReferenceEngine(machine, mode), steps, cut, scenario.in_written_order, played)]
     events = tuple(event for step in steps for event in step.events)
-    return Run(verdict(scenario, mode, wrong_lines), events, tuple(played), steps[-1].ends_input)
+    return Run(judge(scenario, mode, wrong_lines), events, tuple(played), steps[-1].ends_input)
 
 
 def _played(
-    player: Player, steps: Sequence[Step], cut: bool, in_written_order: bool, into: list[Played]
+    player: ReferenceEngine, steps: Sequence[Step], cut: bool, in_written_order: bool, into: list[EventOutput]
 ) -> Iterator[str]:
-    """Plays steps, adds their output to `into`, and gives lines about what is wrong with it."""
+    """Plays steps, adds their output to `into`, and yields lines about what is wrong with it."""
     for step in steps:
-        played: list[Played] = []
+        played: list[EventOutput] = []
         for event in step.events:
             played += player.play(event)
             if cut:
@@ -83,7 +83,7 @@ def _played(
         if step.ends_input:
             played += player.finish()
         into += played
-        found = differences(step, played, in_written_order)
+        found = find_differences(step, played, in_written_order)
         if step.hold is not None and step.hold.micros != player.hold_micros:
             held = hold_text(player.hold_micros)
             found.append(f"wrong hold: {hold_text(step.hold.micros)} is written, but the machine has {held}")
@@ -93,8 +93,8 @@ def _played(
 
 
 def _in_order_of_time(steps: Sequence[Step]) -> Step:
-    """One step for all: a batch takes its elements in order of event time, and gives everything at its end."""
+    """Makes one step of all: a batch takes its elements in order of event time, and emits everything at its end."""
     events = [event for step in steps for event in step.events]
-    elements = [event for event in events if isinstance(event, Arrive)]
+    elements = [event for event in events if isinstance(event, AddElement)]
     elements.sort(key=lambda element: element.timestamp_micros)
     return replace(steps[-1], events=tuple(elements))

@@ -72,7 +72,7 @@ class _Unfinished:
             raise Malformed("a batch must end", hint=f"write `{_END}`", place=self.place)
         if "batch" in self.modes and any(step.expected or step.hold for step in self.steps[:-1]):
             hint = f"move its panes below `{_END}`"
-            raise Malformed("a batch gives everything at its end", hint=hint, place=self.place)
+            raise Malformed("a batch emits everything at its end", hint=hint, place=self.place)
         if "micro_batch" in self.modes and not any(isinstance(event, EndMicroBatch) for event in events):
             raise Malformed("a micro-batch must end", hint="write `end of round`", place=self.place)
         return Part(self.modes, tuple(self.steps))
@@ -106,7 +106,7 @@ def parts_of(
 
 
 def _other_modes(line: Line, modes: tuple[str, ...], steps: Sequence[Step]) -> _Unfinished:
-    """A part with the same events; a batch gives everything at its end."""
+    """A part with the same events; a batch emits everything at its end."""
     same = Step("the same input", line.place, tuple(event for step in steps for event in step.events))
     part = _Unfinished(line.place, modes, [same], by_time=True)
     if "batch" in modes:

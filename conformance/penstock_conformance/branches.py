@@ -10,7 +10,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.io.each_batch import WriteToMemory
-from penstock.machines.records import Dropped, DropReason, Element, Pane, Played
+from penstock.machines.records import Dropped, DropReason, Element, EventOutput, Pane
 from penstock.relations.changelog import Changelog
 from penstock.transforms.combining.combine import CombinePerKey
 from penstock.transforms.elements.pardo import ParDo
@@ -35,7 +35,7 @@ _INTO_RETRACTIONS = WindowInto(
 class Branch(PTransform[Any, Any]):
     """A scenario as a part of a pipeline, whose output, for `played_of`, is appended to the list `into`.
 
-    The source gives (key, value). If the scenario's elements may be retractions, it gives (number, (key, value, event
+    The source emits (key, value). If the scenario's elements may be retractions, it emits (number, (key, value, event
     time in microseconds, whether it is a retraction)). `panes` is the output of the grouping, once the branch is
     applied.
 
@@ -72,7 +72,7 @@ class Branch(PTransform[Any, Any]):
 
 
 class _Seen(PTransform[Any, Any]):
-    """What is visible of elements, as data without windows and retractions."""
+    """Makes data of what is visible of elements, without windows and retractions."""
 
     def __init__(self, show: _Show) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class _TakeBack(DoFn):
         if pane.index == 0 and not pane.kind.is_retraction:
             [(key, value, micros, is_taken_back)] = group
             pane = replace(pane, kind=ValueKind.DELETE if is_taken_back else ValueKind.INSERT)
-            # A pane of late elements does not have their time.
+            # A pane of late elements does not have the time of the elements.
             yield WindowedValue((key, value), Timestamp.from_micros(micros), windowed.windows, pane)
 
 
@@ -108,7 +108,7 @@ class _Show(DoFn):
         yield self._is_late, key, value, windowed.windows, windowed.timestamp_micros, windowed.pane_info
 
 
-def played_of(step: int, clock_micros: int, seen: Any) -> Played:
+def played_of(step: int, clock_micros: int, seen: Any) -> EventOutput:
     """The output of a `Branch`, as the machines describe it, for the number of an event and a processing time.
 
     It does not contain why an element was dropped; each counts as expired.
@@ -125,4 +125,4 @@ def played_of(step: int, clock_micros: int, seen: Any) -> Played:
     else:
         [window] = windows
         emitted = Pane(value, window, timestamp_micros, info)
-    return Played(step, clock_micros, key, emitted)
+    return EventOutput(step, clock_micros, key, emitted)

@@ -13,12 +13,12 @@ from penstock.functions.signature import bind, signature_of
 from penstock.functions.userstate import UserStateContext
 from penstock.graph import ParDo
 from penstock.machines.records import Element
-from penstock.machines.stateful import Ring
+from penstock.machines.stateful import TimerFiring
 from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
 from penstock_conformance.malformed import Malformed
 
 
-class Asked(NamedTuple):
+class ParameterValues(NamedTuple):
     """The values of a method's parameters."""
 
     # The element, in one window; for the method of a timer or of a window's end, (key, None) instead.
@@ -27,8 +27,8 @@ class Asked(NamedTuple):
     tag: str = ""  # The dynamic tag of the timer.
 
 
-Method = Callable[[Asked], tuple[Any, ...]]
-"""From the values of parameters to the results."""
+Method = Callable[[ParameterValues], tuple[Any, ...]]
+"""Maps the values of parameters to the results."""
 
 
 def process_of(primitive: ParDo) -> Method:
@@ -41,7 +41,7 @@ def process_of(primitive: ParDo) -> Method:
 def _method(function: Callable[..., Any], args: Iterable[Any], kwargs: Iterable[tuple[str, Any]]) -> Method:
     args, kwargs = tuple(args), tuple(kwargs)
 
-    def call(asked: Asked) -> tuple[Any, ...]:
+    def call(asked: ParameterValues) -> tuple[Any, ...]:
         results = function(
             *(_argument(value, asked) for value in args),
             **{name: _argument(value, asked) for name, value in kwargs},
@@ -52,7 +52,7 @@ def _method(function: Callable[..., Any], args: Iterable[Any], kwargs: Iterable[
     return call
 
 
-def _argument(value: Any, asked: Asked) -> Any:
+def _argument(value: Any, asked: ParameterValues) -> Any:
     """The value of a placeholder; any other value is the argument itself."""
     one, state = asked.one, asked.state
     match kind_of(value):
@@ -100,24 +100,26 @@ class StatefulCode:
     ) -> tuple[Any, ...]:
         pane = unknown_pane(element.kind)
         one = create((key, element.value), element.timestamp_micros, (window,), pane)
-        return self._process(Asked(one, state))
+        return self._process(ParameterValues(one, state))
 
     def on_timer(
-        self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext
+        self, key: Any, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         one = create((key, None), ring.output_micros, (window,))
-        return self._others[ring.name](Asked(one, state, ring.tag))
+        return self._others[ring.name](ParameterValues(one, state, ring.tag))
 
     def on_window_expiration(
         self, key: Any, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
-        return self._others[None](Asked(create((key, None), window.end_micros - 1, (window,)), state))
+        return self._others[None](
+            ParameterValues(create((key, None), window.end_micros - 1, (window,)), state)
+        )
 
 
-def given_by(results: Iterable[Any], one: WindowedValue) -> Iterator[WindowedValue]:
+def results_of(results: Iterable[Any], one: WindowedValue) -> Iterator[WindowedValue]:
     """The results of a method, each with the time, windows and pane of the element, or with its own."""
     for result in results:
         if isinstance(result, TaggedOutput | TimestampedValue):
-            what = f"a program gives {noun_for(result)}, not values or WindowedValues"
+            what = f"a program returns {noun_for(result)}, not values or WindowedValues"
             raise Malformed(what, hint="use a test instead")
         yield result if isinstance(result, WindowedValue) else one.with_value(result)

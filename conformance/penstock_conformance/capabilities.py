@@ -22,7 +22,7 @@ class Capability:
 
     name: str  # Such as ``figure 7``, ``C-100`` or ``S6-02``.
     what: str
-    # Where it is shown besides transcripts: ``tests/folder/test_file.py::name``, ``docs/page.md#heading``, or a file.
+    # Other places that show it: ``tests/folder/test_file.py::name``, ``docs/page.md#heading``, or a file.
     places: tuple[str, ...] = ()
     note: str = ""
     is_built: bool = True
@@ -38,10 +38,10 @@ class Chapter:
     capabilities: tuple[Capability, ...]
 
 
-def chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
+def read_chapters(folder: Path = CAPABILITIES) -> tuple[Chapter, ...]:
     """All sources, from their files; the first one has the figures.
 
-    >>> figures, paper = chapters()[:2]
+    >>> figures, paper = read_chapters()[:2]
     >>> paper.title, paper.capabilities[0].name
     ('The Dataflow Model (VLDB 2015)', 'C-001')
     """
@@ -81,10 +81,10 @@ def _capability(path: Path, name: str, about: Mapping[str, Any]) -> Capability:
     )
 
 
-def wrong_places(capability: Capability, root: Path = ROOT) -> Iterator[str]:
+def find_wrong_places(capability: Capability, root: Path = ROOT) -> Iterator[str]:
     """The places of a capability that do not exist below `root`.
 
-    >>> list(wrong_places(Capability("C-1", "nothing", ("docs/triggers.md#triggers", "docs/none.md"))))
+    >>> list(find_wrong_places(Capability("C-1", "nothing", ("docs/triggers.md#triggers", "docs/none.md"))))
     ['docs/none.md']
     """
     for place in capability.places:

@@ -11,13 +11,13 @@ from penstock_conformance.citations import is_figure, key_of, order_of
 from penstock_conformance.scenario import MODES, Scenario
 
 
-def chosen(scenarios: Iterable[Scenario], wanted: Sequence[str]) -> tuple[Scenario, ...]:
+def choose_scenarios(scenarios: Iterable[Scenario], wanted: Sequence[str]) -> tuple[Scenario, ...]:
     """The scenarios with one of the given names, or with one in their file or title; all without names.
 
     Names are ``7``, ``figure 2-7``, ``S-3``, or parts of titles and files such as ``panes/holds``.
 
     >>> from penstock_conformance.parsing import load
-    >>> [scenario.title for scenario in chosen(load(), ["2-7"])][0]
+    >>> [scenario.title for scenario in choose_scenarios(load(), ["2-7"])][0]
     'Figure 2-7: aligned delays'
     """
     all_scenarios = tuple(scenarios)
@@ -48,7 +48,7 @@ def _of_name(scenarios: Sequence[Scenario], name: str) -> list[Scenario]:
     return found
 
 
-def modes_chosen(wanted: Sequence[str]) -> tuple[str, ...]:
+def choose_modes(wanted: Sequence[str]) -> tuple[str, ...]:
     """The given engine modes, in their usual order; all if none is given."""
     for name in wanted:
         if name not in MODES:
@@ -73,7 +73,7 @@ def file_of(scenario: Scenario) -> str:
     return scenario.place.rpartition(":")[0].removesuffix(".transcript")
 
 
-def listed(scenarios: Iterable[Scenario]) -> Iterator[str]:
+def list_scenarios(scenarios: Iterable[Scenario]) -> Iterator[str]:
     """Lines with the names, title and modes of each scenario, beginning with figures."""
     lines = []
     for scenario in scenarios:

@@ -56,7 +56,7 @@ def key_of(name: str) -> str:
 
 
 def is_figure(name: str) -> bool:
-    """Whether a name belongs to a figure."""
+    """True if a name belongs to a figure."""
     return name.startswith("figure ")
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.error import RunnerError, refusal, three_parts
-from penstock.options.base import text_of_help
+from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
 from penstock_conformance import report, showing, summary, table
-from penstock_conformance.capabilities import chapters
-from penstock_conformance.choosing import chosen, listed, modes_chosen
+from penstock_conformance.capabilities import read_chapters
+from penstock_conformance.choosing import choose_modes, choose_scenarios, list_scenarios
 from penstock_conformance.outcomes import Outcome, Status
 from penstock_conformance.parsing import load
 from penstock_conformance.playing import ENGINES, outcomes_of
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _options(_: argparse.Namespace) -> int:
     """Prints the same text as a program with ``--help``."""
-    print(text_of_help())
+    print(render_help())
     return 0
 
 
@@ -115,12 +115,12 @@ def _sql(options: argparse.Namespace) -> int:
         from penstock.sql.console import Console
     except ModuleNotFoundError as missing:
         raise ValueError(str(missing)) from None
-    texts = [options.file.read_text(encoding="utf-8")] if options.file else []
+    scripts = [options.file.read_text(encoding="utf-8")] if options.file else []
     if options.statements is not None:
-        texts.append(options.statements)
+        scripts.append(options.statements)
     console = Console(print, **({"master": options.master} if options.master else {}))
-    for text in texts or [sys.stdin.read()]:
-        console.run(text)
+    for script in scripts or [sys.stdin.read()]:
+        console.run(script)
     return 0
 
 
@@ -133,11 +133,11 @@ def _conformance(options: argparse.Namespace) -> int:
             where="",
             hint="leave out --mode and --figure, or --table",
         )
-    sources = chapters() if options.table else ()
-    modes = modes_chosen(options.mode)
-    scenarios = chosen(load(), options.figure)
+    sources = read_chapters() if options.table else ()
+    modes = choose_modes(options.mode)
+    scenarios = choose_scenarios(load(), options.figure)
     if options.list:
-        print("\n".join(listed(scenarios)))
+        print("\n".join(list_scenarios(scenarios)))
         return 0
     if not any(mode in scenario.modes for scenario in scenarios for mode in modes):
         what = f"no selected scenario is written for the mode {' or '.join(modes)}"
@@ -149,7 +149,9 @@ def _conformance(options: argparse.Namespace) -> int:
     if options.report:
         arguments["record_events"] = RECORDED_EVENTS
     outcomes = list(
-        summary.told(outcomes_of(scenarios, modes, options.engine, _tell, **arguments), progress=sys.stderr)
+        summary.print_totals(
+            outcomes_of(scenarios, modes, options.engine, _tell, **arguments), progress=sys.stderr
+        )
     )
     if all(outcome.status is Status.NOT_PLAYED for outcome in outcomes):
         reasons = "; ".join(dict.fromkeys(outcome.text for outcome in outcomes))
@@ -172,5 +174,5 @@ def _said(outcomes: Sequence[Outcome], modes: Sequence[str]) -> int:
         print(outcome.text)
     for line in summary.table(outcomes, modes):
         print(line)
-    print(summary.total(outcomes))
+    print(summary.format_total(outcomes))
     return FAILED if failed else 0

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow
-from penstock.machines.records import Pane, Played
+from penstock.machines.records import EventOutput, Pane
 from penstock.utils.windowed_value import PaneInfoTiming
-from penstock_conformance.moments import time_text, window_text
+from penstock_conformance.moments import format_time, format_window
 from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Scenario, Step
 
 _TIMINGS = {
@@ -19,11 +19,11 @@ _TIMINGS = {
 }
 
 PANE_INFO = ("kind", "timing", "is_first", "is_last", "index", "nonspeculative_index")
-"""What an expectation may say of a pane's information, by the same names."""
+"""The parts of a pane's information that an expectation may name, by the same names."""
 
 
-def differences(step: Step, played: Sequence[Played], in_written_order: bool = False) -> list[str]:
-    """What is wrong with the output of a step, one line for each thing.
+def find_differences(step: Step, played: Sequence[EventOutput], in_written_order: bool = False) -> list[str]:
+    """Returns what is wrong with the output of a step, one line for each thing.
 
     The written order counts only if `in_written_order` says so, except for panes that replace each other.
     """
@@ -39,12 +39,12 @@ def differences(step: Step, played: Sequence[Played], in_written_order: bool = F
         for one, at in zip(step.expected, found, strict=True)
         if at is None
     ]
-    unexpected = [f"unexpected: {played_text(played[number])}" for number in left]
+    unexpected = [f"unexpected: {format_played(played[number])}" for number in left]
     return missing + unexpected or list(_disorder(step.expected, found, in_written_order))
 
 
-def verdict(scenario: Scenario, mode: str, found: Sequence[str]) -> str | None:
-    """What is wrong when a scenario is played in a mode; None if everything is as written.
+def judge(scenario: Scenario, mode: str, found: Sequence[str]) -> str | None:
+    """Returns what is wrong when a scenario is played in a mode; None if everything is as written.
 
     `found` has a line for each thing that is not as expected. If the scenario says that something must be found,
     finding it is right.
@@ -62,33 +62,34 @@ def hold_text(hold_micros: int | None) -> str:
     >>> hold_text(9_999_999), hold_text(None)
     ('hold 9.999999', 'no hold')
     """
-    return "no hold" if hold_micros is None else f"hold {time_text(hold_micros)}"
+    return "no hold" if hold_micros is None else f"hold {format_time(hold_micros)}"
 
 
-def played_text(played: Played) -> str:
+def format_played(played: EventOutput) -> str:
     """One output, as a transcript would write it, with all its details.
 
     >>> from penstock.machines.records import Dropped, DropReason, Element
     >>> from penstock_conformance.moments import window_of
-    >>> played_text(Played(0, 5_000_000, None, Dropped(Element(9, 0, (window_of("[0, 10)"),)), DropReason.EXPIRED)))
+    >>> dropped = Dropped(Element(9, 0, (window_of("[0, 10)"),)), DropReason.EXPIRED)
+    >>> format_played(EventOutput(0, 5_000_000, None, dropped))
     '-> dropped 9 in [0, 10) expired (clock: 5)'
     """
     key = "" if played.key is None else f"{played.key}: "
-    clock = f"(clock: {time_text(played.clock_micros)})"
+    clock = f"(clock: {format_time(played.clock_micros)})"
     emitted = played.emitted
     if not isinstance(emitted, Pane):
         element = emitted.element
-        windows = " ".join(map(window_text, element.windows))
+        windows = " ".join(map(format_window, element.windows))
         return f"-> dropped {key}{element.value!r} in {windows} {emitted.reason.name.lower()} {clock}"
     info = emitted.info
     words = [
-        f"-> {'retract ' * info.kind.is_retraction}{key}{emitted.value!r} in {window_text(emitted.window)}",
+        f"-> {'retract ' * info.kind.is_retraction}{key}{emitted.value!r} in {format_window(emitted.window)}",
         _TIMINGS[info.timing],
         *["first"] * info.is_first,
         *["last"] * info.is_last,
         f"#{info.index} nonspeculative #{info.nonspeculative_index}",
         info.kind.name.lower(),
-        f"at {time_text(emitted.timestamp_micros)}",
+        f"at {format_time(emitted.timestamp_micros)}",
         clock,
     ]
     return " ".join(words)
@@ -97,10 +98,10 @@ def played_text(played: Played) -> str:
 def _expected_text(expected: Expected) -> str:
     if expected.clock_micros is None:
         return f"-> {expected.text}"
-    return f"-> {expected.text} (clock: {time_text(expected.clock_micros)})"
+    return f"-> {expected.text} (clock: {format_time(expected.clock_micros)})"
 
 
-def _is_met(expected: Expected, played: Played) -> bool:
+def _is_met(expected: Expected, played: EventOutput) -> bool:
     if expected.key != played.key:
         return False
     if expected.clock_micros is not None:
@@ -133,7 +134,7 @@ def _agrees(stated: Any, actual: Any) -> bool:
 
 
 def _same_value(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal; in the model, the values of a group have no order."""
+    """True if two values are equal; in the model, the values of a group have no order."""
     if isinstance(expected, list) and isinstance(actual, list):
         return sorted(map(repr, expected)) == sorted(map(repr, actual))
     return bool(expected == actual)
@@ -151,7 +152,7 @@ def _disorder(
 
 
 def _go_together(one: Expected, other: Expected) -> bool:
-    """Whether two panes have an order: they have the same window, or one retracts a pane that merged into the other."""
+    """True if two panes have an order: they have the same window, or one retracts a pane that merged into the other."""
     if isinstance(one, ExpectedDrop) or isinstance(other, ExpectedDrop) or one.key != other.key:
         return False
     if one.window == other.window:

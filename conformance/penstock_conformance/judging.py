@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.machines import records
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock_conformance.branches import played_of
-from penstock_conformance.comparing import PANE_INFO, differences, hold_text, played_text
+from penstock_conformance.comparing import PANE_INFO, find_differences, format_played, hold_text
 from penstock_conformance.programs import program_of
 from penstock_conformance.scenario import Expected, ExpectedDrop, ExpectedPane, Scenario, Step
 
@@ -20,8 +20,8 @@ DROPPED = {
 """The counters of dropped elements, by reason."""
 
 
-class Taken(NamedTuple):
-    """What an engine has done since the micro-batch before."""
+class RoundOutput(NamedTuple):
+    """The events and the output of an engine since the micro-batch before."""
 
     complete: int  # The number of the scenario's steps that are complete now.
     seen: Sequence[Any]  # The output of a `penstock_conformance.branches.Branch`.
@@ -29,7 +29,7 @@ class Taken(NamedTuple):
     watermarks: tuple[int, int] | None = None  # Of the grouping's input and output; None if they are unknown.
 
 
-def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -> tuple[Step, ...]:
+def add_end_of_input(scenario: Scenario, mode: str, end_clock_micros: int = 0) -> tuple[Step, ...]:
     """The steps of a scenario, and the end of the input, which every pipeline reaches.
 
     If the scenario does not say what comes out then, the bare machine does; `end_clock_micros` is the time of the end.
@@ -42,25 +42,25 @@ def steps_to_the_end(scenario: Scenario, mode: str, end_clock_micros: int = 0) -
     ...
     ... element 5 at 3
     ... '''
-    >>> [len(step.expected) for step in steps_to_the_end(parse({"a": text})[0], "streaming")]
+    >>> [len(step.expected) for step in add_end_of_input(parse({"a": text})[0], "streaming")]
     [0, 1]
     """
     steps = scenario.steps(mode)
     if steps[-1].ends_input:
         return steps
-    player = Player(program_of(scenario).machine(), mode)
+    player = ReferenceEngine(program_of(scenario).machine(), mode)
     for step in steps:
         for event in step.events:
             player.play(event)
     last: tuple[records.Event, ...] = (records.EndMicroBatch(), records.AdvanceClock(end_clock_micros))
     played = [*(one for event in last for one in player.play(event)), *player.finish()]
-    text, expected = "what the bare machine gives at the end", tuple(map(_expected_of, played))
+    text, expected = "what the bare machine emits at the end", tuple(map(_expected_of, played))
     return (*steps, Step(text, steps[-1].place, ends_input=True, expected=expected))
 
 
-def _expected_of(played: records.Played) -> Expected:
+def _expected_of(played: records.EventOutput) -> Expected:
     """An expectation of exactly one output."""
-    text, emitted = played_text(played).removeprefix("-> "), played.emitted
+    text, emitted = format_played(played).removeprefix("-> "), played.emitted
     if not isinstance(emitted, records.Pane):
         [window] = emitted.element.windows
         return ExpectedDrop(text, emitted.element.value, played.key, window, emitted.reason)
@@ -76,12 +76,12 @@ def _expected_of(played: records.Played) -> Expected:
     )
 
 
-def at_ends_of_rounds(
+def move_to_ends_of_rounds(
     steps: Iterable[Step], ends_micros: Sequence[int], slack_micros: int = 0
 ) -> tuple[Step, ...]:
     """Steps with each pane at the end of the round in which it is expected: micro-batches show nothing before.
 
-    Processing time may differ by the slack from the times of `steps_to_the_end`.
+    Processing time may differ by the slack from the times of `add_end_of_input`.
     """
 
     def shown(one: Expected) -> Expected:
@@ -94,23 +94,23 @@ def at_ends_of_rounds(
     return tuple(replace(step, expected=tuple(map(shown, step.expected))) for step in steps)
 
 
-def wrong_steps(
-    scenario: Scenario, steps: Sequence[Step], taken: Iterable[Taken], slack_micros: int = 0
+def find_wrong_steps(
+    scenario: Scenario, steps: Sequence[Step], taken: Iterable[RoundOutput], slack_micros: int = 0
 ) -> Iterator[str]:
-    """What is wrong with the output: lines for a report.
+    """Yields what is wrong with the output: lines for a report.
 
     Steps that end in the same micro-batch are compared together, because their outputs cannot be told apart. Processing
     time may differ by the slack.
     """
     done, output_micros = 0, records.MIN_MICROS
-    seen: list[records.Played] = []
+    seen: list[records.EventOutput] = []
     for one in taken:
         seen += [played_of(done, one.clock_micros or 0, element) for element in one.seen]
         before_micros, output_micros = output_micros, one.watermarks[1] if one.watermarks else output_micros
         if one.complete <= done:
             continue
         together = _as_one(steps[done : one.complete], one.clock_micros is not None, slack_micros)
-        found = differences(together, seen, scenario.in_written_order)
+        found = find_differences(together, seen, scenario.in_written_order)
         if one.watermarks and together.hold:
             found += _wrong_hold(together.hold.micros, before_micros, *one.watermarks)
         if found:
@@ -122,7 +122,7 @@ def wrong_steps(
         yield "    this was never complete"
     elif seen:
         yield "  after the end of the input"
-        yield from (f"    {line}" for line in differences(Step("", ""), seen))
+        yield from (f"    {line}" for line in find_differences(Step("", ""), seen))
 
 
 def _as_one(steps: Sequence[Step], has_clock: bool, slack_micros: int) -> Step:
@@ -149,11 +149,11 @@ def _wrong_hold(
         yield f"wrong hold: {written} is written, but the watermark of the output is at {found.removeprefix('hold ')}"
 
 
-def wrong_reasons(steps: Iterable[Step], counted: Mapping[str, int]) -> Iterator[str]:
+def find_wrong_reasons(steps: Iterable[Step], counted: Mapping[str, int]) -> Iterator[str]:
     """Elements that were not dropped for the reason that is written, as the counters of a run tell it.
 
     Args:
-        steps: What `steps_to_the_end` says.
+        steps: What `add_end_of_input` says.
         counted: The values of the counters in `DROPPED`, by name.
     """
     dropped = [one for step in steps for one in step.expected if isinstance(one, ExpectedDrop)]

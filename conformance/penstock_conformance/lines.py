@@ -50,7 +50,7 @@ def event_of(text: str) -> records.Event:
     """The event in a line.
 
     >>> event_of("12 element game: 5 at 1.5")
-    Arrive(value=5, timestamp_micros=1500000, clock_micros=12000000, key='game', kind=<ValueKind.INSERT: 0>)
+    AddElement(value=5, timestamp_micros=1500000, clock_micros=12000000, key='game', kind=<ValueKind.INSERT: 0>)
     """
     match = _EVENT.fullmatch(text)
     if match is None:
@@ -72,11 +72,11 @@ def event_of(text: str) -> records.Event:
     raise Malformed(f"the event {text!r} has missing or additional parts", hint=EVENT_HINT)
 
 
-def _arrival(rest: str, clock_micros: int | None, kind: ValueKind) -> records.Arrive:
+def _arrival(rest: str, clock_micros: int | None, kind: ValueKind) -> records.AddElement:
     match = _ARRIVAL.fullmatch(rest)
     if match is None:
         raise Malformed(f"{rest!r} is not an element with its event time", hint=EVENT_HINT)
-    return records.Arrive(
+    return records.AddElement(
         value_of(match["value"]), micros_of(match["time"]), clock_micros, match["key"], kind
     )
 

@@ -21,5 +21,5 @@ class Malformed(ValueError):
         self.place = place
 
     def at(self, place: str) -> Malformed:
-        """The same with its file and line, if it has none yet."""
+        """Returns this error with its file and line, if it has none yet."""
         return self if self.place else Malformed(self.what, hint=self.hint, place=place)

@@ -1,4 +1,4 @@
-"""How transcripts write times and windows: seconds, clock times of 1970-01-01, dates."""
+"""Reads and writes the times and windows of transcripts: seconds, clock times of 1970-01-01, dates."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _decimal_micros(text: str) -> int:
     return sign * (abs(int(whole)) * 1_000_000 + int(f"{fraction:0<6}"[:6]))
 
 
-def time_text(micros: int) -> str:
+def format_time(micros: int) -> str:
     """A time for people to read: seconds within the first hour, then clock times, then dates.
 
-    >>> time_text(1_500_000), time_text(micros_of("12:05:30.25")), time_text(micros_of("2024-03-31"))
+    >>> format_time(1_500_000), format_time(micros_of("12:05:30.25")), format_time(micros_of("2024-03-31"))
     ('1.5', '12:05:30.25', '2024-03-31T00:00:00Z')
     """
     if micros in (MIN_MICROS, MAX_MICROS):
@@ -93,12 +93,12 @@ def window_of(text: str) -> BoundedWindow:
     raise Malformed(f"{text!r} is not a window", hint="write [0, 10) or global")
 
 
-def window_text(window: BoundedWindow) -> str:
+def format_window(window: BoundedWindow) -> str:
     """A window for people to read.
 
-    >>> window_text(window_of("[12:00:00,12:02:00)"))
+    >>> format_window(window_of("[12:00:00,12:02:00)"))
     '[12:00:00, 12:02:00)'
     """
     if isinstance(window, IntervalWindow):
-        return f"[{time_text(window.start_micros)}, {time_text(window.end_micros)})"
+        return f"[{format_time(window.start_micros)}, {format_time(window.end_micros)})"
     return "global" if window == GlobalWindow() else repr(window)

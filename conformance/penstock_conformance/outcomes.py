@@ -42,13 +42,13 @@ def status_of(scenario: Scenario, mode: str, report: str | None) -> Status:
 
 
 def differs_by_the_model(scenario: Scenario, mode: str) -> bool:
-    """Whether a mode has other panes than the mode for which the scenario was written.
+    """True if a mode has other panes than the mode for which the scenario was written.
 
-    Times are not compared: a batch gives everything at its end.
+    Times are not compared: a batch emits everything at its end.
 
-    >>> from penstock_conformance.choosing import chosen
+    >>> from penstock_conformance.choosing import choose_scenarios
     >>> from penstock_conformance.parsing import load
-    >>> [figure_12] = chosen(load(), ["figure 12: fixed"])
+    >>> [figure_12] = choose_scenarios(load(), ["figure 12: fixed"])
     >>> differs_by_the_model(figure_12, "streaming"), differs_by_the_model(figure_12, "batch")
     (False, True)
     """

@@ -21,7 +21,7 @@ from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint
 from penstock.windows.time_domain import TimeDomain
 from penstock_conformance.malformed import Malformed
-from penstock_conformance.moments import time_text
+from penstock_conformance.moments import format_time
 
 SIDES = ("left", "right")
 
@@ -78,7 +78,7 @@ def with_time(valid: Valid) -> tuple[Any, str]:
     >>> with_time(Valid(114, Timestamp(5), MAX_TIMESTAMP))
     (114, '[5, inf)')
     """
-    return valid.value, f"[{time_text(valid.start.micros)}, {time_text(valid.end.micros)})"
+    return valid.value, f"[{format_time(valid.start.micros)}, {format_time(valid.end.micros)})"
 
 
 class Shown(PTransform[Any, Any]):
@@ -154,7 +154,7 @@ class Attribution(DoFn):
 
 
 def _trail(url: str, referer: str, visits: Any, impressions: Any) -> str | None:
-    """How somebody came to a page; None without an impression on the way."""
+    """Returns how a visitor came to a page; None without an impression on the way."""
     trail = [url]
     while True:
         number = impressions.get(f"{referer}:{trail[0]}")

@@ -38,7 +38,7 @@ def load(folder: Path = TRANSCRIPTS) -> tuple[Scenario, ...]:
 
 
 def parse(files: Mapping[str, str]) -> tuple[Scenario, ...]:
-    """The scenarios of some texts, by file name, that share their recordings.
+    """Parses the scenarios of some files, by file name, that share their recordings.
 
     >>> text = '''
     ... = One pane

@@ -22,12 +22,18 @@ from penstock.transforms.elements.create import Create
 from penstock.transforms.elements.pardo import MapTuple
 from penstock.utils.timestamp import Timestamp
 from penstock_conformance.branches import Branch
-from penstock_conformance.comparing import verdict
-from penstock_conformance.judging import DROPPED, Taken, steps_to_the_end, wrong_reasons, wrong_steps
+from penstock_conformance.comparing import judge
+from penstock_conformance.judging import (
+    DROPPED,
+    RoundOutput,
+    add_end_of_input,
+    find_wrong_reasons,
+    find_wrong_steps,
+)
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.programs import Program, program_of
 from penstock_conformance.scenario import Scenario
-from penstock_conformance.tapes import Tape, tape_of, why_untold
+from penstock_conformance.tapes import Tape, tape_of, why_not_expressible
 from penstock_figures.recording import Recording
 
 BRANCHES_MAX = 250
@@ -57,7 +63,7 @@ class Case:
         _ = pipeline | self.label >> self.branches[-1]
 
     def recording(self, result: Any) -> Recording | None:
-        """What a run with the option ``record_events`` has recorded of the grouping; None without a recording."""
+        """Returns what a run with the option ``record_events`` has recorded of the grouping; None without it."""
         try:
             recording: Recording = result.recording(self.branches[-1].panes)
         except ValueError:
@@ -65,11 +71,11 @@ class Case:
         return replace(recording, title=self.scenario.title)
 
     def report(self, end_clock_micros: int, metrics: MetricResults) -> str | None:
-        """What is wrong with the output, at the end of a pipeline with these metrics."""
-        steps = steps_to_the_end(self.scenario, self.mode, end_clock_micros)
-        wrong = [*wrong_steps(self.scenario, steps, [Taken(len(steps), self.found)])]
-        return verdict(
-            self.scenario, self.mode, [*wrong, *wrong_reasons(steps, dropped_in(metrics, self.label))]
+        """Returns what is wrong with the output, at the end of a pipeline with these metrics."""
+        steps = add_end_of_input(self.scenario, self.mode, end_clock_micros)
+        wrong = [*find_wrong_steps(self.scenario, steps, [RoundOutput(len(steps), self.found)])]
+        return judge(
+            self.scenario, self.mode, [*wrong, *find_wrong_reasons(steps, count_dropped(metrics, self.label))]
         )
 
 
@@ -117,7 +123,7 @@ def _without_warnings() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def dropped_in(metrics: MetricResults, label: str) -> Mapping[str, int]:
+def count_dropped(metrics: MetricResults, label: str) -> Mapping[str, int]:
     """The number of elements that a branch has dropped, by the counter of the reason."""
     asked = MetricsFilter().with_step(label).with_names(DROPPED.values())
     return {str(counter.key.metric.name): counter.committed for counter in metrics.query(asked)["counters"]}
@@ -152,14 +158,14 @@ def _fit(one: Case, other: Case) -> bool:
 
 
 def _follows(later: Tape, earlier: Tape) -> bool:
-    """Whether each micro-batch begins after the earlier ones of the other have ended."""
+    """True if each micro-batch begins after the earlier ones of the other have ended."""
     ends = [end for _, end in earlier.rounds()]
     begins = [begin for begin, _ in later.rounds()]
     return all(begin >= max(ends[:number], default=0) for number, begin in enumerate(begins))
 
 
 def _is_shown(scenario: Scenario) -> bool:
-    """Whether the end of a pipeline shows what must not be met; holds and times are not visible there."""
+    """True if the end of a pipeline shows what must not be met; holds and times are not visible there."""
     return scenario.unmet is None or not re.search(r"hold|clock: ", scenario.unmet)
 
 
@@ -178,7 +184,7 @@ class Report(NamedTuple):
     recording: Recording | None = None
 
 
-def reports(
+def run_scenarios(
     scenarios: Iterable[Scenario],
     mode: str,
     branches_max: int = BRANCHES_MAX,
@@ -193,14 +199,14 @@ def reports(
     """
     cases = []
     for number, scenario in enumerate(scenarios):
-        if mode not in scenario.modes or why_untold(scenario, mode) or not _is_shown(scenario):
+        if mode not in scenario.modes or why_not_expressible(scenario, mode) or not _is_shown(scenario):
             continue
         try:
             cases.append(case_of(scenario, mode, f"Scenario {number}"))
         except Malformed:
             raise
         except (TypeError, ValueError) as error:
-            yield Report(scenario, verdict(scenario, mode, [f"  the grouping is refused: {error}"]))
+            yield Report(scenario, judge(scenario, mode, [f"  the grouping is refused: {error}"]))
     groups = groups_of(cases, branches_max)
     for number, group in enumerate(groups, 1):
         tell(f"{mode}: pipeline {number} of {len(groups)}, {len(group)} scenarios")

@@ -35,11 +35,11 @@ def outcomes_of(
     for mode in modes:
         here = [scenario for scenario in scenarios if mode in scenario.modes]
         yield from (
-            on_spark(here, mode, tell, **arguments) if engine == "spark" else on_bare_machine(here, mode)
+            play_on_spark(here, mode, tell, **arguments) if engine == "spark" else play_on_machine(here, mode)
         )
 
 
-def on_bare_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[Outcome]:
+def play_on_machine(scenarios: Sequence[Scenario], mode: str) -> Iterator[Outcome]:
     """The result of each scenario on the machines of the model."""
     for scenario in scenarios:
         began = time.perf_counter()
@@ -66,7 +66,7 @@ def start(**arguments: Any) -> None:
         raise RunnerError(what, where="", hint="read Spark's output above, and check --master") from error
 
 
-def on_spark(
+def play_on_spark(
     scenarios: Sequence[Scenario],
     mode: str,
     tell: Callable[[str], None] = lambda line: None,
@@ -76,7 +76,7 @@ def on_spark(
     left = {scenario.place: scenario for scenario in scenarios}
     began = time.perf_counter()
     try:
-        for scenario, wrong, recording in pipelines.reports(scenarios, mode, tell=tell, **arguments):
+        for scenario, wrong, recording in pipelines.run_scenarios(scenarios, mode, tell=tell, **arguments):
             del left[scenario.place]
             seconds, began = time.perf_counter() - began, time.perf_counter()
             status = status_of(scenario, mode, wrong)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, EndMicroBatch, Event, Signal
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, EndMicroBatch, Event, Signal
 from penstock_conformance.malformed import Malformed
 
 
@@ -13,9 +13,9 @@ def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
 
     At one time elements come first, then watermarks, then the end of a round, then the clock.
 
-    >>> events = [AdvanceWatermark(5, clock_micros=2), Arrive("a", 5, clock_micros=2), AdvanceClock(1)]
+    >>> events = [AdvanceWatermark(5, clock_micros=2), AddElement("a", 5, clock_micros=2), AdvanceClock(1)]
     >>> [type(event).__name__ for event in in_order(events)]
-    ['AdvanceClock', 'Arrive', 'AdvanceWatermark']
+    ['AdvanceClock', 'AddElement', 'AdvanceWatermark']
     """
     return tuple(sorted(events, key=_place))
 
@@ -25,7 +25,7 @@ def _place(event: Event) -> tuple[int, int]:
         hint = "begin its line with a time: 12:05:00 element 5 at 12:00:26"
         raise Malformed(f"the recorded event {event} has no processing time", hint=hint)
     match event:
-        case Arrive() | Signal():
+        case AddElement() | Signal():
             rank = 0
         case AdvanceWatermark():
             rank = 1

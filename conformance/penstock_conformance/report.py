@@ -69,7 +69,7 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
 
 
 def _recording(outcome: Outcome) -> Recording | None:
-    """What happened on the bare machine, if it was played there."""
+    """Returns what happened on the bare machine, if it was played there."""
     run = outcome.run
     if run is None or not run.events:
         return None

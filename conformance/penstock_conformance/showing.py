@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from penstock.base.engine import spark_runner
+from penstock.base.engine import make_spark_runner
 from penstock.diagrams.graphs import mermaid_of, svg_of
-from penstock.diagrams.steps import folded, steps_of
+from penstock.diagrams.steps import fold_composite, steps_of
 from penstock.error import refusal
 from penstock.graph import show
 from penstock_conformance.program_graphs import pipeline_of_program
@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
     graph = commands.add_parser(
         "graph",
         help="draw the pipeline of a program, without starting anything",
-        description="Draws the first pipeline that a program runs. The program goes on until it runs the pipeline, "
+        description="Draws the first pipeline that a program runs. The program continues until it runs the pipeline, "
         "which does not start: neither does Spark.",
         epilog="Example: penstock graph my_pipeline.py --to svg > my_pipeline.svg",
     )
@@ -81,7 +81,7 @@ def add_commands(commands: Any) -> None:
 def _graph(options: argparse.Namespace) -> int:
     pipeline = pipeline_of_program(options.program, options.arguments)
     graph = pipeline.to_graph()
-    steps = folded(steps_of(graph)) if options.folded else steps_of(graph)
+    steps = fold_composite(steps_of(graph)) if options.folded else steps_of(graph)
     match options.to:
         case "svg":
             print(svg_of(steps, options.program.stem, pipeline.facts()))
@@ -115,7 +115,7 @@ def _state(options: argparse.Namespace) -> int:
     if options.limit < 1:
         what = f"--limit is {options.limit}"
         raise refusal(ValueError, what, hint="use a whole number above 0")
-    frame = spark_runner().state_of(options.checkpoint)
+    frame = make_spark_runner().state_of(options.checkpoint)
     if options.grouping is not None:
         frame = frame.where(frame["grouping"] == options.grouping)
     found = [row.asDict() for row in frame.limit(options.limit + 1).collect()]

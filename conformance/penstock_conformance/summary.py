@@ -12,8 +12,8 @@ from penstock_conformance.citations import is_figure, order_of
 from penstock_conformance.outcomes import Outcome, Status, by_row
 
 
-def told(outcomes: Iterable[Outcome], progress: TextIO) -> Iterator[Outcome]:
-    """The same outcomes; after each file, a line with its totals goes to `progress`.
+def print_totals(outcomes: Iterable[Outcome], progress: TextIO) -> Iterator[Outcome]:
+    """Yields these outcomes; after each file, a line with its totals goes to `progress`.
 
     On a terminal, the line also counts while the file's scenarios are played.
     """
@@ -31,13 +31,13 @@ def told(outcomes: Iterable[Outcome], progress: TextIO) -> Iterator[Outcome]:
 
 
 def _line(mode: str, file: str, counts: Counter[Status]) -> str:
-    return f"{mode:<12} {file:<28} {totals(counts)}"
+    return f"{mode:<12} {file:<28} {format_totals(counts)}"
 
 
-def totals(counts: Counter[Status]) -> str:
+def format_totals(counts: Counter[Status]) -> str:
     """Numbers in words; what differs by the model has passed.
 
-    >>> totals(Counter({Status.PASSED: 3, Status.DIFFERS: 2, Status.NOT_PLAYED: 1}))
+    >>> format_totals(Counter({Status.PASSED: 3, Status.DIFFERS: 2, Status.NOT_PLAYED: 1}))
     '5 passed, 0 failed, 1 not played'
     """
     text = f"{counts[Status.PASSED] + counts[Status.DIFFERS]} passed, {counts[Status.FAILED]} failed"
@@ -45,9 +45,9 @@ def totals(counts: Counter[Status]) -> str:
     return f"{text}, {not_played} not played" if not_played else text
 
 
-def total(outcomes: Iterable[Outcome]) -> str:
+def format_total(outcomes: Iterable[Outcome]) -> str:
     """All outcomes in one line."""
-    return totals(Counter(outcome.status for outcome in outcomes))
+    return format_totals(Counter(outcome.status for outcome in outcomes))
 
 
 def table(outcomes: Sequence[Outcome], modes: Sequence[str]) -> Iterator[str]:
@@ -61,5 +61,5 @@ def table(outcomes: Sequence[Outcome], modes: Sequence[str]) -> Iterator[str]:
 
 
 def _columns(first: str, cells: Iterable[str], widths: Iterable[int]) -> str:
-    texts = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
-    return "  ".join([f"{first:<27}", *texts]).rstrip()
+    aligned = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join([f"{first:<27}", *aligned]).rstrip()

@@ -17,7 +17,7 @@ _NOT_BUILT = "not built yet"
 _NOT_HERE = "not for this engine"
 _MISSING = "**missing**"
 _PROSE = """\
-# What the conformance suite shows
+# Results of the conformance suite
 
 <!-- Made by `penstock conformance --engine bare --table`; do not edit. -->
 
@@ -99,12 +99,12 @@ def _totals(sources: Sequence[Chapter], shown: Mapping[str, Sequence[Scenario]])
     standings = ("shown", "missing", _NOT_BUILT, _NOT_HERE)
     yield f"| source | {' | '.join(standings)} |\n| ---{' | ---' * len(standings)} |\n"
     for chapter in sources:
-        counts = Counter(standing(one, shown) for one in chapter.capabilities)
+        counts = Counter(standing_of(one, shown) for one in chapter.capabilities)
         yield f"| {chapter.title} | {' | '.join(str(counts[name]) for name in standings)} |\n"
 
 
-def standing(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) -> str:
-    """Whether a capability is ``shown``, ``missing``, ``not built yet`` or ``not for this engine``."""
+def standing_of(capability: Capability, shown: Mapping[str, Sequence[Scenario]]) -> str:
+    """Returns ``shown``, ``missing``, ``not built yet`` or ``not for this engine``, for a capability."""
     if not capability.is_built:
         return _NOT_BUILT
     if capability.not_here:
@@ -122,7 +122,7 @@ def _capabilities(chapter: Chapter, shown: Mapping[str, Sequence[Scenario]]) -> 
             "missing": _MISSING,
             _NOT_BUILT: _NOT_BUILT,
             _NOT_HERE: f"{_NOT_HERE}: {one.not_here}",
-        }[standing(one, shown)]
+        }[standing_of(one, shown)]
         yield f"| {one.name} | {one.what} | {text}{f'; {one.note}' if one.note else ''} |\n"
 
 

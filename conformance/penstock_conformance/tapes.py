@@ -39,7 +39,7 @@ class Tape:
         return tuple(step for event, step in pairs if not isinstance(event, test_stream.MicroBatchEvent))
 
     def complete(self, happenings: int, steps: int) -> int:
-        """How many of a scenario's steps are complete when an engine has taken that many of the happenings.
+        """Returns how many steps of a scenario are complete when an engine has taken the given number of happenings.
 
         One more than all happenings includes the end of the input.
         """
@@ -64,7 +64,7 @@ class Tape:
         return tuple((of_round[0], of_round[-1]) for of_round in clocks if of_round)
 
 
-def why_untold(scenario: Scenario, mode: str) -> str | None:
+def why_not_expressible(scenario: Scenario, mode: str) -> str | None:
     """Why a TestStream cannot express a scenario; None if it can.
 
     >>> from penstock_conformance.parsing import parse
@@ -74,7 +74,7 @@ def why_untold(scenario: Scenario, mode: str) -> str | None:
     ... windows: FixedWindows(0)
     ... fails:   size
     ... '''
-    >>> why_untold(parse({"a": text})[0], "streaming")
+    >>> why_not_expressible(parse({"a": text})[0], "streaming")
     'it is refused before anything happens'
     """
     happens = any(step.events for step in scenario.steps(mode))
@@ -106,7 +106,7 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
     >>> [type(event).__name__ for event in tape_of(parse({"a": text})[0], "micro_batch").events]
     ['ProcessingTimeEvent', 'ElementEvent', 'ProcessingTimeEvent', 'MicroBatchEvent', 'ElementEvent']
     """
-    reason = why_untold(scenario, mode)
+    reason = why_not_expressible(scenario, mode)
     if reason:
         raise Malformed(reason, hint="play it on the bare machine", place=scenario.place)
     steps = scenario.steps(mode)
@@ -127,15 +127,15 @@ def tape_of(scenario: Scenario, mode: str, stops_at_panes: bool = False) -> Tape
 
 
 def _is_moved(steps: Sequence[Step]) -> bool:
-    """Whether each event may come some microseconds early: all of them fit between any two times."""
+    """True if each event may come some microseconds early: all of them fit between any two times."""
     events = [event for step in steps for event in step.events]
     clocks = sorted({event.clock_micros for event in events if event.clock_micros is not None})
     return all(later - earlier > 2 * len(events) for earlier, later in pairwise(clocks))
 
 
 def _come_together(before: records.Event | None, event: records.Event) -> bool:
-    """Whether two elements come at one time."""
-    if not (isinstance(before, records.Arrive) and isinstance(event, records.Arrive)):
+    """True if two elements come at one time."""
+    if not (isinstance(before, records.AddElement) and isinstance(event, records.AddElement)):
         return False
     return before.clock_micros == event.clock_micros is not None
 
@@ -170,12 +170,12 @@ class _Recorder:
             is_early = self.is_moved and not isinstance(event, records.AdvanceClock)
             self._advance(step, event.clock_micros - self.count * is_early)
         match event:
-            case records.Arrive() if comes_with_last:
+            case records.AddElement() if comes_with_last:
                 last = self.events.pop()
                 assert isinstance(last, test_stream.ElementEvent)
                 self.events.append(test_stream.ElementEvent((*last.timestamped_values, self._element(event))))
                 self.steps[-1] = step
-            case records.Arrive():
+            case records.AddElement():
                 self._write(step, test_stream.ElementEvent((self._element(event),)))
             case records.AdvanceWatermark():
                 self._advance_watermark(step, event)
@@ -215,7 +215,7 @@ class _Recorder:
         self.watermark = watermark
         self.percentiles |= ahead
 
-    def _element(self, event: records.Arrive) -> TimestampedValue[Any]:
+    def _element(self, event: records.AddElement) -> TimestampedValue[Any]:
         pair: Any = (event.key, event.value)
         if self.takes_back:
             pair = self.count, (*pair, event.timestamp_micros, event.kind.is_retraction)

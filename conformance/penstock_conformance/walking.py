@@ -19,23 +19,23 @@ from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import WindowedValue, create, unknown_pane
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
-from penstock_conformance.calls import Asked, StatefulCode, given_by, process_of
+from penstock_conformance.calls import ParameterValues, StatefulCode, process_of, results_of
 from penstock_conformance.malformed import Malformed
 
 
 class ProgramMachine:
     """The machine of a program: a transform from pairs of a key and a value to such pairs, with the same keys.
 
-    It has the methods of a `penstock.machines.grouping.GroupingMachine`, so that a `Player` plays it. Of a pane only
-    its window, its event time and its kind are known. Nobody learns about bundles. The program is one ParDo with
-    state, and other ParDos and Flattens before and after it.
+    It has the methods of a `penstock.machines.grouping.GroupingMachine`, so that a `ReferenceEngine` plays it. Of a
+    pane only its window, its event time and its kind are known. No step learns about bundles. The program is one ParDo
+    with state, and other ParDos and Flattens before and after it.
 
     >>> from penstock.machines.playing import play
-    >>> from penstock.machines.records import Arrive
+    >>> from penstock.machines.records import AddElement
     >>> from penstock.relations.validity import ValidFrom
     >>> from penstock.transforms.window import GlobalWindows
     >>> machine = ProgramMachine(ValidFrom(), Windowing(GlobalWindows()))
-    >>> [one.emitted.kind.name for one in play(machine, [Arrive("a", 0), Arrive("b", 5_000_000)])]
+    >>> [one.emitted.kind.name for one in play(machine, [AddElement("a", 0), AddElement("b", 5_000_000)])]
     ['INSERT', 'UPDATE_BEFORE', 'UPDATE_AFTER', 'UPDATE_AFTER']
     """
 
@@ -104,7 +104,7 @@ class ProgramMachine:
                 yield from self._after(self._machine.element(state, element, times), state, times)
                 continue
             process = self._processes.get(step.label)
-            results = [one] if process is None else given_by(process(Asked(one)), one)
+            results = [one] if process is None else results_of(process(ParameterValues(one)), one)
             for result in results:
                 yield from self._walk(step.outputs[0].edge, result, state, times)
 
@@ -115,7 +115,7 @@ class ProgramMachine:
                 yield reaction
                 continue
             own = create(None, reaction.timestamp_micros, (reaction.window,), reaction.info)
-            for one in given_by(reaction.results, own):
+            for one in results_of(reaction.results, own):
                 yield from self._walk(self._stateful.outputs[0].edge, one, state, times)
 
 

@@ -6,13 +6,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 
-from penstock.diagrams.markup import element, escaped, number_text, shortened, text_width
+from penstock.diagrams.markup import element, escape, format_number, measure_text, shorten
 from penstock.machines.records import MIN_MICROS
-from penstock_figures.input_marks import are_many, circles, crowd, placed
+from penstock_figures.input_marks import are_many, draw_circles, draw_crowd, place_inputs
 from penstock_figures.layout import KEYS_MAX, WIDTH, Layout, Panel, Scale, Timeline, layout_of, timeline_of
-from penstock_figures.legend import ROW_HEIGHT, entries, legend, notes
+from penstock_figures.legend import ROW_HEIGHT, draw_legend, draw_notes, list_entries
 from penstock_figures.moments import LABEL_SIZE, Style
-from penstock_figures.pane_marks import PaneBox, area_of, boxes_of, edges, fills, pane_title, values
+from penstock_figures.pane_marks import (
+    PaneBox,
+    area_of,
+    boxes_of,
+    draw_edges,
+    draw_fills,
+    title_of_pane,
+    values,
+)
 from penstock_figures.recording import Recording
 from penstock_figures.room import Area
 from penstock_figures.style import STYLE
@@ -28,7 +36,7 @@ def axes(layout: Layout) -> Iterator[str]:
     for panel in layout.panels:
         yield from _lines(layout, panel)
         if panel.key or len(layout.panels) > 1:
-            key = escaped(shortened(panel.key or "no key", _KEY_LENGTH_MAX))
+            key = escape(shorten(panel.key or "no key", _KEY_LENGTH_MAX))
             yield element("text", key, x=panel.area.left, y=panel.area.top - 6, class_="key")
     name = "step" if layout.clock_style is Style.STEPS else "processing time"
     yield element("text", _name(f"↑ {name}", layout.clock_labels.unit), x=6, y=16, class_="name")
@@ -39,31 +47,31 @@ def _lines(layout: Layout, panel: Panel) -> Iterator[str]:
     area = panel.area
     across = [panel.clocks.place(micros) for micros, _ in layout.clock_labels.ticks]
     upright = [panel.events.place(micros) for micros, _ in layout.event_labels.ticks]
-    left, right, top, bottom = map(number_text, (area.left, area.right, area.top, area.bottom))
-    grid = "".join(f"M{left} {number_text(y)}H{right}" for y in across)
-    grid += "".join(f"M{number_text(x)} {top}V{bottom}" for x in upright)
+    left, right, top, bottom = map(format_number, (area.left, area.right, area.top, area.bottom))
+    grid = "".join(f"M{left} {format_number(y)}H{right}" for y in across)
+    grid += "".join(f"M{format_number(x)} {top}V{bottom}" for x in upright)
     if grid:
         yield element("path", d=grid, class_="grid")
     yield element("path", d=f"M{left} {top}V{bottom}H{right}", class_="axis")
     for y, (_, label) in zip(across, layout.clock_labels.ticks, strict=True):
-        yield element("text", escaped(label), x=area.left - 6, y=y + 4, text_anchor="end", class_="label")
+        yield element("text", escape(label), x=area.left - 6, y=y + 4, text_anchor="end", class_="label")
 
 
 def _event_labels(layout: Layout) -> Iterator[str]:
     area = layout.panels[-1].area
     for micros, label in layout.event_labels.ticks:
         x = layout.panels[-1].events.place(micros)
-        half = text_width(label, LABEL_SIZE) / 2
+        half = measure_text(label, LABEL_SIZE) / 2
         if area.left - 30 <= x - half and x + half <= area.right + 1:
             yield element(
-                "text", escaped(label), x=x, y=area.bottom + 16, text_anchor="middle", class_="label"
+                "text", escape(label), x=x, y=area.bottom + 16, text_anchor="middle", class_="label"
             )
     name = _name("event time", layout.event_labels.unit, " →")
     yield element("text", name, x=area.right, y=area.bottom + 34, text_anchor="end", class_="name")
 
 
 def _name(name: str, unit: str, after: str = "") -> str:
-    return escaped(f"{name}, {unit}{after}" if unit else f"{name}{after}")
+    return escape(f"{name}, {unit}{after}" if unit else f"{name}{after}")
 
 
 def end_of_reading(panel: Panel, from_micros: int) -> str:
@@ -71,7 +79,7 @@ def end_of_reading(panel: Panel, from_micros: int) -> str:
     y = panel.clocks.place(from_micros)
     return element(
         "path",
-        d=f"M{number_text(panel.area.left)} {number_text(y)}H{number_text(panel.area.right)}",
+        d=f"M{format_number(panel.area.left)} {format_number(y)}H{format_number(panel.area.right)}",
         class_="axis",
     )
 
@@ -79,7 +87,7 @@ def end_of_reading(panel: Panel, from_micros: int) -> str:
 def words_for_end_of_reading(panel: Panel, from_micros: int) -> str:
     """Returns the text for that line, below it if there is room; otherwise nothing."""
     area, y, text = panel.area, panel.clocks.place(from_micros), "all input is read"
-    width = text_width(text, LABEL_SIZE)
+    width = measure_text(text, LABEL_SIZE)
     first, last = area.left + 4, area.right - 4 - width
     for x in (last, first, *(first + share * (last - first) for share in (0.5, 0.75, 0.25))):
         if panel.room.is_free(Area(max(x - 6, area.left), y + 3, min(x + width + 6, area.right), y + 17)):
@@ -110,7 +118,7 @@ def ideal_line(panel: Panel, timeline: Timeline) -> str | None:
     ):
         return None
     ends = [(events.place(micros), clocks.place(micros)) for micros in (low, high)]
-    return "M" + "L".join(f"{number_text(x)} {number_text(y)}" for x, y in ends)
+    return "M" + "L".join(f"{format_number(x)} {format_number(y)}" for x, y in ends)
 
 
 def watermark_line(panel: Panel, timeline: Timeline) -> list[tuple[float, float, float, float]]:
@@ -144,19 +152,19 @@ def watermark_marks(panel: Panel, pieces: list[tuple[float, float, float, float]
     """Yields the actual watermark, with an arrow where it leaves the drawing."""
     path, end = "", None
     for left, low, right, high in pieces:
-        path += "" if (left, low) == end else f"M{number_text(left)} {number_text(low)}"
+        path += "" if (left, low) == end else f"M{format_number(left)} {format_number(low)}"
         if low == high:
-            path += f"H{number_text(right)}"
+            path += f"H{format_number(right)}"
         elif left == right:
-            path += f"V{number_text(high)}"
+            path += f"V{format_number(high)}"
         else:
-            path += f"L{number_text(right)} {number_text(high)}"
+            path += f"L{format_number(right)} {format_number(high)}"
         end = (right, high)
     if path:
         yield element("path", d=path, class_="watermark")
     for _, _, right, high in pieces:
         if right == panel.area.right:
-            x, y = number_text(right), number_text(high)
+            x, y = format_number(right), format_number(high)
             yield element("path", d=f"M{x} {y}l-8-3.5v7z", class_="arrow")
 
 
@@ -178,16 +186,16 @@ _MODES = {"batch": "In batch", "micro_batch": "In micro-batches", "streaming": "
 def description(layout: Layout, recording: Recording) -> str:
     """Describes a drawing in words: the number of elements, and which panes came when."""
     count, panes = len(recording.inputs), recording.panes
-    texts = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
+    phrases = [f"{_MODES.get(recording.mode, recording.mode)}: {_counted(count, 'element')}"]
     dropped = sum(each.is_dropped for each in recording.inputs)
     if dropped:
-        texts.append(f", {dropped} of them dropped")
-    texts.append(f", {_counted(len(panes), 'pane')}")
+        phrases.append(f", {dropped} of them dropped")
+    phrases.append(f", {_counted(len(panes), 'pane')}")
     if panes:
-        texts.append(": " + "; ".join(pane_title(layout, pane) for pane in panes[:_PANES_MAX]))
+        phrases.append(": " + "; ".join(title_of_pane(layout, pane) for pane in panes[:_PANES_MAX]))
     if len(panes) > _PANES_MAX:
-        texts.append(f"; and {len(panes) - _PANES_MAX} more")
-    return "".join(texts) + "."
+        phrases.append(f"; and {len(panes) - _PANES_MAX} more")
+    return "".join(phrases) + "."
 
 
 def _counted(count: int, noun: str) -> str:
@@ -215,22 +223,22 @@ def draw(recording: Recording) -> str:
     has_ideal = any(ideal_line(panel, timeline) for panel in layout.panels)
     below = layout.bottom + EVENT_AXIS_HEIGHT + 4
     has_watermark = bool(recording.watermark) or timeline.sweep is not None
-    rows, bottom = legend(entries(layout, timeline, has_watermark, has_ideal), below)
+    rows, bottom = draw_legend(list_entries(layout, timeline, has_watermark, has_ideal), below)
     sentences = _sentences(recording, layout)
     bottom += ROW_HEIGHT * len(sentences) + 6
     title = recording.title or "a grouping"
     return element(
         "svg",
-        element("title", escaped(title)),
-        element("desc", escaped(description(layout, timeline.recording))),
+        element("title", escape(title)),
+        element("desc", escape(description(layout, timeline.recording))),
         STYLE,
         element("rect", width=WIDTH, height=bottom, class_="paper"),
         *axes(layout),
         *(mark for panel in layout.panels for mark in _panel(layout, panel, timeline)),
         *rows,
-        *notes(sentences, bottom - 6 - ROW_HEIGHT * len(sentences)),
+        *draw_notes(sentences, bottom - 6 - ROW_HEIGHT * len(sentences)),
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number_text(WIDTH)} {number_text(bottom)}",
+        viewBox=f"0 0 {format_number(WIDTH)} {format_number(bottom)}",
         width=WIDTH,
         height=bottom,
         role="img",
@@ -248,17 +256,17 @@ def _panel(layout: Layout, panel: Panel, timeline: Timeline) -> Iterator[str]:
     read_micros = timeline.read_micros if inputs else None
     if read_micros is not None:
         yield end_of_reading(panel, read_micros)
-    yield from fills(layout, panel, boxes)
+    yield from draw_fills(layout, panel, boxes)
     ideal = ideal_line(panel, timeline)
     if ideal is not None:
         yield element("path", d=ideal, class_="ideal")
     if are_many(inputs):
-        yield from crowd(layout, panel, timeline, inputs)
+        yield from draw_crowd(layout, panel, timeline, inputs)
     pieces = watermark_line(panel, timeline)
     yield from watermark_marks(panel, pieces)
-    yield from edges(panel, panes)
+    yield from draw_edges(panel, panes)
     if not are_many(inputs):
-        yield from circles(layout, panel, placed(panel, timeline, inputs))
+        yield from draw_circles(layout, panel, place_inputs(panel, timeline, inputs))
     lines = [*areas_of(pieces), *(_upper_edge(panel, box) for box in boxes)]
     if read_micros is not None:
         y = panel.clocks.place(read_micros)

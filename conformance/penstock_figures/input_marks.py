@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 
-from penstock.diagrams.markup import MINUS, element, escaped, number_text, shortened, text_width
+from penstock.diagrams.markup import MINUS, element, escape, format_number, measure_text, shorten
 from penstock.machines.recorder import RecordedInput
 from penstock_figures.layout import Layout, Panel, Timeline
 from penstock_figures.room import Area
@@ -43,18 +43,20 @@ def are_many(inputs: Sequence[RecordedInput]) -> bool:
     return len(inputs) > _FEW
 
 
-def crowd(layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> Iterator[str]:
+def draw_crowd(
+    layout: Layout, panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]
+) -> Iterator[str]:
     """Yields the marks of many elements of one key: small dots, so that values find room above; late ones are open."""
     for each in inputs:
         late = is_late(each, timeline)
         class_ = "ring" if late else "input gone" if each.is_dropped else "dot"
-        title = element("title", escaped(input_title(layout, each, late)))
+        title = element("title", escape(title_of_input(layout, each, late)))
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
         yield element("circle", title, cx=x, cy=y, r=CROWD_RADIUS, class_=class_)
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedInput:
     """One of a few elements, and its place in the drawing."""
 
     input: RecordedInput
@@ -70,9 +72,9 @@ class Placed:
         return self.radius == DOT_RADIUS
 
 
-def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> list[Placed]:
+def place_inputs(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) -> list[PlacedInput]:
     """Returns the elements of one key: circles with the value inside, or dots where a circle does not fit."""
-    found: list[Placed] = []
+    found: list[PlacedInput] = []
     for each in inputs:
         x, y = panel.events.place(each.event_micros), panel.clocks.place(each.clock_micros)
         late = is_late(each, timeline)
@@ -83,11 +85,11 @@ def placed(panel: Panel, timeline: Timeline, inputs: Sequence[RecordedInput]) ->
         ):
             radius = DOT_RADIUS
             outer = radius + _RING_GAP * late + 1
-        found.append(Placed(each, x, y, radius, outer, late))
+        found.append(PlacedInput(each, x, y, radius, outer, late))
     return found
 
 
-def circles(layout: Layout, panel: Panel, found: Sequence[Placed]) -> Iterator[str]:
+def draw_circles(layout: Layout, panel: Panel, found: Sequence[PlacedInput]) -> Iterator[str]:
     """Yields the marks of elements with a place."""
     for each in found:
         panel.room.take(
@@ -105,7 +107,7 @@ def _shown(each: RecordedInput) -> str:
 
 def _radius(text: str) -> float | None:
     """Returns the radius of the smallest circle that the value fits in; None if it fits in none."""
-    width = text_width(text, FONT_SIZES["inside"])
+    width = measure_text(text, FONT_SIZES["inside"])
     return next((radius for radius in (_RADIUS, _RADIUS_LARGE) if width <= 2 * radius - 3), None)
 
 
@@ -113,33 +115,33 @@ def _circle(layout: Layout, each: RecordedInput, x: float, y: float, radius: flo
     is_dot = radius == DOT_RADIUS
     classes = ["dot" if is_dot else "input"]
     classes += ["minus"] * each.is_retraction + ["gone"] * each.is_dropped
-    marks = [element("title", escaped(input_title(layout, each, late)))]
+    marks = [element("title", escape(title_of_input(layout, each, late)))]
     marks.append(element("circle", cx=x, cy=y, r=radius, class_=" ".join(classes)))
     if late:
         marks.append(element("circle", cx=x, cy=y, r=radius + _RING_GAP, class_="ring"))
     if each.is_dropped:
-        marks.append(element("path", d=cross(x, y, radius), class_="cross"))
+        marks.append(element("path", d=draw_cross(x, y, radius), class_="cross"))
     if not is_dot:
         class_ = "inside value-gone" if each.is_dropped else "inside"
-        value = escaped(_shown(each))
+        value = escape(_shown(each))
         marks.append(element("text", value, x=x, y=y + 4, text_anchor="middle", class_=class_))
     return element("g", *marks)
 
 
-def cross(x: float, y: float, radius: float) -> str:
+def draw_cross(x: float, y: float, radius: float) -> str:
     """Returns two strokes through a circle that leave its value legible."""
     inner, outer = radius * 0.55, radius * 1.0 + 1.5
     strokes = []
     for right in (-1, 1):
         for down in (-1, 1):
-            begin = f"M{number_text(x + right * inner)} {number_text(y + down * inner)}"
-            strokes.append(f"{begin}L{number_text(x + right * outer)} {number_text(y + down * outer)}")
+            begin = f"M{format_number(x + right * inner)} {format_number(y + down * inner)}"
+            strokes.append(f"{begin}L{format_number(x + right * outer)} {format_number(y + down * outer)}")
     return "".join(strokes)
 
 
 def _value_beside(panel: Panel, each: RecordedInput, x: float, y: float, gap: float) -> Iterator[str]:
-    text, size = shortened(_shown(each), _BESIDE_MAX), FONT_SIZES["beside"]
-    width = text_width(text, size)
+    text, size = shorten(_shown(each), _BESIDE_MAX), FONT_SIZES["beside"]
+    width = measure_text(text, size)
     corners = [
         (x + gap, y + 4),
         (x - gap - width, y + 4),
@@ -153,10 +155,10 @@ def _value_beside(panel: Panel, each: RecordedInput, x: float, y: float, gap: fl
     if number is not None:
         panel.room.take(areas[number])
         left, base = corners[number]
-        yield element("text", escaped(text), x=left, y=base, class_="beside")
+        yield element("text", escape(text), x=left, y=base, class_="beside")
 
 
-def input_title(layout: Layout, each: RecordedInput, late: bool) -> str:
+def title_of_input(layout: Layout, each: RecordedInput, late: bool) -> str:
     """Returns an element in words."""
     of_key = f" of {each.key}" if each.key else ""
     words = [f"{_shown(each)}{of_key} at {layout.event_text(each.event_micros)}"]

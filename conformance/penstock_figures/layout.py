@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from penstock.diagrams.markup import MINUS, text_width
+from penstock.diagrams.markup import MINUS, measure_text
 from penstock.machines.recorder import RecordedPane
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
@@ -16,8 +16,8 @@ from penstock_figures.moments import (
     SECOND_MICROS,
     Labels,
     Style,
-    labels,
-    moment_text,
+    format_moment,
+    make_labels,
     style_of,
 )
 from penstock_figures.recording import Recording
@@ -240,7 +240,7 @@ class Layout:
     def _text(self, micros: int, style: Style) -> str:
         if not is_finite(micros):
             return f"{MINUS}∞" if micros < 0 else "∞"
-        return moment_text(micros - self.epoch_micros, style)
+        return format_moment(micros - self.epoch_micros, style)
 
     @property
     def bottom(self) -> float:
@@ -263,7 +263,7 @@ def layout_of(timeline: Timeline) -> Layout:
     event_style, clock_style = _styles((event_low - epoch, event_high - epoch), clocks, recording)
     clock_scale = _clock_scale(clocks, 0.0, height)
     clock_labels = _labels_along(clock_scale, epoch, clock_style, True, timeline.read_micros)
-    left = 14 + max((text_width(label, LABEL_SIZE) for _, label in clock_labels.ticks), default=20.0)
+    left = 14 + max((measure_text(label, LABEL_SIZE) for _, label in clock_labels.ticks), default=20.0)
     events = Scale(event_low, event_high, left + _SIDE_PAD, WIDTH - _RIGHT - _SIDE_PAD, left, WIDTH - _RIGHT)
     panels = []
     top = _TOP
@@ -328,7 +328,7 @@ def _labels_along(
     """Returns the labels of an axis from edge to edge, except where a batch emits its panes: no time passes there."""
     low = max(scale.time_at(scale.low_edge), MIN_MICROS) - epoch_micros
     high = min(scale.time_at(scale.high_edge), MAX_MICROS) - epoch_micros
-    found = labels(low, high, abs(scale.high_edge - scale.low_edge), style, is_upright)
+    found = make_labels(low, high, abs(scale.high_edge - scale.low_edge), style, is_upright)
     last = high if read_micros is None else read_micros - epoch_micros
     ticks = tuple((micros + epoch_micros, label) for micros, label in found.ticks if micros < last)
     return Labels(ticks, found.unit)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.diagrams.markup import element, number_text, text_width
+from penstock.diagrams.markup import element, format_number, measure_text
 from penstock.utils.windowed_value import PaneInfoTiming
-from penstock_figures.input_marks import CROWD_RADIUS, DOT_RADIUS, Placed, are_many, cross, is_late, placed
+from penstock_figures.input_marks import (
+    CROWD_RADIUS,
+    DOT_RADIUS,
+    PlacedInput,
+    are_many,
+    draw_cross,
+    is_late,
+    place_inputs,
+)
 from penstock_figures.layout import WIDTH, Layout, Timeline
 from penstock_figures.pane_marks import CLASSES
 from penstock_figures.style import FONT_SIZES
@@ -29,7 +37,7 @@ class Entry:
     sign: Callable[[float, float], str]
 
 
-def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: bool) -> list[Entry]:
+def list_entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: bool) -> list[Entry]:
     """Returns the marks that are in a drawing."""
     panes = timeline.recording.panes
     timings = {pane.timing for pane in panes if not pane.is_retraction}
@@ -41,7 +49,7 @@ def entries(layout: Layout, timeline: Timeline, has_watermark: bool, has_ideal: 
         (PaneInfoTiming.ON_TIME in timings, Entry("on-time pane", _pane(PaneInfoTiming.ON_TIME))),
         (PaneInfoTiming.LATE in timings, Entry("late pane", _pane(PaneInfoTiming.LATE))),
         (PaneInfoTiming.UNKNOWN in timings, Entry("pane", _pane(PaneInfoTiming.UNKNOWN))),
-        (backs, Entry("value taken back", _line("edge back"))),
+        (backs, Entry("value retracted", _line("edge back"))),
     ]
     return [*_of_elements(layout, timeline), *(entry for is_there, entry in found if is_there)]
 
@@ -52,7 +60,7 @@ def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
     radii: set[float] = set()
     for panel in layout.panels:
         own = [each for each in inputs if each.key == panel.key]
-        radii |= {CROWD_RADIUS} if are_many(own) else _radii(placed(panel, timeline, own))
+        radii |= {CROWD_RADIUS} if are_many(own) else _radii(place_inputs(panel, timeline, own))
     usual = max(radii, default=_RADIUS)
     if _RADIUS in radii:
         yield Entry("element", _circle(_RADIUS, "input"))
@@ -63,13 +71,13 @@ def _of_elements(layout: Layout, timeline: Timeline) -> Iterator[Entry]:
         late = _circle(usual, "ring") if usual == CROWD_RADIUS else _circle(usual, body, "ring")
         yield Entry("late element", late)
     if any(each.is_retraction for each in inputs):
-        yield Entry("element taken back", _circle(usual, f"{body} minus"))
+        yield Entry("element retracted", _circle(usual, f"{body} minus"))
     if any(each.is_dropped for each in inputs):
         gone = "input gone" if usual == CROWD_RADIUS else f"{body} gone"
         yield Entry("dropped element", _circle(usual, gone, is_crossed=usual != CROWD_RADIUS))
 
 
-def _radii(found: Sequence[Placed]) -> set[float]:
+def _radii(found: Sequence[PlacedInput]) -> set[float]:
     return {DOT_RADIUS if each.is_dot else _RADIUS for each in found}
 
 
@@ -82,7 +90,7 @@ def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[
             for number, class_ in enumerate(classes)
         ]
         if is_crossed:
-            marks.append(element("path", d=cross(x, y, radius), class_="cross"))
+            marks.append(element("path", d=draw_cross(x, y, radius), class_="cross"))
         if radius == _RADIUS:
             class_ = "inside value-gone" if is_crossed else "inside"
             marks.append(element("text", "n", x=x, y=y + 3.5, text_anchor="middle", class_=class_))
@@ -93,7 +101,7 @@ def _circle(radius: float, *classes: str, is_crossed: bool = False) -> Callable[
 
 def _line(class_: str) -> Callable[[float, float], str]:
     def sign(x: float, y: float) -> str:
-        return element("path", d=f"M{number_text(x - 10)} {number_text(y)}h20", class_=class_)
+        return element("path", d=f"M{format_number(x - 10)} {format_number(y)}h20", class_=class_)
 
     return sign
 
@@ -105,20 +113,20 @@ def _pane(timing: int) -> Callable[[float, float], str]:
         area = element(
             "rect", x=x - 10, y=y - 5, width=20, height=10, class_=f"area {kind}", fill_opacity="0.12"
         )
-        left = number_text(x - 10)
+        left = format_number(x - 10)
         lines = (y - 6, y - 3) if kind == "late" else (y - 5,)
-        edge = "".join(f"M{left} {number_text(line)}h20" for line in lines)
+        edge = "".join(f"M{left} {format_number(line)}h20" for line in lines)
         return area + element("path", d=edge, class_=f"edge {kind}")
 
     return sign
 
 
-def legend(found: list[Entry], top: float) -> tuple[list[str], float]:
+def draw_legend(found: list[Entry], top: float) -> tuple[list[str], float]:
     """Returns the legend in rows, and its lower edge."""
     x, y = _LEFT, top + ROW_HEIGHT / 2
     marks: list[str] = []
     for entry in found:
-        width = _SIGN_WIDTH + text_width(entry.text, FONT_SIZES["legend"])
+        width = _SIGN_WIDTH + measure_text(entry.text, FONT_SIZES["legend"])
         if x > _LEFT and x + width > WIDTH - _LEFT:
             x, y = _LEFT, y + ROW_HEIGHT
         marks.append(entry.sign(x + 10, y))
@@ -127,7 +135,7 @@ def legend(found: list[Entry], top: float) -> tuple[list[str], float]:
     return marks, y + ROW_HEIGHT / 2 if found else top
 
 
-def notes(texts: list[str], top: float) -> Iterator[str]:
+def draw_notes(sentences: list[str], top: float) -> Iterator[str]:
     """Sentences below the legend, one in each row."""
-    for number, text in enumerate(texts):
+    for number, text in enumerate(sentences):
         yield element("text", text, x=_LEFT, y=top + 16 + number * ROW_HEIGHT, class_="note")

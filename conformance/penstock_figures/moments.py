@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from itertools import pairwise
 
-from penstock.diagrams.markup import MINUS, text_width
+from penstock.diagrams.markup import MINUS, measure_text
 
 SECOND_MICROS = 1_000_000
 MINUTE_MICROS = 60 * SECOND_MICROS
@@ -58,12 +58,12 @@ def style_of(low_micros: int, high_micros: int) -> Style:
     return Style.CLOCK if furthest_micros < _DAYS_MAX * DAY_MICROS else Style.DAYS
 
 
-def moment_text(micros: int, style: Style) -> str:
+def format_moment(micros: int, style: Style) -> str:
     """Returns the exact text of a time.
 
-    >>> moment_text(90_500_000, Style.LENGTH), moment_text(12 * HOUR_MICROS + 500_000, Style.CLOCK)
+    >>> format_moment(90_500_000, Style.LENGTH), format_moment(12 * HOUR_MICROS + 500_000, Style.CLOCK)
     ('90.5 s', '12:00:00.5')
-    >>> moment_text(3_000_000, Style.STEPS)
+    >>> format_moment(3_000_000, Style.STEPS)
     'step 3'
     """
     match style:
@@ -101,18 +101,18 @@ class Labels:
     unit: str  # The unit of the labels, to stand after the axis's name; may be empty.
 
 
-def labels(low_micros: int, high_micros: int, length: float, style: Style, is_upright: bool) -> Labels:
+def make_labels(low_micros: int, high_micros: int, length: float, style: Style, is_upright: bool) -> Labels:
     """Returns the labels of an axis of a length: at round times, and so few that they do not touch.
 
     Labels of an upright axis need less room.
 
-    >>> labels(0, 10 * MINUTE_MICROS, 600, Style.LENGTH, is_upright=False).ticks[:2]
+    >>> make_labels(0, 10 * MINUTE_MICROS, 600, Style.LENGTH, is_upright=False).ticks[:2]
     ((0, '0'), (60000000, '1'))
     """
     found = Labels((), "")
     for found in _candidates(low_micros, high_micros, length, style):
         room = length * _spacing(found.ticks) / max(high_micros - low_micros, 1)
-        widest = max((text_width(label, LABEL_SIZE) for _, label in found.ticks), default=0)
+        widest = max((measure_text(label, LABEL_SIZE) for _, label in found.ticks), default=0)
         if room >= (_ROW_MIN if is_upright else max(widest + _LABEL_GAP, _COLUMN_MIN)):
             break
     return found
@@ -163,7 +163,7 @@ def _at_times_of_day(moments: tuple[int, ...], low_micros: int, high_micros: int
         if micros % DAY_MICROS == 0 and not is_one_day:
             ticks.append((micros, f"{_date(micros):%Y-%m-%d}"))
         else:
-            of_day = moment_text(micros % DAY_MICROS, Style.CLOCK)
+            of_day = format_moment(micros % DAY_MICROS, Style.CLOCK)
             ticks.append((micros, of_day[:digits]))
     has_date = is_one_day and low_micros // DAY_MICROS != 0
     return Labels(tuple(ticks), f"{_date(low_micros):%Y-%m-%d}" if has_date else "")

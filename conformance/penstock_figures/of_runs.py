@@ -11,9 +11,9 @@ from typing import Any
 from penstock.construction.graph_of import graph_with_edge
 from penstock.error import refusal
 from penstock.graph import CombinePerKey, Graph, GroupByKey, Step
-from penstock.machines.recorder import ARRIVALS, PANES, At, Happenings, RecordedInput, Row
+from penstock.machines.recorder import ARRIVALS, PANES, EventPosition, RecordedEvents, RecordedInput, Row
 from penstock.machines.records import MAX_MICROS
-from penstock.metrics.execution import Snapshot, recordings_in
+from penstock.metrics.execution import Snapshot, find_recordings
 from penstock_figures.drawing import draw
 from penstock_figures.played import STEP_MICROS
 from penstock_figures.recording import Recording
@@ -48,8 +48,8 @@ def recording_of_grouping(pcoll: Any, snapshot: Snapshot, mode: str) -> Recordin
     # A combine may have replaced a group whose only reader it is.
     outputs = {output.edge for output in group.outputs}
     readers = [step.label for step in graph.steps if outputs.intersection(step.inputs)]
-    found: Happenings | None = None
-    for step, seen in recordings_in(snapshot).items():
+    found: RecordedEvents | None = None
+    for step, seen in find_recordings(snapshot).items():
         label, _, last = step.rpartition("/")
         if {step, label if last in (ARRIVALS, PANES) else step}.intersection((group.label, *readers)):
             found = seen.combine(found)
@@ -77,10 +77,10 @@ def _where(graph: Graph, edge: int) -> str:
     return next(step.where for step in graph.steps if any(output.edge == edge for output in step.outputs))
 
 
-def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording:
+def recording_of_run(happenings: RecordedEvents, title: str, mode: str) -> Recording:
     """Makes a recording of what workers reported of a grouping.
 
-    >>> seen = Happenings(9, watermarks=((At(0, 1), 5), (At(0, 2), 9)))
+    >>> seen = RecordedEvents(9, watermarks=((EventPosition(0, 1), 5), (EventPosition(0, 2), 9)))
     >>> recording = recording_of_run(seen, "a stream without a clock", "streaming")
     >>> recording.counts_steps, recording.watermark
     (True, ((1000000, 5), (2000000, 9)))
@@ -91,7 +91,7 @@ def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording
     are_steps = len({at.clock_micros for at in when}) <= 1
     steps = {step: number for number, step in enumerate(sorted({at.step for at in when}), 1)}
 
-    def clock_of(at: At) -> int:
+    def clock_of(at: EventPosition) -> int:
         return steps[at.step] * STEP_MICROS if are_steps else at.clock_micros
 
     watermarks = tuple(_moves(happenings.watermarks))
@@ -107,7 +107,7 @@ def recording_of_run(happenings: Happenings, title: str, mode: str) -> Recording
 
 
 def _inputs(
-    happenings: Happenings, clock_of: Callable[[At], int], moved: dict[int, int]
+    happenings: RecordedEvents, clock_of: Callable[[EventPosition], int], moved: dict[int, int]
 ) -> Iterator[RecordedInput]:
     lost = [found for _, found in happenings.dropped]
     for at, found in happenings.inputs:
@@ -133,17 +133,17 @@ def _moves(rows: Iterable[Row]) -> Iterator[Row]:
             yield at, micros
 
 
-def _in_event_time(happenings: Happenings) -> Happenings:
+def _in_event_time(happenings: RecordedEvents) -> RecordedEvents:
     """Returns a batch in order of event time, with one element in each step; all panes come in the last step."""
     inputs = sorted((found for _, found in happenings.inputs), key=lambda found: found.event_micros)
-    end = At(0, len(inputs))
+    end = EventPosition(0, len(inputs))
     return replace(
         happenings,
-        inputs=tuple((At(0, step), found) for step, found in enumerate(inputs)),
+        inputs=tuple((EventPosition(0, step), found) for step, found in enumerate(inputs)),
         panes=_at(end, happenings.panes),
         watermarks=((end, MAX_MICROS),),
     )
 
 
-def _at(at: At, rows: Sequence[Row]) -> tuple[Row, ...]:
+def _at(at: EventPosition, rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple((at, found) for _, found in rows)

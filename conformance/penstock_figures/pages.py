@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.diagrams.colours import colours
-from penstock.diagrams.markup import element, escaped
+from penstock.diagrams.colours import render_colours
+from penstock.diagrams.markup import element, escape
 from penstock.error import refusal
 from penstock_figures.style import STYLE
 
@@ -52,7 +52,7 @@ figcaption b{color:var(--ink);font-weight:600}
 .drawing svg{min-width:0}.drawing{overflow:visible}}
 """
 
-PAGE_STYLE = element("style", colours(":root"), _RULES.replace("\n", ""))
+PAGE_STYLE = element("style", render_colours(":root"), _RULES.replace("\n", ""))
 """The style of a page."""
 
 
@@ -102,12 +102,12 @@ def page(title: str, sections: Sequence[Section]) -> str:
                 "head",
                 '<meta charset="utf-8">',
                 '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                element("title", escaped(title)),
+                element("title", escape(title)),
                 STYLE,
                 PAGE_STYLE,
             ),
             "<body>",
-            element("header", element("h1", escaped(title)), _summary(sections)),
+            element("header", element("h1", escape(title)), _summary(sections)),
             _contents(sections),
             "<main>",
             *(_section(number, section) for number, section in enumerate(sections, 1)),
@@ -137,7 +137,7 @@ def _contents(sections: Sequence[Section]) -> str:
     entries = [
         element(
             "li",
-            element("a", escaped(section.heading), href=f"#section-{number}"),
+            element("a", escape(section.heading), href=f"#section-{number}"),
             " ",
             element("span", *_marks(section), class_="marks"),
         )
@@ -169,8 +169,8 @@ def _section(number: int, section: Section) -> str:
     figures = [_figure(caption, svg, status) for caption, svg, status in section.figures]
     return element(
         "section",
-        element("h2", escaped(section.heading)),
-        *(element("p", escaped(paragraph)) for paragraph in paragraphs),
+        element("h2", escape(section.heading)),
+        *(element("p", escape(paragraph)) for paragraph in paragraphs),
         element("div", *figures, class_="figures") if figures else "",
         id=f"section-{number}",
     )
@@ -181,5 +181,5 @@ def _figure(caption: str, svg: str, status: str) -> str:
     drawing = svg.replace(STYLE, "", 1)
     label = element("span", _mark(status), f" {status}", class_="status")
     scrolled = element("div", drawing, class_="drawing", tabindex="0", role="group", aria_label=caption)
-    caption_line = element("figcaption", element("b", escaped(caption)), " ", label)
+    caption_line = element("figcaption", element("b", escape(caption)), " ", label)
     return element("figure", scrolled if svg else "", caption_line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.diagrams.markup import MINUS, element, escaped, number_text, shortened, text_width
+from penstock.diagrams.markup import MINUS, element, escape, format_number, measure_text, shorten
 from penstock.machines.recorder import RecordedInput, RecordedPane
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock_figures.layout import Layout, Panel, is_finite
@@ -115,13 +115,13 @@ def _across(panel: Panel, pane: RecordedPane) -> tuple[float, float]:
     return left, max(right, min(left + 2, panel.area.right))
 
 
-def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[str]:
+def draw_fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[str]:
     """Yields the areas of the panes; the more a pane refines, the darker."""
     for box in boxes:
         area = area_of(panel, box)
         yield element(
             "rect",
-            element("title", escaped(pane_title(layout, box.pane))),
+            element("title", escape(title_of_pane(layout, box.pane))),
             x=area.left,
             y=area.top,
             width=area.right - area.left,
@@ -131,7 +131,7 @@ def fills(layout: Layout, panel: Panel, boxes: Sequence[PaneBox]) -> Iterator[st
         )
 
 
-def edges(panel: Panel, panes: Sequence[RecordedPane]) -> Iterator[str]:
+def draw_edges(panel: Panel, panes: Sequence[RecordedPane]) -> Iterator[str]:
     """Yields the upper edges, which show the kind of pane; a retraction without a new value has one as well."""
     replaced = {_place(pane) for pane in panes if not pane.is_retraction}
     for pane in panes:
@@ -139,9 +139,9 @@ def edges(panel: Panel, panes: Sequence[RecordedPane]) -> Iterator[str]:
             continue
         kind = "back" if pane.is_retraction else CLASSES[pane.timing]
         y = panel.clocks.place(pane.clock_micros)
-        left, right = map(number_text, _across(panel, pane))
+        left, right = map(format_number, _across(panel, pane))
         lines = (y - 1, y + 2) if kind == "late" else (y,)
-        path = "".join(f"M{left} {number_text(line)}H{right}" for line in lines)
+        path = "".join(f"M{left} {format_number(line)}H{right}" for line in lines)
         yield element("path", d=path, class_=f"edge {kind}")
 
 
@@ -187,14 +187,14 @@ def _value(panel: Panel, soft: Room, pane: RecordedPane, area: Area, taken: bool
 
 def _width(value: str, word: str, with_word: bool) -> float:
     size = FONT_SIZES["value"]
-    width = text_width(value, size, is_bold=True)
-    return width + text_width(f" {word}", size * WORD_SHARE) if with_word else width
+    width = measure_text(value, size, is_bold=True)
+    return width + measure_text(f" {word}", size * WORD_SHARE) if with_word else width
 
 
 def _wordings(pane: RecordedPane, word: str) -> Iterator[tuple[str, bool]]:
     """Yields a value, and whether the word for the timing stands beside it, the longest first."""
     sign = MINUS if pane.is_retraction else ""
-    values = list(dict.fromkeys(sign + shortened(pane.value, length) for length in _LENGTHS))
+    values = list(dict.fromkeys(sign + shorten(pane.value, length) for length in _LENGTHS))
     if word:
         yield values[0], True
     for value in values:
@@ -233,28 +233,28 @@ def _columns(area: Area, width: float) -> list[float]:
 
 def _text(pane: RecordedPane, value: str, word: str, x: float, base: float, taken: bool) -> str:
     kind = "back" if pane.is_retraction else CLASSES[pane.timing]
-    beside = element("tspan", escaped(word), class_="word") if word else ""
+    beside = element("tspan", escape(word), class_="word") if word else ""
     # Some renderers drop the space before the word.
     kept: dict[str, str] = {"xml:space": "preserve"} if word else {}
-    text = element("text", escaped(value) + beside, x=x, y=base, class_=f"value {kind}", **kept)
+    text = element("text", escape(value) + beside, x=x, y=base, class_=f"value {kind}", **kept)
     if not taken:
         return text
-    width = text_width(value, FONT_SIZES["value"], is_bold=True)
+    width = measure_text(value, FONT_SIZES["value"], is_bold=True)
     begin, end = (
-        f"{number_text(x - 2)} {number_text(base + 2)}",
-        f"{number_text(x + width + 1)} {number_text(base - 12)}",
+        f"{format_number(x - 2)} {format_number(base + 2)}",
+        f"{format_number(x + width + 1)} {format_number(base - 12)}",
     )
     return text + element("path", d=f"M{begin}L{end}", class_="strike")
 
 
-def pane_title(layout: Layout, pane: RecordedPane) -> str:
+def title_of_pane(layout: Layout, pane: RecordedPane) -> str:
     """Returns a pane in words."""
     value = f"{MINUS if pane.is_retraction else ''}{pane.value}{f' of {pane.key}' if pane.key else ''}"
     bounds = f"[{layout.event_text(pane.start_micros)}, {layout.event_text(pane.end_micros)})"
     is_global = not is_finite(pane.start_micros) and not is_finite(pane.end_micros)
     words = [f"{value} in {'the global window' if is_global else bounds}"]
     if pane.is_retraction:
-        words += ["taken back"]
+        words += ["retracted"]
     else:
         words += [WORDS[pane.timing]] * bool(WORDS[pane.timing])
         words += [f"pane {pane.index}"] * (pane.index >= 0) + ["the last one"] * pane.is_last

@@ -16,18 +16,18 @@ from penstock.io.streaming.recorded_stream import (
 )
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.recorder import RecordedInput, RecordedPane, recorded_input, recorded_pane
+from penstock.machines.recorder import RecordedInput, RecordedPane, record_input, record_pane
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     Dropped,
     EndMicroBatch,
     Event,
+    EventOutput,
     Pane,
-    Played,
 )
 from penstock.testing.test_stream import TestStream
 from penstock.windows.windowing import Windowing
@@ -38,7 +38,7 @@ STEP_MICROS = 1_000_000
 
 def recording_of_played(
     events: Sequence[Event],
-    played: Iterable[Played],
+    played: Iterable[EventOutput],
     *,
     title: str = "",
     mode: str = "streaming",
@@ -51,7 +51,8 @@ def recording_of_played(
     stays at the beginning of time until the round ends, and is then at the end of time for an instant.
 
     Args:
-        events: The input of `penstock.machines.playing.play`, or of a Player; a batch may get it in any order.
+        events: The input of `penstock.machines.playing.play`, or of a `ReferenceEngine`; a batch may get it in any
+            order.
         played: The output.
         title: What the recording shows.
         mode: The mode in which it was played.
@@ -60,7 +61,7 @@ def recording_of_played(
 
     >>> from penstock.transforms.window import FixedWindows
     >>> machine = GroupingMachine(Windowing(FixedWindows(10)), CombineFn.from_callable(sum))
-    >>> events = [Arrive(5, 3_000_000, 8_000_000), AdvanceWatermark(10_000_000, 12_000_000)]
+    >>> events = [AddElement(5, 3_000_000, 8_000_000), AdvanceWatermark(10_000_000, 12_000_000)]
     >>> recording = recording_of_played(events, play(machine, events))
     >>> [(pane.value, pane.clock_micros) for pane in recording.panes], recording.watermark
     ([('5', 12000000)], ((12000000, 10000000),))
@@ -129,7 +130,7 @@ def _events_of(test_stream: TestStream, tag: str | None) -> Iterator[Event]:
             case ElementEvent(values, event_tag) if event_tag == tag:
                 for timestamped in values:
                     key, value = _key_and_value(timestamped.value)
-                    yield Arrive(value, timestamped.timestamp_micros, now, key)
+                    yield AddElement(value, timestamped.timestamp_micros, now, key)
             case WatermarkEvent(new_watermark, event_tag) if event_tag == tag:
                 yield AdvanceWatermark(min(new_watermark.micros, MAX_MICROS), now)
             case ProcessingTimeEvent(advance_by, due_first):
@@ -177,7 +178,7 @@ class _Clocks:
     def of_step(self, step: int) -> int:
         return self._by_step[step] if step < len(self._by_step) else self.end_micros
 
-    def of_played(self, one: Played) -> int:
+    def of_played(self, one: EventOutput) -> int:
         if self.are_steps or one.step >= len(self._by_step):
             return self.of_step(one.step)
         return max(one.clock_micros, self._first)
@@ -211,15 +212,15 @@ def _inputs(
     for step, event in enumerate(events):
         clock_micros = clocks.of_step(step)
         match event:
-            case Arrive():
+            case AddElement():
                 # At one processing time elements come before the watermark, but this one came after it.
                 clock_micros += clock_micros in passed
-                yield recorded_input(clock_micros, event.key, event, step in dropped)
+                yield record_input(clock_micros, event.key, event, step in dropped)
             case AdvanceWatermark() if clock_micros in moved:
                 passed.add(clock_micros)
 
 
-def _panes(results: Iterable[Played], clocks: _Clocks) -> Iterator[RecordedPane]:
+def _panes(results: Iterable[EventOutput], clocks: _Clocks) -> Iterator[RecordedPane]:
     for one in results:
         if isinstance(one.emitted, Pane):
-            yield recorded_pane(clocks.of_played(one), one.key, one.emitted)
+            yield record_pane(clocks.of_played(one), one.key, one.emitted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from penstock.diagrams.colours import LIGHT, colours
+from penstock.diagrams.colours import LIGHT, render_colours
 from penstock.diagrams.markup import element
 from penstock_figures.moments import LABEL_SIZE
 
@@ -86,5 +86,5 @@ def _fonts() -> str:
     )
 
 
-STYLE = element("style", colours(".penstock-figure"), _rules(), _fonts())
+STYLE = element("style", render_colours(".penstock-figure"), _rules(), _fonts())
 """The style that every drawing contains."""

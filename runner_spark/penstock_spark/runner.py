@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.construction.graph_of import graph_with_edge
-from penstock.error import UnsupportedByRunner, located, refusal
+from penstock.error import UnsupportedByRunner, add_location, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.options.base import with_values
-from penstock.options.checks import check_given, checked_arguments, warn_of_no_effect_in_batch
+from penstock.options.checks import check_arguments, check_given, warn_of_no_effect_in_batch
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions, TypeOptions
 from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 from penstock.runners.runner import PipelineResult, PipelineRunner
-from penstock.where import caller, here
+from penstock.where import find_caller, here
 from penstock_spark.compiler import Compiled, Target, compile_graph
 from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
@@ -31,7 +31,7 @@ class SparkRunner(PipelineRunner):
     """
 
     def __init__(self, **arguments: Any) -> None:
-        self.arguments = checked_arguments(arguments, "SparkRunner")
+        self.arguments = check_arguments(arguments, "SparkRunner")
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
         """Runs a pipeline: when this returns, a batch has ended, or a query has started."""
@@ -114,7 +114,7 @@ class SparkRunner(PipelineRunner):
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
         sink = Write(FrameSink(into, pcoll.element_type, schema))
-        step = Step("to_dataframe", sink, inputs=(edge,), location=caller())
+        step = Step("to_dataframe", sink, inputs=(edge,), location=find_caller())
         settings = self._without_views(pipeline.options, "to_dataframe()")
         opened = OpenSession(settings, self.local_only)
         if isinstance(schema, str):
@@ -143,7 +143,7 @@ class SparkRunner(PipelineRunner):
 
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
-        step = Step("show", Write(DriverList(into, first)), inputs=(edge,), location=caller())
+        step = Step("show", Write(DriverList(into, first)), inputs=(edge,), location=find_caller())
         settings = self._settings(pcoll.pipeline.options)
         opened = OpenSession(settings, self.local_only)
         plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
@@ -164,5 +164,5 @@ class SparkRunner(PipelineRunner):
         check_given(settings)
         errors = PipelineOptionsValidator(settings, self).validate()
         if errors:
-            raise ValueError("\n".join(located(error, here()) for error in errors))
+            raise ValueError("\n".join(add_location(error, here()) for error in errors))
         return settings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 # The names that every pipeline needs load at once; inputs, outputs and runners load on first use.
 from penstock import coders, pvalue, transforms, typehints
-from penstock.absent import install, no_attribute
+from penstock.absent import install, make_attribute_error
 from penstock.coders import RowCoder
 from penstock.construction.applied import transform_annotations
 from penstock.construction.pipeline import Pipeline
@@ -68,12 +68,12 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"penstock.{_MODULES[name]}{name}")
     if name in ("Read", "Write"):
         return getattr(importlib.import_module("penstock.io"), name)
-    raise no_attribute("penstock", name)
+    raise make_attribute_error("penstock", name)
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Runs for ``%load_ext penstock`` in a notebook, which then shows penstock's errors without a traceback."""
-    importlib.import_module("penstock.notebooks").short_errors(shell)
+    importlib.import_module("penstock.notebooks").shorten_errors(shell)
 
 
 install()

@@ -1,4 +1,4 @@
-"""What a program finds that names a module without importing it: the module, or an error with a hint.
+"""Finds what a program names of a module without importing it: another module, or an error with a hint.
 
 An import of a module or name of Beam that is left out fails like the import of anything absent, with a hint. So does a
 name that is like another one.
@@ -14,7 +14,7 @@ from opcode import opmap
 from types import FrameType, ModuleType
 from typing import Any
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.error import three_parts
 from penstock.where import here
 
@@ -111,7 +111,7 @@ def _near_hint(module: str, name: str) -> str | None:
         return None
     places = (*reversed(_WHERE_NAMES_ARE), module)
     homes = {known: home for home in places for known in _public_names(home)}
-    near = nearest(name, homes, _LIKENESS)
+    near = find_nearest(name, homes, _LIKENESS)
     if near is None:
         return None
     if near == name:
@@ -124,10 +124,10 @@ def _public_names(module: str) -> Sequence[str]:
     return getattr(found, "__all__", None) or [name for name in vars(found) if not name.startswith("_")]
 
 
-def no_attribute(module: str, name: str) -> AttributeError:
+def make_attribute_error(module: str, name: str) -> AttributeError:
     """The error about a name that a module does not have, with a hint if Beam has the name, or a name like it is known.
 
-    >>> print(no_attribute("penstock.io", "ReadFromMongoDB"))
+    >>> print(make_attribute_error("penstock.io", "ReadFromMongoDB"))
     module 'penstock.io' has no attribute 'ReadFromMongoDB'
       at ...
       hint: Beam has it, and penstock does not; Spark reads ...
@@ -150,7 +150,7 @@ def _import_system() -> Iterator[str]:
 
 
 def _is_import(frame: FrameType) -> bool:
-    """Whether a frame executes ``from module import name``."""
+    """True if a frame executes ``from module import name``."""
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
@@ -164,7 +164,7 @@ def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
         if hint is not None and _is_import(sys._getframe(1)):
             # The statement would replace an AttributeError with an error without a hint.
             raise _no_name(package, name, hint)
-        raise no_attribute(package, name)
+        raise make_attribute_error(package, name)
 
     return imported
 

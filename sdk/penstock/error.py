@@ -32,7 +32,7 @@ def three_parts(what: str, *, where: str | None = None, hint: str | None = None)
 
 
 def noun_for(value: object) -> str:
-    """What a value is, as an error says it.
+    """Returns a noun for the type of a value, for an error.
 
     >>> noun_for(7), noun_for([]), noun_for(None)
     ('an int', 'a list', 'None')
@@ -58,10 +58,10 @@ def split_hint(text: str) -> tuple[str, str]:
     return what, hint
 
 
-def located(text: str, where: str | None) -> str:
-    r"""A text of two parts with its middle part; a text that has one stays as it is.
+def add_location(text: str, where: str | None) -> str:
+    r"""Adds the middle part to a text of two parts; a text that has one stays unchanged.
 
-    >>> print(located("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
+    >>> print(add_location("mode is 'turbo'\n  hint: use batch", "at game.py:41"))
     mode is 'turbo'
       at game.py:41
       hint: use batch
@@ -71,7 +71,7 @@ def located(text: str, where: str | None) -> str:
 
 
 def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:
-    """An error of one of Python's types, with a text in three parts.
+    """Makes an exception of one of Python's types, with a text in three parts.
 
     Args:
         kind: The type of the error.

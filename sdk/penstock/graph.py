@@ -23,7 +23,7 @@ class Source:
 
     is_bounded: bool = True
     has_fields: bool = False
-    """Whether its elements have named fields, whose types the runner may find out."""
+    """True if its elements have named fields, whose types the runner may find out."""
 
     def describe(self) -> str:
         """One line for `explain`."""
@@ -64,7 +64,7 @@ class InlineValues(Source):
 class DriverList(Sink):
     """Appends elements to a list of the program that runs the pipeline (``[1, 2] | transform`` needs it).
 
-    `first` limits their number, and then a batch computes no more than it needs to find so many; None takes all.
+    `first` limits their number, and then a batch computes no more than it needs to find that number; None takes all.
     """
 
     into: list[Any]
@@ -180,7 +180,7 @@ class SideInput:
     default: tuple[Any, ...] = ()
     """For ``singleton``: a 1-tuple of the value for an empty PCollection; () if there is none."""
     window_mapping_fn: Any = None
-    """From a window of the main input to the window of the side input; None means the side input's WindowFn."""
+    """Maps a window of the main input to the window of the side input; None means the side input's WindowFn."""
     make: Callable[[list[Any]], Any] | None = None
     """Makes the view of a window's elements; None leaves it to `view`."""
 

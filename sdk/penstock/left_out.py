@@ -79,7 +79,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ("utils.python_callable", "not our business: agreements with other languages; import the function"),
     (
         "typehints.arrow_type_compatibility typehints.pandas_type_compatibility",
-        "not our business: inner parts of Beam's; batches of Arrow and pandas need no import",
+        "not our business: internal to Beam; batches of Arrow and pandas need no import",
     ),
     (
         "typehints.pytorch_type_compatibility",
@@ -89,7 +89,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "testing.synthetic_pipeline testing.pipeline_verifiers testing.metric_result_matchers testing.load_tests "
         "testing.benchmarks testing.analyzers testing.datatype_inference testing.extra_assertions "
         "testing.pubsub_test_context testing.test_stream_service",
-        "not our business: tests of Beam's own services",
+        "not our business: tests of Beam's services",
     ),
     (
         "coders.observable coders.slow_stream io.utils metrics.monitoring_infos "
@@ -99,7 +99,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
         "typehints.opcodes typehints.testing typehints.typecheck utils.byte_limited_queue utils.counters "
         "utils.interactive_utils utils.proto_utils utils.sentinel utils.subprocess_server utils.thread_pool_executor "
         "utils.transform_service_launcher utils.urns",
-        "not our business: inner parts of Beam's",
+        "not our business: internal to Beam",
     ),
     ("coders.coder_impl", "subclass `Coder`, and define `encode` and `decode`"),
     ("coders.avro_record", "not yet: subclass `Coder` around an Avro library"),
@@ -133,7 +133,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
         "",
         "OrderedDict Union namedtuple UnionConstraint convert_to_typing_type instance_to_type iter_urns memoize "
         "named_fields_to_schema named_tuple_from_schema named_tuple_to_schema typing_from_runner_api",
-        "imports of Beam's own that show by accident; import them from where they are at home, such as `typing` or "
+        "imports that Beam's modules show by accident; import them from where they are at home, such as `typing` or "
         "`penstock.typehints.schemas`",
     ),
     (
@@ -155,7 +155,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     (
         "coders.coders",
         "ProtoCoder ProtoPlusCoder DeterministicProtoCoder",
-        "not yet: messages are pickled as they are; for keys, use their serialized bytes",
+        "not yet: messages are pickled unchanged; for keys, use their serialized bytes",
     ),
     (
         "coders.coders",
@@ -183,7 +183,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
         "CompressedFile",
         "give `FileSystems.open` and `FileSystems.create` a `compression_type`, or wrap a file with Python's `gzip`",
     ),
-    ("io.filesystem", "DEFAULT_READ_BUFFER_SIZE", "not our business: inner parts of Beam's"),
+    ("io.filesystem", "DEFAULT_READ_BUFFER_SIZE", "not our business: internal to Beam"),
     ("io.textio", "append_pandas_args", "not our business: it writes Beam's own docstrings"),
     ("io.parquetio", "ARROW_MAJOR_VERSION", "not our business: `pyarrow.__version__`"),
     (
@@ -199,7 +199,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     (
         "options.pipeline_options",
         "additional_option_ptransform_fn enable_all_additional_type_checks",
-        "not our business: switches of Beam's own tests",
+        "not our business: switches of tests of Beam",
     ),
     (
         "testing.test_stream",
@@ -236,7 +236,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
     (
         "transforms.trigger",
         "UnmergedState InMemoryUnmergedState MergeableStateAdapter SimpleState",
-        "not our business: the state of Beam's state machines",
+        "not our business: the state in Beam's state machines",
     ),
     ("transforms.util", "GroupByEncryptedKey", "not our business: `spark.io.encryption.enabled`"),
     (
@@ -253,7 +253,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
         "transforms.util",
         "reify_metadata_default_window reify_metadata_custom_window restore_metadata_default_window "
         "restore_metadata_custom_window RESHUFFLE_TYPEHINT_BREAKING_CHANGE_VERSION",
-        "not our business: inner parts of Beam's Reshuffle, which here is a primitive",
+        "not our business: internal to Beam's Reshuffle, which here is a primitive",
     ),
     ("transforms.util", "U", "Python's own: `typing.TypeVar`"),
     ("transforms.sideinputs", "SideInputMap", "not our business: in Beam's workers"),
@@ -274,7 +274,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
         "retry_if_valid_input_but_server_error_and_timeout_filter",
         "not our business: for Google's services; pass a function of your own as `retry_filter`",
     ),
-    ("typehints.decorators", "GeneratorWrapper", "not our business: inner parts of Beam's"),
+    ("typehints.decorators", "GeneratorWrapper", "not our business: internal to Beam"),
     (
         "typehints.schemas",
         "SchemaTranslation schema_field typing_to_runner_api typing_from_runner_api value_to_runner_api "
@@ -310,7 +310,7 @@ _NAMES_IN_IO = {
 """The names in Beam's ``io`` from such modules."""
 
 INSTEAD = {f"penstock.{name}": text for names, text in _MODULES for name in names.split()}
-"""What to use instead of each module, by the name that it would have in penstock."""
+"""Replacements of modules, by the names that the modules would have in penstock."""
 
 INSTEAD_OF_NAMES = {
     f"penstock.{package}.{name}": INSTEAD[f"penstock.{module}"]
@@ -326,7 +326,7 @@ INSTEAD_OF_NAMES = {
 
 
 def instead_of(name: str) -> str | None:
-    """What to use instead of a module or a name that is left out; None for others."""
+    """Returns what to use instead of a module or a name that is left out; None for others."""
     return INSTEAD.get(name) or INSTEAD_OF_NAMES.get(name) or INSTEAD_OF_NAMES.get(_home(name))
 
 

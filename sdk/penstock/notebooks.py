@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 
-def short_errors(shell: Any) -> None:
+def shorten_errors(shell: Any) -> None:
     """Lets an IPython shell show only the text of errors in three parts."""
     shell.set_custom_exc((Exception,), _show)
 

@@ -44,8 +44,8 @@ def _cell_of(file: str) -> str | None:
     return f"{named[0].lower()} {named[1]}" if named else None
 
 
-def caller() -> Location | None:
-    """The innermost line on the stack that the user wrote; None if there is none, as in a worker of Spark's."""
+def find_caller() -> Location | None:
+    """The innermost line on the stack that the user wrote; None if there is none, as in a Spark worker."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -61,7 +61,7 @@ def caller() -> Location | None:
 
 
 def is_raised_by_user(error: BaseException) -> bool:
-    """Whether an error was raised by a line that the user wrote, and not by code that such a line has called."""
+    """True if an error was raised by a line that the user wrote, and not by code that such a line has called."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -70,7 +70,7 @@ def is_raised_by_user(error: BaseException) -> bool:
 
 @functools.cache
 def _is_of_others(file: str) -> bool:
-    """Whether a file is part of penstock or of Python, and not of the user's program."""
+    """True if a file is part of penstock or of Python, and not of the user's program."""
     if os.path.basename(file) == _COMMAND:
         return True
     if file.startswith(_LIBRARY_FOLDER):
@@ -84,7 +84,7 @@ def _is_of_engine(package: str | None) -> bool:
 
 def here() -> str | None:
     """The middle part of an error that is not about a step yet: the line of the user's program."""
-    location = caller()
+    location = find_caller()
     return f"at {location}" if location else None
 
 

@@ -190,12 +190,12 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a format of Spark's that is not text",
+            "a Spark format that is not a string",
             write="""
                 p | beam.io.ReadFromSpark(None)
                 """,
             see="""
-                TypeError: the format must be the name of a format of Spark's, but is None
+                TypeError: the format must be the name of a Spark format, but is None
                   at game.py:1
                   hint: write 'parquet', for example
                 """,

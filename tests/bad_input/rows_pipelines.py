@@ -149,7 +149,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Map(lambda: 1)
                 """,
             see="""
-                penstock.functions.signature.ArgumentsMisfit: <lambda at game.py:1>, passed to Map, takes no element
+                penstock.functions.signature.ArgumentsError: <lambda at game.py:1>, passed to Map, takes no element
                   at game.py:1
                   hint: its first parameter is the element
                 """,
@@ -160,7 +160,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Map(lambda x, y: x + y)
                 """,
             see="""
-                penstock.functions.signature.ArgumentsMisfit: <lambda at game.py:1>, passed to Map, is missing a required argument: 'y'
+                penstock.functions.signature.ArgumentsError: <lambda at game.py:1>, passed to Map, is missing a required argument: 'y'
                   at game.py:1
                   hint: pass it as a further argument of the transform, or use MapTuple or FlatMapTuple if the elements are tuples
                 """,
@@ -171,7 +171,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Map(lambda x: x, 2)
                 """,
             see="""
-                penstock.functions.signature.ArgumentsMisfit: <lambda at game.py:1>, passed to Map, is given 1 argument too many
+                penstock.functions.signature.ArgumentsError: <lambda at game.py:1>, passed to Map, is given 1 argument too many
                   at game.py:1
                   hint: check the names and the number of its parameters
                 """,
@@ -182,7 +182,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Map(lambda x: x, factor=2)
                 """,
             see="""
-                penstock.functions.signature.ArgumentsMisfit: <lambda at game.py:1>, passed to Map, cannot be given an argument 'factor'
+                penstock.functions.signature.ArgumentsError: <lambda at game.py:1>, passed to Map, cannot be given an argument 'factor'
                   at game.py:1
                   hint: check the names and the number of its parameters
                 """,

@@ -390,7 +390,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a format of Spark's that does not exist",
+            "a Spark format that does not exist",
             write="""
                 p | "Read" >> beam.io.ReadFromSpark("parket", "scores") | beam.Map(print)
                 p.run()

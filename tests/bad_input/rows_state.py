@@ -234,7 +234,7 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Map(lambda number: number, beam.pvalue.AsSingleton(rates))
                 """,
             see="""
-                penstock.functions.signature.ArgumentsMisfit: <lambda at game.py:2>, passed to Map, is given 1 argument too many
+                penstock.functions.signature.ArgumentsError: <lambda at game.py:2>, passed to Map, is given 1 argument too many
                   at game.py:2
                   hint: check the names and the number of its parameters
                 """,

@@ -29,7 +29,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                TypeError: FlatMap and ParDo must return an iterable. <class 'int'> was returned instead: 'int' object is not iterable and gives no outputs
+                TypeError: FlatMap and ParDo must return an iterable. <class 'int'> was returned instead: 'int' object is not iterable and yields no outputs
                   at step 'Numbers' (game.py:1)
                   hint: yield the element, return [element], or use Map
                 """,

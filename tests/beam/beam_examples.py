@@ -8,7 +8,7 @@ from beam_panes import in_order
 from beam_programs import SECOND, Make, Program, Step
 from beam_quirks import Quirk
 
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark
 
 AFTER_WATERMARK = Make("AfterWatermark")
 ALWAYS = Make("Always")
@@ -28,7 +28,7 @@ def sessions(gap_seconds: int) -> Make:
 
 
 def element(value: int, seconds: int, key: str = "a") -> Step:
-    return Arrive(value, seconds * SECOND, key=key)
+    return AddElement(value, seconds * SECOND, key=key)
 
 
 def watermark(seconds: int) -> Step:

@@ -11,7 +11,7 @@ from beam_panes import Shown
 from beam_programs import END_OF_TIME, SECOND, Program
 from beam_quirks import Quirk
 
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, AdvanceClock, AdvanceWatermark, Arrive
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, AddElement, AdvanceClock, AdvanceWatermark
 from penstock.transforms import window as described
 from penstock.utils.timestamp import Timestamp
 
@@ -92,7 +92,7 @@ class _Model:
         for number, step in enumerate([*self.program.script, END_OF_TIME]):
             self.step = number
             match step:
-                case Arrive():
+                case AddElement():
                     yield from self._arrive(step)
                 case AdvanceWatermark():
                     self.watermark = step.watermark_micros
@@ -109,7 +109,7 @@ class _Model:
 
     # Elements.
 
-    def _arrive(self, step: Arrive) -> Iterator[Shown]:
+    def _arrive(self, step: AddElement) -> Iterator[Shown]:
         key = self.keys.setdefault(step.key, Key(step.key))
         output_watermark = self._output_watermark()
         context = described.WindowFn.AssignContext(Timestamp(micros=step.timestamp_micros))

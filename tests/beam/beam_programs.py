@@ -9,13 +9,13 @@ from typing import Any
 
 from beam_panes import in_seconds
 
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark
 from penstock.utils.timestamp import MAX_TIMESTAMP
 
 SECOND = 1_000_000
 END_OF_TIME = AdvanceWatermark(MAX_TIMESTAMP.micros)
 
-Step = Arrive | AdvanceWatermark | AdvanceClock
+Step = AddElement | AdvanceWatermark | AdvanceClock
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Program:
 def said(step: Step) -> str:
     """A step in a few words, in seconds."""
     match step:
-        case Arrive():
+        case AddElement():
             return f"{step.value} at {in_seconds(step.timestamp_micros)} for {step.key}"
         case AdvanceWatermark():
             return f"watermark {in_seconds(step.watermark_micros)}"
@@ -190,7 +190,7 @@ def _script(dice: random.Random) -> tuple[Step, ...]:
                 again = bool(times) and dice.random() < 0.15
                 at = dice.choice(times) if again else now + _distance(dice)
                 times.append(at)
-                steps.append(Arrive(2 ** (len(times) - 1), at, key=dice.choice(keys)))
+                steps.append(AddElement(2 ** (len(times) - 1), at, key=dice.choice(keys)))
     return (*steps, AdvanceClock((clock or 0) + 100 * SECOND))
 
 

@@ -20,7 +20,7 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 from beam_panes import Shown, shown
 from beam_programs import Program, Step
 
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark
 
 OPTIONS = ("--streaming", "--allow_unsafe_triggers", "--no_pipeline_type_check")
 
@@ -79,7 +79,7 @@ def _stream(script: Sequence[Step]) -> TestStream:
     clock_micros = 0
     for step in script:
         match step:
-            case Arrive():
+            case AddElement():
                 at = Timestamp(micros=step.timestamp_micros)
                 stream.add_elements([TimestampedValue((step.key, step.value), at)])
             case AdvanceWatermark():

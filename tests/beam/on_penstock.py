@@ -9,7 +9,7 @@ from beam_programs import END_OF_TIME, Program
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import AdvanceClock, Pane
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.windowing import Windowing
@@ -19,10 +19,10 @@ def run(program: Program) -> list[Shown]:
     """What penstock gives for a program."""
     combine = CombineFn.from_callable(sum) if program.summed else None
     windowing = Windowing(*program.windowing("penstock").values())
-    return list(_play(program, Player(GroupingMachine(windowing, combine))))
+    return list(_play(program, ReferenceEngine(GroupingMachine(windowing, combine))))
 
 
-def _play(program: Program, player: Player) -> Iterator[Shown]:
+def _play(program: Program, player: ReferenceEngine) -> Iterator[Shown]:
     """Beam's clock starts at 0, and what is due at once fires at once: so the clock strikes after every step."""
     clock = AdvanceClock(0)
     player.play(clock)

@@ -116,7 +116,7 @@ MISTAKES = [
     (LeavesTheRest(), "has not been claimed"),
     (HoldsALock(), "cannot pickle"),
     (GoesBack(), "(?i)watermark must be monotonically increasing"),
-    (SplitsForEver(), "EndlessOffsets.split gives more than 100,000 restrictions"),
+    (SplitsForEver(), "EndlessOffsets.split returns more than 100,000 restrictions"),
 ]
 # The two whose restrictions or watermarks a stream keeps.
 IN_STREAMS_ALWAYS = (HoldsALock, GoesBack)

@@ -14,15 +14,15 @@ from xml.etree import ElementTree
 import pytest
 
 from penstock.error import RunnerError
-from penstock.options.base import text_of_help
+from penstock.options.base import render_help
 from penstock.pipeline import Pipeline
 from penstock_conformance import __main__ as alias
 from penstock_conformance import command, pipelines, playing, summary
-from penstock_conformance.capabilities import chapters
-from penstock_conformance.choosing import chosen, rows_of
+from penstock_conformance.capabilities import read_chapters
+from penstock_conformance.choosing import choose_scenarios, rows_of
 from penstock_conformance.outcomes import Outcome, Status, by_row, status_of
 from penstock_conformance.parsing import load
-from penstock_conformance.playing import on_spark, outcomes_of
+from penstock_conformance.playing import outcomes_of, play_on_spark
 from penstock_conformance.scenario import MODES, Scenario
 
 SCENARIOS = load()
@@ -55,7 +55,7 @@ def test_python_runs_the_package_as_the_command(tmp_path: Path) -> None:
 
 def test_it_prints_the_options_of_pipelines(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["options"]) == 0
-    assert capsys.readouterr().out.rstrip() == text_of_help()
+    assert capsys.readouterr().out.rstrip() == render_help()
 
 
 def test_it_says_what_failed_and_how_all_went(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +106,7 @@ def test_the_table_is_made_of_everything(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_table_is_made_in_a_clone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "chapters", lambda: chapters(tmp_path))
+    monkeypatch.setattr(command, "read_chapters", lambda: read_chapters(tmp_path))
     assert command.main([*BARE, "--table"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -202,9 +202,9 @@ def test_a_run_that_breaks_fails_what_was_to_be_in_it_and_says_what_is_never_pla
         yield pipelines.Report(scenarios[0], None)
         raise ValueError("broken")
 
-    monkeypatch.setattr(pipelines, "reports", reports)
-    some = chosen(SCENARIOS, ["7", "8", "refused", "unmet"])
-    outcomes = list(on_spark([one for one in some if "streaming" in one.modes], "streaming"))
+    monkeypatch.setattr(pipelines, "run_scenarios", reports)
+    some = choose_scenarios(SCENARIOS, ["7", "8", "refused", "unmet"])
+    outcomes = list(play_on_spark([one for one in some if "streaming" in one.modes], "streaming"))
     statuses = {outcome.scenario.title: outcome.status for outcome in outcomes}
     assert statuses["Paper, figure 7: processing time, accumulating"] is Status.PASSED
     assert statuses["Paper, figure 8: processing time, discarding"] is Status.FAILED
@@ -219,8 +219,8 @@ def test_a_run_that_breaks_fails_what_was_to_be_in_it_and_says_what_is_never_pla
 
 
 def test_what_is_left_out_without_a_reason_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipelines, "reports", lambda scenarios, mode, tell: iter(()))
-    [outcome] = on_spark(chosen(SCENARIOS, ["7"]), "streaming")
+    monkeypatch.setattr(pipelines, "run_scenarios", lambda scenarios, mode, tell: iter(()))
+    [outcome] = play_on_spark(choose_scenarios(SCENARIOS, ["7"]), "streaming")
     assert outcome.status is Status.FAILED
     assert outcome.text.endswith("\n  it was not played, and nothing says why")
 
@@ -268,13 +268,13 @@ def test_the_list_has_each_title_once_and_plays_nothing(capsys: pytest.CaptureFi
     ],
 )
 def test_a_name_chooses_what_it_is_the_name_of(name: str, number: int) -> None:
-    found = chosen(SCENARIOS, [name])
+    found = choose_scenarios(SCENARIOS, [name])
     assert len(found) == number
 
 
 def test_several_names_choose_all_in_the_order_of_the_files() -> None:
-    both = chosen(SCENARIOS, ["S-9", "7"])
-    one, other = chosen(SCENARIOS, ["S-9"]), chosen(SCENARIOS, ["7"])
+    both = choose_scenarios(SCENARIOS, ["S-9", "7"])
+    one, other = choose_scenarios(SCENARIOS, ["S-9"]), choose_scenarios(SCENARIOS, ["7"])
     assert both == tuple(scenario for scenario in SCENARIOS if scenario in (*one, *other))
     assert len(both) == len(one) + len(other) > 2
 
@@ -287,7 +287,7 @@ def test_all_transcripts_pass_on_the_bare_machine_in_all_modes_and_have_rows() -
 
 
 def test_the_worst_of_several_scenarios_is_the_status_of_their_row() -> None:
-    [scenario] = chosen(SCENARIOS, ["figure 12"])
+    [scenario] = choose_scenarios(SCENARIOS, ["figure 12"])
     assert [status_of(scenario, mode, None) for mode in MODES] == [
         Status.PASSED,
         Status.DIFFERS,
@@ -304,9 +304,15 @@ def test_on_a_terminal_a_line_counts_while_it_is_played() -> None:
         def isatty(self) -> bool:
             return True
 
-    outcomes = [Outcome(scenario, "batch", Status.PASSED) for scenario in chosen(SCENARIOS, ["3", "4"])]
+    outcomes = [
+        Outcome(scenario, "batch", Status.PASSED) for scenario in choose_scenarios(SCENARIOS, ["3", "4"])
+    ]
     plain, terminal = io.StringIO(), Terminal()
-    assert list(summary.told(outcomes, plain)) == list(summary.told(outcomes, terminal)) == outcomes
+    assert (
+        list(summary.print_totals(outcomes, plain))
+        == list(summary.print_totals(outcomes, terminal))
+        == outcomes
+    )
     assert plain.getvalue().count("\n") == terminal.getvalue().count("\n") == 1
     assert "\r" not in plain.getvalue()
     assert [line.split()[-4] for line in terminal.getvalue().split("\r")[1:]] == ["1", "2", "2"]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
-from penstock.machines.records import MAX_MICROS, AdvanceWatermark, Arrive, Event, Pane, Played
+from penstock.machines.playing import ReferenceEngine
+from penstock.machines.records import MAX_MICROS, AddElement, AdvanceWatermark, Event, EventOutput, Pane
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterWatermark
 from penstock.transforms.window import (
@@ -78,14 +78,14 @@ def recorded(title: str) -> tuple[Event, ...]:
     return FIGURES[title].steps("streaming")[0].events
 
 
-def sessions_of(user: str, timestamp_combiner: int) -> Player:
+def sessions_of(user: str, timestamp_combiner: int) -> ReferenceEngine:
     windowing = Windowing(
         Sessions(60), AfterWatermark(), AccumulationMode.DISCARDING, timestamp_combiner=timestamp_combiner
     )
-    return Player(GroupingMachine(windowing, MeanCombineFn()))
+    return ReferenceEngine(GroupingMachine(windowing, MeanCombineFn()))
 
 
-def average_lengths(timestamp_combiner: int) -> Iterator[Played]:
+def average_lengths(timestamp_combiner: int) -> Iterator[EventOutput]:
     """The mean length, in seconds, of the sessions of two users: a grouping after each user's, with holds between."""
     inputs = {
         "mobile": recorded("Figure 3-4, left: sessions of the mobile user"),
@@ -93,7 +93,7 @@ def average_lengths(timestamp_combiner: int) -> Iterator[Played]:
     }
     users = {name: sessions_of(name, timestamp_combiner) for name in inputs}
     watermarks = dict.fromkeys(users, micros_of("-inf"))
-    averages = Player(
+    averages = ReferenceEngine(
         GroupingMachine(
             Windowing(FixedWindows(120), AfterWatermark(), AccumulationMode.DISCARDING), MeanCombineFn()
         )
@@ -108,7 +108,7 @@ def average_lengths(timestamp_combiner: int) -> Iterator[Played]:
             assert isinstance(pane.window, IntervalWindow)
             seconds = Fraction(pane.window.end_micros - pane.window.start_micros, 1_000_000)
             # No key: one average for all users.
-            yield from averages.play(Arrive(seconds, pane.timestamp_micros, played.clock_micros))
+            yield from averages.play(AddElement(seconds, pane.timestamp_micros, played.clock_micros))
         if isinstance(event, AdvanceWatermark):
             watermarks[name] = max(watermarks[name], event.watermark_micros)
         outputs = [

@@ -14,12 +14,17 @@ from toy_runner import ToyRunner, batches_of, cut_anywhere, taken
 
 from penstock.testing.test_stream import SignalEvent, WatermarkEvent
 from penstock.utils.timestamp import Timestamp
-from penstock_conformance.comparing import verdict
-from penstock_conformance.judging import at_ends_of_rounds, steps_to_the_end, wrong_reasons, wrong_steps
+from penstock_conformance.comparing import judge
+from penstock_conformance.judging import (
+    add_end_of_input,
+    find_wrong_reasons,
+    find_wrong_steps,
+    move_to_ends_of_rounds,
+)
 from penstock_conformance.parsing import load, parse
-from penstock_conformance.pipelines import Case, case_of, dropped_in, groups_of, pipeline_of, reports
+from penstock_conformance.pipelines import Case, case_of, count_dropped, groups_of, pipeline_of, run_scenarios
 from penstock_conformance.scenario import Scenario
-from penstock_conformance.tapes import why_untold
+from penstock_conformance.tapes import why_not_expressible
 
 SCENARIOS = load()
 
@@ -35,7 +40,7 @@ def cases(*modes: str) -> list[Any]:
         pytest.param(scenario, mode, id=f"{scenario.place.rpartition(':')[0]}: {scenario.title} ({mode})")
         for scenario in SCENARIOS
         for mode in scenario.modes
-        if mode in modes and not why_untold(scenario, mode)
+        if mode in modes and not why_not_expressible(scenario, mode)
         if scenario.title not in {*NOT_SHOWN, REFUSED}
     ]
 
@@ -45,7 +50,7 @@ def test_every_scenario_goes_through_a_pipeline_but_those_that_are_refused_befor
         for mode in scenario.modes:
             is_refused = scenario.fails is not None and scenario.title != REFUSED
             expected = "it is refused before anything happens" if is_refused else None
-            assert why_untold(scenario, mode) == expected
+            assert why_not_expressible(scenario, mode) == expected
 
 
 def test_a_tape_has_the_watermarks_that_advance_and_the_signals() -> None:
@@ -67,16 +72,16 @@ def test_what_comes_out_of_a_pipeline_comes_at_the_step_that_the_transcript_says
     scenario: Scenario, mode: str
 ) -> None:
     case = case_of(scenario, mode, stops_at_panes=mode == "streaming")
-    steps = steps_to_the_end(scenario, mode, case.tape.end_clock_micros)
+    steps = add_end_of_input(scenario, mode, case.tape.end_clock_micros)
     micro_batches, metrics = taken(case, len(steps))
     if mode == "micro_batch":
         ends = [one.clock_micros for one in micro_batches if one.clock_micros is not None]
-        steps = at_ends_of_rounds(steps, ends, case.tape.slack_micros)
+        steps = move_to_ends_of_rounds(steps, ends, case.tape.slack_micros)
     wrong = [
-        *wrong_steps(scenario, steps, micro_batches, case.tape.slack_micros),
-        *wrong_reasons(steps, dropped_in(metrics, case.label)),
+        *find_wrong_steps(scenario, steps, micro_batches, case.tape.slack_micros),
+        *find_wrong_reasons(steps, count_dropped(metrics, case.label)),
     ]
-    report = verdict(scenario, mode, wrong)
+    report = judge(scenario, mode, wrong)
     assert report is None, f"\n{report}"
 
 
@@ -84,9 +89,9 @@ def test_a_wrong_hold_is_seen_where_the_watermark_would_be_beyond_it() -> None:
     text = "= A\nsource: a test\nwindows: FixedWindows(10)\ntimestamp: earliest\n\nelement 5 at 3\nwatermark 5\n  "
     for hold, is_right in (("hold 3", True), ("hold 4", False), ("no hold", False)):
         [scenario] = parse({"a": text + hold})
-        steps = steps_to_the_end(scenario, "streaming")
+        steps = add_end_of_input(scenario, "streaming")
         micro_batches, _ = taken(case_of(scenario, "streaming"), len(steps))
-        assert ([*wrong_steps(scenario, steps, micro_batches)] == []) == is_right
+        assert ([*find_wrong_steps(scenario, steps, micro_batches)] == []) == is_right
 
 
 def by_key(
@@ -166,7 +171,7 @@ def test_scenarios_that_share_a_pipeline_do_not_disturb_each_other(
     mode: str, scenarios: list[Scenario]
 ) -> None:
     lines: list[str] = []
-    together = reports(scenarios, mode, branches_max=50, tell=lines.append, runner=ToyRunner())
+    together = run_scenarios(scenarios, mode, branches_max=50, tell=lines.append, runner=ToyRunner())
     found = {report.scenario.title: report.wrong for report in together}
     wrong = [text for text in found.values() if text]
     assert not wrong, "\n".join(wrong)
@@ -190,7 +195,7 @@ def test_a_few_pipelines_are_enough_for_all() -> None:
     streaming = [
         case_of(scenario, "streaming")
         for scenario in SCENARIOS
-        if "streaming" in scenario.modes and not why_untold(scenario, "streaming")
+        if "streaming" in scenario.modes and not why_not_expressible(scenario, "streaming")
         if scenario.title != REFUSED
     ]
     groups = groups_of(streaming)

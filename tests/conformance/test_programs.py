@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.machines.playing import Player, play
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, Pane
+from penstock.machines.playing import ReferenceEngine, play
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Dropped, Pane
 from penstock.relations import joins, validity
 from penstock.relations.joins import JoinRows
 from penstock.transforms.core import DoFn, GroupByKey, Map, ParDo
@@ -58,11 +58,11 @@ def test_a_program_hears_of_the_clock_and_of_the_end_of_its_windows_and_drops_wh
     windowing = Windowing(FixedWindows(10), allowed_lateness=Duration(5))
     machine = ProgramMachine(ParDo(Counted(), 2), windowing)
     events = [
-        Arrive("a", 3 * SECOND, key="k"),
-        Arrive("b", 4 * SECOND, key="k"),
+        AddElement("a", 3 * SECOND, key="k"),
+        AddElement("b", 4 * SECOND, key="k"),
         AdvanceClock(100 * SECOND),
         AdvanceWatermark(15 * SECOND),
-        Arrive("c", 5 * SECOND, key="k"),
+        AddElement("c", 5 * SECOND, key="k"),
     ]
     *panes, last = play(machine, events)  # type: ignore[arg-type]
     assert [(one.step, one.key, one.emitted.value) for one in panes if isinstance(one.emitted, Pane)] == [
@@ -74,8 +74,8 @@ def test_a_program_hears_of_the_clock_and_of_the_end_of_its_windows_and_drops_wh
 
 
 def test_a_program_holds_the_watermark_as_its_timers_do() -> None:
-    player = Player(ProgramMachine(Sides(validity.ValidityJoin(final=True)), GLOBAL))  # type: ignore[arg-type]
-    player.play(Arrive(("left", 2), 5 * SECOND, key="k"))
+    player = ReferenceEngine(ProgramMachine(Sides(validity.ValidityJoin(final=True)), GLOBAL))  # type: ignore[arg-type]
+    player.play(AddElement(("left", 2), 5 * SECOND, key="k"))
     assert player.hold_micros == 5 * SECOND
     player.play(AdvanceWatermark(6 * SECOND))
     assert player.hold_micros is None

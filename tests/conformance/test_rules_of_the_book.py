@@ -19,7 +19,7 @@ from penstock.io.each_batch import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.records import AdvanceWatermark, Arrive, Pane
+from penstock.machines.records import AddElement, AdvanceWatermark, Pane
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.deduplicate import DeduplicatePerKey
 from penstock.transforms.stats import ApproximateQuantilesCombineFn
@@ -94,7 +94,7 @@ def test_a_step_may_make_late_data_on_purpose_and_triggers_deal_with_it(lateness
 
 
 def sessions_of(seconds: Iterable[int], windowing: Windowing) -> list[tuple[int, int]]:
-    events = [Arrive(one, one * SECOND) for one in seconds]
+    events = [AddElement(one, one * SECOND) for one in seconds]
     played = play(GroupingMachine(windowing), [*events, AdvanceWatermark(100 * SECOND)])
     panes = [one.emitted for one in played if isinstance(one.emitted, Pane) and one.emitted.value]
     return sorted((pane.window.start.seconds(), pane.window.end.seconds()) for pane in panes)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock_conformance import table
-from penstock_conformance.capabilities import Capability, Chapter, chapters, wrong_places
+from penstock_conformance.capabilities import Capability, Chapter, find_wrong_places, read_chapters
 from penstock_conformance.citations import key_of, names_in, order_of
 from penstock_conformance.outcomes import Outcome, Status, by_row
 from penstock_conformance.parsing import load
@@ -19,7 +19,7 @@ from penstock_conformance.scenario import MODES
 
 SCENARIOS = load()
 OUTCOMES = list(outcomes_of(SCENARIOS, MODES, "bare"))
-CHAPTERS = chapters()
+CHAPTERS = read_chapters()
 CAPABILITIES = [capability for chapter in CHAPTERS for capability in chapter.capabilities]
 
 INVENTORY = """
@@ -70,7 +70,7 @@ def test_each_source_is_in_the_order_of_its_names() -> None:
 
 
 def test_every_place_that_the_list_names_is_there() -> None:
-    wrong = [(one.name, place) for one in CAPABILITIES for place in wrong_places(one)]
+    wrong = [(one.name, place) for one in CAPABILITIES for place in find_wrong_places(one)]
     assert wrong == []
 
 
@@ -84,7 +84,7 @@ def test_every_place_that_the_list_names_is_there() -> None:
     ],
 )
 def test_a_place_that_is_not_there_is_found(place: str) -> None:
-    assert list(wrong_places(Capability("C-1", "a test", (place,)))) == [place]
+    assert list(find_wrong_places(Capability("C-1", "a test", (place,)))) == [place]
 
 
 def test_every_rule_and_figure_that_a_transcript_names_is_listed() -> None:
@@ -115,7 +115,7 @@ def test_what_is_not_for_this_engine_is_shown_nowhere_and_is_no_figure() -> None
 def test_what_is_not_for_this_engine_needs_a_reason_and_nothing_else(tmp_path: Path, line: str) -> None:
     (tmp_path / "source.toml").write_text(f'title = "A source"\n[C-1]\nwhat = "ids"\n{line}\n')
     with pytest.raises(ValueError, match=r"(?s)C-1 is not for this engine.*source\.toml"):
-        chapters(tmp_path)
+        read_chapters(tmp_path)
 
 
 def test_the_page_says_why_something_is_not_for_this_engine() -> None:

@@ -9,9 +9,9 @@ import pytest
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.machines.records import (
     MAX_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     DropReason,
     EndMicroBatch,
     Signal,
@@ -20,7 +20,7 @@ from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
 from penstock_conformance import bare
 from penstock_conformance.lines import event_of, expected_of
 from penstock_conformance.malformed import Malformed
-from penstock_conformance.moments import micros_of, time_text, window_of, window_text
+from penstock_conformance.moments import format_time, format_window, micros_of, window_of
 from penstock_conformance.parsing import TRANSCRIPTS, parse
 from penstock_conformance.scenario import ExpectedDrop, ExpectedHold, ExpectedPane, Scenario
 
@@ -52,21 +52,21 @@ def test_a_time_is_read_to_the_microsecond(text: str, micros: int) -> None:
 
 @pytest.mark.parametrize("text", ["-3.25", "1.5", "12:05:19.98", "2024-03-31T00:00:00Z", "-inf", "inf"])
 def test_a_time_is_written_as_it_is_read(text: str) -> None:
-    assert time_text(micros_of(text)) == text
+    assert format_time(micros_of(text)) == text
 
 
 @pytest.mark.parametrize("text", ["[0, 10)", "[12:00:00, 12:02:00)", "global"])
 def test_a_window_is_written_as_it_is_read(text: str) -> None:
-    assert window_text(window_of(text)) == text
+    assert format_window(window_of(text)) == text
 
 
 @pytest.mark.parametrize(
     ("text", "event"),
     [
-        ("element 5 at 3", Arrive(5, 3_000_000)),
-        ("element game: 'a at b' at -3", Arrive("a at b", -3_000_000, key="game")),
-        ("7 element 5 at 3", Arrive(5, 3_000_000, 7_000_000)),
-        ("00:00:07 retraction [1] at 3", Arrive([1], 3_000_000, 7_000_000, kind=ValueKind.DELETE)),
+        ("element 5 at 3", AddElement(5, 3_000_000)),
+        ("element game: 'a at b' at -3", AddElement("a at b", -3_000_000, key="game")),
+        ("7 element 5 at 3", AddElement(5, 3_000_000, 7_000_000)),
+        ("00:00:07 retraction [1] at 3", AddElement([1], 3_000_000, 7_000_000, kind=ValueKind.DELETE)),
         ("watermark 3", AdvanceWatermark(3_000_000)),
         (
             "7 watermark 3; 90% 4, 5% 6",
@@ -125,7 +125,7 @@ def test_a_comment_is_not_read_and_ends_nothing() -> None:
     header = "# Why.\n= A title # so\nsource: a test\n# Why so.\nwindows: FixedWindows(10)\n"
     scenario = only(header + "\n# Now.\nelement '#' at 3 # a\n")
     assert (scenario.title, scenario.settings) == ("A title", {"windows": "FixedWindows(10)"})
-    assert scenario.steps("streaming")[0].events == (Arrive("#", 3_000_000),)
+    assert scenario.steps("streaming")[0].events == (AddElement("#", 3_000_000),)
 
 
 def test_recordings_are_put_together_in_order_of_processing_time() -> None:
@@ -136,7 +136,7 @@ def test_recordings_are_put_together_in_order_of_processing_time() -> None:
     )
     [step] = only(text).steps("streaming")
     assert step.events == (
-        *(Arrive(2, 2_000_000, 4_000_000), Arrive(1, 1_000_000, 5_000_000)),
+        *(AddElement(2, 2_000_000, 4_000_000), AddElement(1, 1_000_000, 5_000_000)),
         *(AdvanceWatermark(3_000_000, 5_000_000), EndMicroBatch(5_000_000), AdvanceClock(5_000_000)),
     )
     [pane] = step.expected
@@ -156,7 +156,7 @@ def test_the_same_may_happen_in_several_modes() -> None:
     scenario = only(HEADER + "\n5 element 1 at 3\n9 end of round\n\nin micro_batch:\nend of input\n")
     assert scenario.modes == ("streaming", "micro_batch")
     assert [step.events for step in scenario.steps("micro_batch")] == [
-        (Arrive(1, 3_000_000, 5_000_000), EndMicroBatch(9_000_000)),
+        (AddElement(1, 3_000_000, 5_000_000), EndMicroBatch(9_000_000)),
         (),
     ]
     assert scenario.steps("batch") == ()
@@ -235,7 +235,7 @@ def test_the_same_may_happen_in_several_modes() -> None:
         (
             HEADER + "engine: batch\n\nelement 5 at 3\n  -> [5] in [0, 10)\nend of input\n",
             "a.transcript:1",
-            "a batch gives everything at its end",
+            "a batch emits everything at its end",
         ),
         (HEADER + "engine: micro_batch\n\nelement 5 at 3\n", "a.transcript:1", "a micro-batch must end"),
         (HEADER + "\nelement 5 at 3\n\nin streaming:\n", "a.transcript:1", "an engine mode occurs twice"),

@@ -12,7 +12,7 @@ from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult, PipelineState
 from penstock.testing.test_stream import Event, MicroBatchEvent
 from penstock_conformance.branches import GROUPING
-from penstock_conformance.judging import Taken
+from penstock_conformance.judging import RoundOutput
 from penstock_conformance.pipelines import Case, pipeline_of
 
 
@@ -50,7 +50,7 @@ def batches_of(query: ToyQuery) -> Iterator[tuple[int, dict[str, list[Any]]]]:
         yield beginning_of_next - 1, query.batch()
 
 
-def taken(case: Case, steps: int) -> tuple[list[Taken], MetricResults]:
+def taken(case: Case, steps: int) -> tuple[list[RoundOutput], MetricResults]:
     """A case alone, in micro-batches as small as they may be; and the metrics.
 
     Args:
@@ -64,7 +64,7 @@ def taken(case: Case, steps: int) -> tuple[list[Taken], MetricResults]:
         [seen] = given.values()
         watermarks = query.watermarks.get(f"{case.label}/{GROUPING}")
         clock_micros = query.timeline.clocks_micros[last]
-        found.append(Taken(case.tape.complete(last, steps), seen, clock_micros, watermarks))
+        found.append(RoundOutput(case.tape.complete(last, steps), seen, clock_micros, watermarks))
     return found, MetricResults(query.snapshot)
 
 

@@ -146,7 +146,7 @@ def test_a_batch_waits_for_the_maximum_time_or_number(mock: Mock) -> None:
     def read_until(**arguments: int) -> float:
         source = topics(ReadFromKafka(mock.config, [topic], **arguments))  # type: ignore[arg-type]
         start = source.first_position()
-        with clock.replaced_by(Produces()):
+        with clock.replace_clock(Produces()):
             end = source.last_position(start, None)
             waited_seconds = clock.monotonic_seconds()
         source.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from xml.etree import ElementTree
 
-from penstock.diagrams.markup import text_width
+from penstock.diagrams.markup import measure_text
 from penstock_figures.room import Area
 from penstock_figures.style import BOLD, FONT_SIZES, WORD_SHARE
 
@@ -44,8 +44,8 @@ def texts(svg: str) -> list[Text]:
 def _text(each: ElementTree.Element) -> Text:
     kind = next(name for name in classes(each) if name in FONT_SIZES)
     size, x, y = FONT_SIZES[kind], number(each, "x"), number(each, "y")
-    width = text_width(each.text or "", size, kind in BOLD)
-    width += sum(text_width(part.text or "", size * WORD_SHARE) for part in each)
+    width = measure_text(each.text or "", size, kind in BOLD)
+    width += sum(measure_text(part.text or "", size * WORD_SHARE) for part in each)
     left = {None: x, "middle": x - width / 2, "end": x - width}[each.get("text-anchor")]
     area = Area(left, y - 0.72 * size, left + width, y + 0.2 * size)
     return Text("".join(each.itertext()), kind, x, y, area)

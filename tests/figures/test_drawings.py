@@ -199,7 +199,7 @@ def test_a_drawing_is_an_image_with_a_title_and_a_description() -> None:
     assert description.startswith(
         "Streaming: 10 elements, 12 panes: 5 in [12:00:26.64, 12:01:26.64), on time"
     )
-    assert f"{MINUS}7 in [12:02:26.64, 12:03:26.64), taken back, at 12:07:37.2" in description
+    assert f"{MINUS}7 in [12:02:26.64, 12:03:26.64), retracted, at 12:07:37.2" in description
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from recorded_figures import figure, transcripts
 from svg_reading import SVG, Text, overlaps, parsed, texts
 
-from penstock.diagrams.markup import MINUS, shortened, text_width
+from penstock.diagrams.markup import MINUS, measure_text, shorten
 from penstock.machines.recorder import RecordedPane
 from penstock_figures import Recording, draw
 from penstock_figures.layout import WIDTH, Layout, Panel, layout_of, timeline_of
@@ -24,7 +24,7 @@ LINE = 36
 def is_of(text: Text, pane: RecordedPane) -> bool:
     """True if a text says what a pane holds."""
     sign = MINUS if pane.is_retraction else ""
-    shown = {sign + shortened(pane.value, length) for length in (22, 10, 5)}
+    shown = {sign + shorten(pane.value, length) for length in (22, 10, 5)}
     word = CLASSES[pane.timing].replace("-", " ")
     return text.content in shown | {f"{value} {word}" for value in shown}
 
@@ -40,8 +40,8 @@ def is_beside(text: Text, panel: Panel, pane: RecordedPane) -> bool:
     left, right, top = span(panel, pane)
     if not (top - LINE < text.y < top + LINE and text.area.is_within(panel.area)):
         return False
-    shortest = (MINUS if pane.is_retraction else "") + shortened(pane.value, 5)
-    if right - left < text_width(shortest, FONT_SIZES["value"], is_bold=True) + 5:
+    shortest = (MINUS if pane.is_retraction else "") + shorten(pane.value, 5)
+    if right - left < measure_text(shortest, FONT_SIZES["value"], is_bold=True) + 5:
         return text.area.left < right and left < text.area.right
     return left - 0.2 <= text.area.left and text.area.right <= right + 0.2
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.diagrams.markup import MINUS, text_width
+from penstock.diagrams.markup import MINUS, measure_text
 from penstock_figures.moments import (
     DAY_MICROS,
     HOUR_MICROS,
@@ -17,8 +17,8 @@ from penstock_figures.moments import (
     MINUTE_MICROS,
     SECOND_MICROS,
     Style,
-    labels,
-    moment_text,
+    format_moment,
+    make_labels,
     style_of,
 )
 
@@ -54,13 +54,13 @@ NOON = 12 * HOUR_MICROS
     ],
 )
 def test_labels_are_round_moments_in_the_unit_that_fits(low: int, high: int, ticks: str, unit: str) -> None:
-    found = labels(low, high, 400, style_of(low, high), is_upright=False)
+    found = make_labels(low, high, 400, style_of(low, high), is_upright=False)
     assert " ".join(label for _, label in found.ticks) == ticks
     assert found.unit == unit
 
 
 def test_steps_are_whole() -> None:
-    found = labels(0, 3 * SECOND_MICROS, 4000, Style.STEPS, is_upright=True)
+    found = make_labels(0, 3 * SECOND_MICROS, 4000, Style.STEPS, is_upright=True)
     assert [label for _, label in found.ticks] == ["0", "1", "2", "3"]
 
 
@@ -74,11 +74,11 @@ def test_labels_never_touch_and_there_are_never_many(
     low: int, length_micros: int, length: float, is_upright: bool
 ) -> None:
     high = low + length_micros
-    found = labels(low, high, length, style_of(low, high), is_upright)
+    found = make_labels(low, high, length, style_of(low, high), is_upright)
     assert len(found.ticks) <= 40
     for (before, label), (after, next_label) in pairwise(found.ticks):
         distance = (after - before) / length_micros * length
-        widths = text_width(label, LABEL_SIZE) + text_width(next_label, LABEL_SIZE)
+        widths = measure_text(label, LABEL_SIZE) + measure_text(next_label, LABEL_SIZE)
         assert distance > (LABEL_SIZE if is_upright else widths / 2)
 
 
@@ -96,4 +96,4 @@ def test_labels_never_touch_and_there_are_never_many(
     ],
 )
 def test_moments_are_told_exactly(micros: int, style: Style, text: str) -> None:
-    assert moment_text(micros, style) == text
+    assert format_moment(micros, style) == text

@@ -7,13 +7,13 @@ import pytest
 from penstock.coders.coders import Coder, PickleCoder
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player, play
+from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     EndMicroBatch,
     Event,
 )
@@ -36,9 +36,9 @@ def at(seconds: float) -> int:
 
 def test_elements_panes_and_the_watermark_are_recorded_at_their_own_times() -> None:
     events: list[Event] = [
-        Arrive("a", at(3), at(20), key="k"),
+        AddElement("a", at(3), at(20), key="k"),
         AdvanceWatermark(at(10), at(30)),
-        Arrive("b", at(4), at(40), key="k"),
+        AddElement("b", at(4), at(40), key="k"),
     ]
     recording = recording_of_played(events, play(GroupingMachine(TEN_SECONDS), events), title="A")
     first, late = recording.inputs
@@ -55,14 +55,18 @@ def test_a_pane_that_the_clock_brings_is_recorded_when_it_was_due() -> None:
     windowing = Windowing(
         FixedWindows(100), Repeatedly(AfterProcessingTime(5)), AccumulationMode.ACCUMULATING
     )
-    events: list[Event] = [Arrive("a", at(3), at(20)), AdvanceClock(at(60))]
+    events: list[Event] = [AddElement("a", at(3), at(20)), AdvanceClock(at(60))]
     recording = recording_of_played(events, play(GroupingMachine(windowing), events))
     assert [pane.clock_micros for pane in recording.panes] == [at(25)]
 
 
 @pytest.mark.parametrize("clock_micros", [None, at(7)])
 def test_where_the_clock_stands_still_each_event_is_a_step(clock_micros: int | None) -> None:
-    events: list[Event] = [Arrive("a", at(3)), AdvanceWatermark(at(10), clock_micros), Arrive("b", at(4))]
+    events: list[Event] = [
+        AddElement("a", at(3)),
+        AdvanceWatermark(at(10), clock_micros),
+        AddElement("b", at(4)),
+    ]
     recording = recording_of_played(events, play(GroupingMachine(TEN_SECONDS), events))
     assert recording.counts_steps
     assert [each.clock_micros for each in recording.inputs] == [at(1), at(3)]
@@ -73,9 +77,9 @@ def test_where_the_clock_stands_still_each_event_is_a_step(clock_micros: int | N
 def test_an_element_that_comes_after_the_watermark_at_one_instant_is_behind_it() -> None:
     events: list[Event] = [
         AdvanceClock(at(1)),
-        Arrive("a", at(3), at(5)),
+        AddElement("a", at(3), at(5)),
         AdvanceWatermark(at(10), at(5)),
-        Arrive("b", at(4), at(5)),
+        AddElement("b", at(4), at(5)),
     ]
     recording = recording_of_played(events, [])
     assert [each.clock_micros for each in recording.inputs] == [at(5), at(5) + 1]
@@ -83,7 +87,7 @@ def test_an_element_that_comes_after_the_watermark_at_one_instant_is_behind_it()
 
 def test_rounds_take_the_watermark_to_the_end_of_time_and_back() -> None:
     events: list[Event] = [
-        Arrive("a", at(3), at(5)),
+        AddElement("a", at(3), at(5)),
         AdvanceWatermark(at(10), at(6)),
         EndMicroBatch(at(60)),
         EndMicroBatch(at(120)),
@@ -100,7 +104,7 @@ def test_rounds_take_the_watermark_to_the_end_of_time_and_back() -> None:
 
 
 def test_a_batch_gives_everything_after_its_last_event() -> None:
-    events: list[Event] = [Arrive("b", at(14), at(1)), Arrive("a", at(3), at(9))]
+    events: list[Event] = [AddElement("b", at(14), at(1)), AddElement("a", at(3), at(9))]
     recording = recording_of_played(events, play(GroupingMachine(TEN_SECONDS), events, "batch"), mode="batch")
     assert [each.value for each in recording.inputs] == ["b", "a"]
     assert [(pane.value, pane.clock_micros) for pane in recording.panes] == [("[a]", at(9)), ("[b]", at(9))]
@@ -109,8 +113,8 @@ def test_a_batch_gives_everything_after_its_last_event() -> None:
 
 @pytest.mark.parametrize("ends_input", [True, False])
 def test_the_end_of_the_input_takes_the_watermark_to_the_end_of_time(ends_input: bool) -> None:
-    events: list[Event] = [Arrive("a", at(3), at(4)), AdvanceWatermark(at(5), at(6))]
-    player = Player(GroupingMachine(TEN_SECONDS))
+    events: list[Event] = [AddElement("a", at(3), at(4)), AdvanceWatermark(at(5), at(6))]
+    player = ReferenceEngine(GroupingMachine(TEN_SECONDS))
     played = [one for event in events for one in player.play(event)]
     played += player.finish() if ends_input else []
     recording = recording_of_played(events, played)
@@ -122,7 +126,11 @@ def test_retractions_are_recorded_as_such() -> None:
     windowing = Windowing(
         GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.ACCUMULATING_AND_RETRACTING
     )
-    events: list[Event] = [Arrive(1, at(3)), Arrive(1, at(3), kind=ValueKind.DELETE), Arrive(2, at(3))]
+    events: list[Event] = [
+        AddElement(1, at(3)),
+        AddElement(1, at(3), kind=ValueKind.DELETE),
+        AddElement(2, at(3)),
+    ]
     machine = GroupingMachine(windowing, None, input_retracts=True)
     recording = recording_of_played(events, play(machine, events))
     assert [each.is_retraction for each in recording.inputs] == [False, True, False]
@@ -152,7 +160,7 @@ class InOneWindow(NonMergingWindowFn):
 
 
 def test_a_window_that_does_not_say_where_it_begins_begins_with_time_itself() -> None:
-    events: list[Event] = [Arrive("a", at(3)), AdvanceWatermark(at(10))]
+    events: list[Event] = [AddElement("a", at(3)), AdvanceWatermark(at(10))]
     recording = recording_of_played(events, play(GroupingMachine(Windowing(InOneWindow())), events))
     assert [(pane.start_micros, pane.end_micros) for pane in recording.panes] == [(MIN_MICROS, at(10))]
 

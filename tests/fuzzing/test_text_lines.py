@@ -10,7 +10,7 @@ import pytest
 from chance import Chance
 from refused import each_seed, result_or_refusal, seeds
 
-from penstock.io.formats.records import records
+from penstock.io.formats.records import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files import splits
 from penstock_spark.files.splits import Split
@@ -44,8 +44,8 @@ def test_every_cut_of_a_file_gives_the_same_records(count: int) -> None:
         delimiter = chance.one_of((None, None, b"\n", b",", b"\r\n", b"bc"))
         skip = chance.one_of((0, 0, 1, 3))
         expected = plain_lines(content, delimiter, skip)
-        assert list(records(cut(chance, content), delimiter=delimiter, skip=skip)) == expected
-        strict = list(records(cut(chance, content), delimiter=delimiter, strip=False))
+        assert list(split_records(cut(chance, content), delimiter=delimiter, skip=skip)) == expected
+        strict = list(split_records(cut(chance, content), delimiter=delimiter, strip=False))
         assert b"".join(strict) == content.removeprefix(BOM_UTF8)
 
     each_seed(count, law)

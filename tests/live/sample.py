@@ -10,9 +10,9 @@ from typing import Any
 from penstock.diagrams.steps import StepView
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Dropped, Event
-from penstock.machines.tally import Tallier, Tally
+from penstock.machines.playing import ReferenceEngine
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Dropped, Event
+from penstock.machines.tally import PaneCounter, Tally
 from penstock.metrics.execution import COUNTERS
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows
@@ -87,21 +87,21 @@ def events(seconds: int, began: int, seed: int = 7) -> Iterator[list[Event]]:
             delay = chance.choice((0.2, 1, 2, slow, slow))
             if chance.random() < 0.03:
                 delay = chance.choice((22, 44))
-            found.append(Arrive(1, round(clock - delay * SECOND), clock, chance.choice("abcdef")))
+            found.append(AddElement(1, round(clock - delay * SECOND), clock, chance.choice("abcdef")))
         mark = max(mark, clock - (slow + 1) * SECOND)
         found.append(AdvanceWatermark(mark, clock))
         yield found
 
 
-def fired_of(player: Player, batch: list[Event]) -> Tally | None:
-    tallier = Tallier()
+def fired_of(player: ReferenceEngine, batch: list[Event]) -> Tally | None:
+    tallier = PaneCounter()
     for event in batch:
         for one in player.play(event):
             count(tallier, one.clock_micros, one.emitted)
     return tallier.tally()
 
 
-def count(tallier: Tallier, clock_micros: int, emitted: Any) -> None:
+def count(tallier: PaneCounter, clock_micros: int, emitted: Any) -> None:
     if isinstance(emitted, Dropped):
         tallier.dropped(clock_micros, emitted.element.windows[0], emitted.count)
     else:
@@ -126,7 +126,7 @@ def stream(
         composites=composites_of(FLOWS) if steps is STEPS else (),
         counted=frozenset(map(int, PER_SECOND)),
     )
-    player, seen = Player(GroupingMachine(windowing(), CombineFn.from_callable(sum))), StreamFacts()
+    player, seen = ReferenceEngine(GroupingMachine(windowing(), CombineFn.from_callable(sum))), StreamFacts()
     dropped, told, clock = 0, {}, began
     for batch in events(seconds, began):
         clock = max(clock, *(event.clock_micros or 0 for event in batch))

@@ -13,7 +13,7 @@ import pytest
 from sample import BEGAN, FLOWS, PER_SECOND, SECOND, SUM, TOTAL, batch, stream
 
 import penstock as beam
-from penstock.metrics.execution import ELEMENTS, taken_out
+from penstock.metrics.execution import ELEMENTS, take_out
 from penstock.pvalue import AsList
 from penstock_spark.live.batch_snapshots import Totals
 from penstock_spark.live.elements import (
@@ -183,7 +183,7 @@ def test_a_task_of_a_stream_that_is_tried_again_counts_once_and_only_when_its_mi
         )
 
     def fold(seen: StreamFacts, batch: int) -> StreamFacts:
-        taken = taken_out(take_snapshots(accumulator, "r", batch), ELEMENTS)[1]
+        taken = take_out(take_snapshots(accumulator, "r", batch), ELEMENTS)[1]
         return with_elements(seen, taken, (batch + 1) * SECOND, ABOUT)
 
     tell(0, 1, 5)

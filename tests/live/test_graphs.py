@@ -14,7 +14,7 @@ from sample import HOSTILE, STEPS
 
 from penstock.construction.pipeline import Pipeline
 from penstock.diagrams.graphs import mermaid_of, svg_of
-from penstock.diagrams.steps import StepView, folded, steps_of
+from penstock.diagrams.steps import StepView, fold_composite, steps_of
 from penstock.pvalue import AsList
 from penstock.transforms.combiners import Count
 from penstock.transforms.core import Create, DoFn, FlatMap, ParDo
@@ -139,7 +139,7 @@ def test_a_composite_is_one_box_and_a_click_shows_all_steps() -> None:
     words = pipeline | "Read/Words" >> Create(["a"])
     counts = words | "Count" >> Count.PerElement()
     _ = words | "Join" >> FlatMap(lambda word, seen: [word], seen=AsList(counts))
-    shown = folded(steps_of(pipeline.to_graph()))
+    shown = fold_composite(steps_of(pipeline.to_graph()))
     assert [(step.label, step.inputs, step.side_inputs) for step in shown] == [
         ("Read", (), ()),
         ("Count", ("Read",), ()),
@@ -152,8 +152,8 @@ def test_a_composite_is_one_box_and_a_click_shows_all_steps() -> None:
 
 def test_labels_with_slashes_may_fold_into_a_circle() -> None:
     steps = (StepView("a/1", "Read"), StepView("b", "ParDo", ("a/1",)), StepView("a/2", "ParDo", ("b",)))
-    assert [step.inputs for step in folded(steps)] == [("b",), ("a",)]
-    ET.fromstring(svg_of(folded(steps)))
+    assert [step.inputs for step in fold_composite(steps)] == [("b",), ("a",)]
+    ET.fromstring(svg_of(fold_composite(steps)))
 
 
 def test_a_folded_graph_is_drawn_but_not_told_as_text(

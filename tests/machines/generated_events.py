@@ -12,9 +12,9 @@ from generated_triggers import PERCENTILES
 
 from penstock.machines.records import (
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     EndMicroBatch,
     Event,
     Signal,
@@ -67,7 +67,7 @@ class Script:
         self._clock_micros += self._half_seconds(0, 3)
         return self._clock_micros
 
-    def _arrival(self) -> Arrive:
+    def _arrival(self) -> AddElement:
         self._number += 1
         present_micros = max(self._watermark_micros, -10 * SECOND)
         is_anywhere = self._random.random() < 0.2
@@ -75,7 +75,7 @@ class Script:
             self._half_seconds(-20, 80) if is_anywhere else present_micros + self._half_seconds(-6, 20)
         )
         value = None if self._random.random() < 0.05 else self._number
-        return Arrive(value, timestamp_micros, self._clock(), self._random.choice(KEYS))
+        return AddElement(value, timestamp_micros, self._clock(), self._random.choice(KEYS))
 
     def _watermark(self) -> AdvanceWatermark:
         before_micros = max(self._watermark_micros, -10 * SECOND)
@@ -106,9 +106,9 @@ def random_case(random: Random, most: int = 40, **wishes: Any) -> Case:
     return Case(random_windowing(random, **wishes), combine, random_events(random, most))
 
 
-def only_arrivals(events: tuple[Event, ...]) -> list[Arrive]:
+def only_arrivals(events: tuple[Event, ...]) -> list[AddElement]:
     """The elements of a recorded input."""
-    return [event for event in events if isinstance(event, Arrive)]
+    return [event for event in events if isinstance(event, AddElement)]
 
 
 def clock_apart(events: tuple[Event, ...]) -> Iterator[Event]:

@@ -28,19 +28,19 @@ from outcomes import (
 )
 
 from penstock.elements.bounded_window import IntervalWindow
-from penstock.machines.arrivals import united
+from penstock.machines.arrivals import unite_arrivals
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MIN_MICROS,
+    AddElement,
     AdvanceWatermark,
     Arrival,
-    Arrive,
     Dropped,
     Element,
     Event,
+    EventOutput,
     Pane,
-    Played,
     Times,
 )
 from penstock.machines.trigger_machine import TriggerMachine
@@ -48,7 +48,7 @@ from penstock.machines.trigger_machine import TriggerMachine
 PRODUCERS = 3
 
 
-class Together(Player):
+class Together(ReferenceEngine):
     """Plays the elements of each moment at once, combined; or one by one, in the order that loses the fewest.
 
     Which of the two it is, and who has combined which elements, `random` says.
@@ -58,11 +58,11 @@ class Together(Player):
         super().__init__(machine, mode)
         self._random = random
 
-    def play_moment(self, events: list[Event]) -> list[Played]:
+    def play_moment(self, events: list[Event]) -> list[EventOutput]:
         """Plays one event, or several elements of one moment."""
-        if not isinstance(events[0], Arrive):
+        if not isinstance(events[0], AddElement):
             return as_it_is_now(self.play(events[0]))
-        played: list[Played] = []
+        played: list[EventOutput] = []
         if events[0].clock_micros is not None:
             self._advance_clock(events[0].clock_micros, False, played)
         for key in dict.fromkeys(event.key for event in events):
@@ -73,7 +73,7 @@ class Together(Player):
         self.step += len(events)
         return as_it_is_now(played)
 
-    def _element(self, event: Arrive) -> Element:
+    def _element(self, event: AddElement) -> Element:
         windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
         return Element(event.value, event.timestamp_micros, windows)
 
@@ -100,7 +100,9 @@ def arrivals_of(machine: GroupingMachine, elements: list[Element], random: Rando
     for element in elements:
         random.choice(parts).append(element)
     program = machine.program
-    return united(program, (one for part in parts for one in united(program, map_side(machine, part))))
+    return unite_arrivals(
+        program, (one for part in parts for one in unite_arrivals(program, map_side(machine, part)))
+    )
 
 
 def map_side(machine: GroupingMachine, elements: Iterable[Element]) -> Iterator[Arrival]:
@@ -116,19 +118,21 @@ def logical_times_of(events: Iterable[Event]) -> Iterator[list[Event]]:
     """The events, those elements together that arrive while the clock stands still and nothing else happens."""
     together: list[Event] = []
     for event in events:
-        if isinstance(event, Arrive) and event.clock_micros is None:
+        if isinstance(event, AddElement) and event.clock_micros is None:
             together.append(event)
             continue
         if together:
             yield together
-        together = [event] if isinstance(event, Arrive) else []
+        together = [event] if isinstance(event, AddElement) else []
         if not together:
             yield [event]
     if together:
         yield together
 
 
-def outcome(case: Case, mode: Any = None, engine: str = "streaming", seed: int | None = None) -> list[Played]:
+def outcome(
+    case: Case, mode: Any = None, engine: str = "streaming", seed: int | None = None
+) -> list[EventOutput]:
     """What comes out where the elements of each moment come together; one by one without a seed."""
     player = Together(case.machine(mode), engine, None if seed is None else Random(seed))
     played = [one for events in logical_times_of(case.events) for one in player.play_moment(events)]
@@ -141,7 +145,9 @@ def crowded_case(random: Random) -> Case:
     while not case.machine().program.takes_arrivals:
         case = random_case(random)
     events = [
-        replace(event, clock_micros=None) if isinstance(event, Arrive) and random.random() < 0.7 else event
+        replace(event, clock_micros=None)
+        if isinstance(event, AddElement) and random.random() < 0.7
+        else event
         for event in case.events
     ]
     return with_events(case, events)
@@ -159,7 +165,7 @@ def punctual_case(random: Random) -> Case:
     for event in case.events:
         if isinstance(event, AdvanceWatermark):
             furthest_micros = max(furthest_micros, event.watermark_micros, *event.percentile_micros.values())
-        elif isinstance(event, Arrive):
+        elif isinstance(event, AddElement):
             ends = [window.end_micros - 1 for window in windows_of(case, event)]
             if min(ends, default=MIN_MICROS) < furthest_micros:
                 continue
@@ -169,7 +175,7 @@ def punctual_case(random: Random) -> Case:
     return with_events(case, events)
 
 
-def without_order(played: Iterable[Played]) -> Counter[str]:
+def without_order(played: Iterable[EventOutput]) -> Counter[str]:
     """What came out, and at which time; the values of a list, and the windows of a key, may come in any order."""
     return Counter(
         repr((one.clock_micros, one.key, replace(one.emitted, value=settled(one.emitted.value))))
@@ -240,7 +246,7 @@ def in_the_end_it_is_the_same_whether_elements_come_together(case: Case) -> None
     assert losses(together) == losses(one_by_one)
 
 
-def sums(case: Case, played: Iterable[Played]) -> dict[Any, Any]:
+def sums(case: Case, played: Iterable[EventOutput]) -> dict[Any, Any]:
     """What discarding panes hold together: those of a window, or where windows merge, those of a key."""
     merges = case.windowing.windowfn.is_merging()
     values: defaultdict[Any, list[Any]] = defaultdict(list)
@@ -249,7 +255,7 @@ def sums(case: Case, played: Iterable[Played]) -> dict[Any, Any]:
     return {place: settled_together(case, several) for place, several in values.items()}
 
 
-def losses(played: Iterable[Played]) -> Counter[Any]:
+def losses(played: Iterable[EventOutput]) -> Counter[Any]:
     """How many elements of each key are dropped, and why."""
     counts: Counter[Any] = Counter()
     for key, loss in dropped(played):

@@ -29,17 +29,17 @@ from outcomes import (
     without_steps,
 )
 
-from penstock.machines.playing import Player, play
+from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import (
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     EndMicroBatch,
     Event,
-    Played,
+    EventOutput,
 )
-from penstock.windows.triggers import every_part
+from penstock.windows.triggers import walk_parts
 
 
 @law(random_case, cases=300)
@@ -49,7 +49,7 @@ def storing_the_state_changes_nothing(case: Case) -> None:
     (Design, section 3: the result is a function of the recorded input; Streaming Systems, chapter 1.)
     """
     for engine in ENGINES:
-        whole, cut = Player(case.machine(), engine), Player(case.machine(), engine)
+        whole, cut = ReferenceEngine(case.machine(), engine), ReferenceEngine(case.machine(), engine)
         events = sorted_by_time(case.events) if engine == "batch" else case.events
         for event in events:
             assert cut.play(event) == whole.play(event)
@@ -58,7 +58,7 @@ def storing_the_state_changes_nothing(case: Case) -> None:
         assert cut.finish() == whole.finish()
 
 
-def of_key(outcome: list[Played], key: Any) -> list[tuple[Any, ...]]:
+def of_key(outcome: list[EventOutput], key: Any) -> list[tuple[Any, ...]]:
     return [one for one in without_steps(outcome) if one[1] == key]
 
 
@@ -80,16 +80,16 @@ def keys_do_not_see_each_other(case: Case) -> None:
 
 def others_replaced(event: Event, key: Any) -> Event:
     """The same event, or if it is another key's element, one of a key of its own with another value and time."""
-    if not isinstance(event, Arrive) or event.key == key:
+    if not isinstance(event, AddElement) or event.key == key:
         return event
     return replace(event, key="someone else", value=1, timestamp_micros=event.timestamp_micros + SECOND)
 
 
 def keys_in_turn(events: tuple[Event, ...]) -> Iterator[Event]:
     """The same input, where elements that come at one moment of the clock come key after key."""
-    together: list[Arrive] = []
+    together: list[AddElement] = []
     for event in events:
-        if isinstance(event, Arrive) and event.clock_micros is None:
+        if isinstance(event, AddElement) and event.clock_micros is None:
             together.append(event)
             continue
         yield from sorted(together, key=lambda arrival: arrival.key, reverse=True)
@@ -107,7 +107,7 @@ def small_steps_of_time_do_what_a_large_one_does(case: Case) -> None:
     whole = without_steps(played(case))
     random = Random(len(case.events))
     assert whole == without_steps(played(with_events(case, clock_in_steps(case.events, random))))
-    if any(isinstance(part, BeforeEnd) for part in every_part(case.windowing.triggerfn)):
+    if any(isinstance(part, BeforeEnd) for part in walk_parts(case.windowing.triggerfn)):
         return  # Its timer rings at once when the watermark moves at all, where the moment is past.
     moments = sorted(
         {moment for event in only_arrivals(case.events) for moment in logical_times_of(case, event)}
@@ -126,7 +126,7 @@ def clock_in_steps(events: tuple[Event, ...], random: Random) -> Iterator[Event]
         yield event
 
 
-def logical_times_of(case: Case, event: Arrive) -> Iterator[int]:
+def logical_times_of(case: Case, event: AddElement) -> Iterator[int]:
     """When something may be due because of an element: where its windows end, and where they take no more elements."""
     for window in windows_of(case, event):
         yield window.end_micros

@@ -23,7 +23,7 @@ from penstock.machines.composite_triggers import (
     RepeatedlyMachine,
 )
 from penstock.machines.folds import fold_for
-from penstock.machines.records import MIN_MICROS, Arrive, Element, Times
+from penstock.machines.records import MIN_MICROS, AddElement, Element, Times
 from penstock.machines.simple_triggers import (
     AfterCountMachine,
     AfterDeltaMachine,
@@ -65,9 +65,9 @@ def in_another_order(case: Case, random: Random) -> list[Any]:
     others = iter(random.sample(arrivals, len(arrivals)))
     events: list[Any] = []
     for event in case.events:
-        if isinstance(event, Arrive):
+        if isinstance(event, AddElement):
             other = next(others)
-            event = Arrive(other.value, other.timestamp_micros, event.clock_micros, other.key)
+            event = AddElement(other.value, other.timestamp_micros, event.clock_micros, other.key)
         events.append(event)
     return events
 

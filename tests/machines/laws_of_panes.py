@@ -13,15 +13,15 @@ from generated_events import clock_apart, random_case
 from law_book import law
 from outcomes import ENGINES, RETRACTING, contains, dropped, panes, windows_of
 
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceWatermark,
-    Arrive,
     Event,
+    EventOutput,
     Pane,
-    Played,
 )
 from penstock.transforms.trigger import OnTimeBehavior
 from penstock.utils.windowed_value import PaneInfoTiming
@@ -32,9 +32,9 @@ EARLY, ON_TIME, LATE = PaneInfoTiming.EARLY, PaneInfoTiming.ON_TIME, PaneInfoTim
 
 def steps_of(
     case: Case, engine: str = "streaming"
-) -> Iterator[tuple[Player, Event | None, int, list[Played]]]:
+) -> Iterator[tuple[ReferenceEngine, Event | None, int, list[EventOutput]]]:
     """After each step: the player, the event, the watermark, and what came out; the event of the last one is None."""
-    player = Player(case.machine(), engine)
+    player = ReferenceEngine(case.machine(), engine)
     watermark_micros = MIN_MICROS
     for event in clock_apart(case.events):
         outcome = player.play(event)
@@ -107,7 +107,7 @@ def what_waits_is_held_for(case: Case) -> None:
     rule = output_times_of(case.windowing.timestamp_combiner, case.windowing.windowfn)
     before_micros = MIN_MICROS
     for player, event, watermark_micros, outcome in steps_of(case):
-        if isinstance(event, Arrive):
+        if isinstance(event, AddElement):
             losses = {loss.element.windows[0] for _, loss in dropped(outcome)}
             for window in set(windows_of(case, event)) - losses:
                 micros = rule.of_element(event.timestamp_micros, window)

@@ -29,8 +29,8 @@ from outcomes import (
     windows_of,
 )
 
-from penstock.machines.playing import Player
-from penstock.machines.records import MIN_MICROS, AdvanceWatermark, Arrive, DropReason
+from penstock.machines.playing import ReferenceEngine
+from penstock.machines.records import MIN_MICROS, AddElement, AdvanceWatermark, DropReason
 from penstock.machines.triggers import looks_at_last_pane
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
 
@@ -145,7 +145,7 @@ def nothing_is_lost(case: Case) -> None:
 
 
 def _check_reasons(case: Case) -> None:
-    player = Player(case.machine(DISCARDING))
+    player = ReferenceEngine(case.machine(DISCARDING))
     ended: set[object] = set()
     watermark_micros = MIN_MICROS
     for event in clock_apart(case.events):
@@ -154,7 +154,7 @@ def _check_reasons(case: Case) -> None:
         ended |= {(key, pane.window) for key, pane in panes(outcome) if pane.info.is_last}
         if isinstance(event, AdvanceWatermark):
             watermark_micros = event.watermark_micros
-        if not isinstance(event, Arrive):
+        if not isinstance(event, AddElement):
             continue
         losses = {loss.element.windows[0]: loss.reason for _, loss in dropped(outcome)}
         for window in windows_of(case, event):

@@ -27,7 +27,7 @@ from outcomes import (
 )
 
 from penstock.machines.playing import play
-from penstock.machines.records import Arrive, Event, Played
+from penstock.machines.records import AddElement, Event, EventOutput
 from penstock.utils.windowed_value import ValueKind
 
 
@@ -49,7 +49,7 @@ def a_second_grouping_undoes_what_the_first_takes_back(case: Case) -> None:
     """
     random = Random(str(case.windowing))
     first = [pane for _, pane in panes(played(case, RETRACTING))]
-    changelog = [Arrive(pane.value, pane.timestamp_micros, None, "all", pane.kind) for pane in first]
+    changelog = [AddElement(pane.value, pane.timestamp_micros, None, "all", pane.kind) for pane in first]
     windowing = random_windowing(random, windows=(OF_SECONDS,), is_endless=True, lateness=(FOREVER,))
     combine = random.choice(tuple(COMBINES))
     for arrivals in (changelog, random.sample(changelog, len(changelog))):
@@ -70,16 +70,16 @@ def a_second_grouping_undoes_what_the_first_takes_back(case: Case) -> None:
                 check_sums(outcome[DISCARDING], expected)
 
 
-def among(arrivals: list[Arrive], events: tuple[Event, ...], random: Random) -> Iterator[Event]:
+def among(arrivals: list[AddElement], events: tuple[Event, ...], random: Random) -> Iterator[Event]:
     """Elements, and between them what else happens in an input."""
-    others = [event for event in events if not isinstance(event, Arrive)]
+    others = [event for event in events if not isinstance(event, AddElement)]
     for event in arrivals:
         while others and random.random() < 0.3:
             yield others.pop(0)
         yield event
 
 
-def of_what_is_left(case: Case, changelog: list[Arrive]) -> dict[Place, Any]:
+def of_what_is_left(case: Case, changelog: list[AddElement]) -> dict[Place, Any]:
     """What a grouping of the values that are left holds."""
     counts: Counter[tuple[Any, int]] = Counter()
     for event in changelog:
@@ -87,13 +87,13 @@ def of_what_is_left(case: Case, changelog: list[Arrive]) -> dict[Place, Any]:
     assert min(counts.values(), default=0) >= 0
     inputs: defaultdict[Place, list[Any]] = defaultdict(list)
     for value, timestamp_micros in counts.elements():
-        event = Arrive(value, timestamp_micros, None, "all")
+        event = AddElement(value, timestamp_micros, None, "all")
         for window in windows_of(case, event):
             inputs["all", window].append(value)
     return {place: combined(case, values) for place, values in inputs.items()}
 
 
-def check_sums(outcome: list[Played], expected: dict[Place, Any]) -> None:
+def check_sums(outcome: list[EventOutput], expected: dict[Place, Any]) -> None:
     """Checks that discarding panes, less those that are retractions, come to what is expected."""
     sums: defaultdict[Place, int] = defaultdict(int)
     bags: defaultdict[Place, Counter[str]] = defaultdict(Counter)
@@ -129,7 +129,7 @@ def sessions_hold_what_is_not_taken_back(case: Case) -> None:
 
     What has merged comes apart again where what was between is gone. (Paper, section 2.3, and its figure 14.)
     """
-    balance = Counter[Arrive]()
+    balance = Counter[AddElement]()
     for event in only_arrivals(case.events):
         balance[replace(event, clock_micros=None, kind=ValueKind.INSERT)] += (
             -1 if event.kind.is_retraction else 1

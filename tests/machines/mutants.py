@@ -21,11 +21,11 @@ from penstock.machines import (
     visiting,
 )
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Dropped, DropReason
 from penstock.machines.simple_triggers import AfterCountMachine
-from penstock.machines.states import Agenda, KeyState
-from penstock.machines.trigger_machine import unfinished
+from penstock.machines.states import AlarmQueue, KeyState
+from penstock.machines.trigger_machine import select_unfinished
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
 from penstock.windows.output_times import OutputTimes
 
@@ -51,7 +51,7 @@ def merged_windows_hold_what_the_first_held(patch: pytest.MonkeyPatch) -> None:
 
 def _united(patch: pytest.MonkeyPatch, attribute: str) -> None:
     """One thing is not of all the windows that merge, but of the first."""
-    unite = merging.unite
+    unite = merging.unite_states
 
     def keeping(program: Any, key: Any, states: Any, *rest: Any) -> Any:
         kept = getattr(states[0], attribute)
@@ -59,7 +59,7 @@ def _united(patch: pytest.MonkeyPatch, attribute: str) -> None:
         setattr(united, attribute, kept)
         return united
 
-    patch.setattr(merging, "unite", keeping)
+    patch.setattr(merging, "unite_states", keeping)
 
 
 def panes_share_what_the_window_goes_on_holding(patch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def retractions_count_as_elements(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_has_merged_stays_merged(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(splitting, "parted", lambda program, key, state, *rest: [state])
+    patch.setattr(splitting, "split_window", lambda program, key, state, *rest: [state])
 
 
 def windows_in_which_nothing_is_left_reach_as_far_as_before(patch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def windows_in_which_nothing_is_left_reach_as_far_as_before(patch: pytest.Monkey
 
 
 def what_came_apart_has_nothing_to_take_back(patch: pytest.MonkeyPatch) -> None:
-    parted = splitting.parted
+    parted = splitting.split_window
 
     def forgetting(program: Any, key: Any, state: Any, *rest: Any) -> Any:
         states = parted(program, key, state, *rest)
@@ -109,7 +109,7 @@ def what_came_apart_has_nothing_to_take_back(patch: pytest.MonkeyPatch) -> None:
             states[0].shown = one.shown = []
         return states
 
-    patch.setattr(splitting, "parted", forgetting)
+    patch.setattr(splitting, "split_window", forgetting)
 
 
 def one_retraction_is_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def stored_triggers_start_anew(patch: pytest.MonkeyPatch) -> None:
 
 def stored_holds_are_lost(patch: pytest.MonkeyPatch) -> None:
     def change(machine: GroupingMachine, key: KeyState) -> None:
-        key.holds = Agenda()
+        key.holds = AlarmQueue()
 
     _restored(patch, change)
 
@@ -232,7 +232,7 @@ def keys_share_their_agendas(patch: pytest.MonkeyPatch) -> None:
 
 
 def timers_ring_when_the_step_is_over(patch: pytest.MonkeyPatch) -> None:
-    def advance_clock(self: Player, clock_micros: int, to_the_end: bool, played: list[Any]) -> None:
+    def advance_clock(self: ReferenceEngine, clock_micros: int, to_the_end: bool, played: list[Any]) -> None:
         if to_the_end:
             self._times = self._times._replace(clock_micros=clock_micros)
             self._for_all_keys("advance_clock", played)
@@ -241,7 +241,7 @@ def timers_ring_when_the_step_is_over(patch: pytest.MonkeyPatch) -> None:
             self._for_all_keys("advance_clock", played)
             self._times = self._times._replace(clock_micros=clock_micros)
 
-    patch.setattr(Player, "_advance_clock", advance_clock)
+    patch.setattr(ReferenceEngine, "_advance_clock", advance_clock)
 
 
 def every_step_of_the_watermark_fires(patch: pytest.MonkeyPatch) -> None:
@@ -273,15 +273,15 @@ def batch_takes_elements_as_they_come(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_watermark_of_a_batch_moves(patch: pytest.MonkeyPatch) -> None:
-    arrive = Player._arrive
+    arrive = ReferenceEngine._arrive
 
-    def moving(self: Player, event: Any, played: list[Any]) -> None:
+    def moving(self: ReferenceEngine, event: Any, played: list[Any]) -> None:
         if self.mode == "batch":
             self._set_watermark(event.timestamp_micros, {})
             self._for_all_keys("advance_watermark", played)
         arrive(self, event, played)
 
-    patch.setattr(Player, "_arrive", moving)
+    patch.setattr(ReferenceEngine, "_arrive", moving)
 
 
 # What panes say of themselves, and what they hold back.
@@ -293,17 +293,17 @@ def nothing_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_held_for_what_merged_windows_have_given(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(merging, "owed_by", lambda *arguments: None)
+    patch.setattr(merging, "find_owed_micros", lambda *arguments: None)
 
 
 def what_windows_owe_is_forgotten_when_they_merge_again(patch: pytest.MonkeyPatch) -> None:
-    owed_by = merging.owed_by
+    owed_by = merging.find_owed_micros
 
     def of_now(program: Any, key: Any, *rest: Any) -> Any:
         key.owed.clear()
         return owed_by(program, key, *rest)
 
-    patch.setattr(merging, "owed_by", of_now)
+    patch.setattr(merging, "find_owed_micros", of_now)
 
 
 def only_the_newest_element_is_held_for(patch: pytest.MonkeyPatch) -> None:
@@ -363,8 +363,8 @@ def elements_at_the_end_of_a_window_are_early(patch: pytest.MonkeyPatch) -> None
 
 
 def only_the_window_before_is_asked(patch: pytest.MonkeyPatch) -> None:
-    concerned = merging.concerned
-    patch.setattr(merging, "concerned", lambda *arguments: concerned(*arguments)[:1])
+    concerned = merging.find_merge_candidates
+    patch.setattr(merging, "find_merge_candidates", lambda *arguments: concerned(*arguments)[:1])
 
 
 def counts_of_merged_windows_are_the_first_one(patch: pytest.MonkeyPatch) -> None:
@@ -373,7 +373,9 @@ def counts_of_merged_windows_are_the_first_one(patch: pytest.MonkeyPatch) -> Non
 
 def counts_of_merged_windows_are_the_largest(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        AfterCountMachine, "merge", lambda self, states, status: max(unfinished(states), default=states[0])
+        AfterCountMachine,
+        "merge",
+        lambda self, states, status: max(select_unfinished(states), default=states[0]),
     )
 
 

@@ -57,8 +57,8 @@ def one_producer_is_enough(patch: pytest.MonkeyPatch) -> None:
 
 
 def sessions_that_touch_are_one(patch: pytest.MonkeyPatch) -> None:
-    runs = arrivals.runs
-    patch.setattr(arrivals, "runs", lambda windows, merge_touching: runs(windows, True))
+    runs = arrivals.merge_runs
+    patch.setattr(arrivals, "merge_runs", lambda windows, merge_touching: runs(windows, True))
 
 
 def arrivals_replace_what_was_there(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from penstock.machines import firing, merging, visiting
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.simple_triggers import AfterCountMachine
-from penstock.machines.states import Agenda, KeyState
+from penstock.machines.states import AlarmQueue, KeyState
 from penstock.transforms.window import MergeScope, Sessions
 
 # What triggers say of themselves.
@@ -27,13 +27,13 @@ def counts_are_said_to_mind_no_elements(patch: pytest.MonkeyPatch) -> None:
 
 
 def many_windows_are_asked(patch: pytest.MonkeyPatch) -> None:
-    concerned = merging.concerned
+    concerned = merging.find_merge_candidates
 
     def more(program: Any, key: KeyState, window: Any) -> list[Any]:
         others = [state.window for state in key.ordered[:300]]
         return list(dict.fromkeys([*concerned(program, key, window), *others]))
 
-    patch.setattr(merging, "concerned", more)
+    patch.setattr(merging, "find_merge_candidates", more)
 
 
 def a_long_session_is_near_to_all(patch: pytest.MonkeyPatch) -> None:
@@ -55,13 +55,13 @@ def every_window_is_visited(patch: pytest.MonkeyPatch) -> None:
 def alarms_pile_up(patch: pytest.MonkeyPatch) -> None:
     def set_alarm(self: KeyState, state: Any, domain: Any, micros: int) -> None:
         state.alarms[domain] = micros
-        self.agendas.setdefault(domain, Agenda()).add(micros, state.number)
+        self.agendas.setdefault(domain, AlarmQueue()).add(micros, state.number)
 
     patch.setattr(KeyState, "set_alarm", set_alarm)
 
 
 def holds_pile_up(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Agenda, "tidy", lambda *arguments: None)
+    patch.setattr(AlarmQueue, "tidy", lambda *arguments: None)
 
 
 def panes_that_were_taken_back_are_kept(patch: pytest.MonkeyPatch) -> None:

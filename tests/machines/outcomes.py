@@ -12,8 +12,8 @@ from generated import COMBINES, Case
 from generated_events import only_arrivals
 
 from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
-from penstock.machines.playing import Player, play
-from penstock.machines.records import Arrive, Dropped, Event, Pane, Played
+from penstock.machines.playing import ReferenceEngine, play
+from penstock.machines.records import AddElement, Dropped, Event, EventOutput, Pane
 from penstock.transforms.trigger import AccumulationMode
 from penstock.transforms.window import Sessions, WindowFn
 from penstock.utils.timestamp import Timestamp
@@ -27,16 +27,16 @@ Place = tuple[Any, BoundedWindow]
 """A key and a window."""
 
 
-def played(case: Case, mode: AccumulationMode | None = None, engine: str = "streaming") -> list[Played]:
+def played(case: Case, mode: AccumulationMode | None = None, engine: str = "streaming") -> list[EventOutput]:
     """All that comes out of a case, to its end."""
     if engine == "batch":
         return play(case.machine(mode), case.events, engine)
-    player = Player(case.machine(mode), engine)
+    player = ReferenceEngine(case.machine(mode), engine)
     outcome = [kept for event in case.events for kept in as_it_is_now(player.play(event))]
     return outcome + as_it_is_now(player.finish())
 
 
-def as_it_is_now(outcome: list[Played]) -> list[Played]:
+def as_it_is_now(outcome: list[EventOutput]) -> list[EventOutput]:
     """A copy, which shows what came out then, even if the machine goes on changing it."""
     return [
         replace(one, emitted=replace(one.emitted, value=copy.copy(one.emitted.value)))
@@ -51,17 +51,17 @@ def settled(value: Any) -> Any:
     return tuple(sorted(map(repr, value))) if isinstance(value, list) else value
 
 
-def panes(outcome: Iterable[Played]) -> Iterator[tuple[Any, Pane]]:
+def panes(outcome: Iterable[EventOutput]) -> Iterator[tuple[Any, Pane]]:
     """The panes, each with its key."""
     return ((one.key, one.emitted) for one in outcome if isinstance(one.emitted, Pane))
 
 
-def dropped(outcome: Iterable[Played]) -> Iterator[tuple[Any, Dropped]]:
+def dropped(outcome: Iterable[EventOutput]) -> Iterator[tuple[Any, Dropped]]:
     """The elements that were dropped, each with its key."""
     return ((one.key, one.emitted) for one in outcome if isinstance(one.emitted, Dropped))
 
 
-def by_place(outcome: Iterable[Played]) -> dict[Place, list[Any]]:
+def by_place(outcome: Iterable[EventOutput]) -> dict[Place, list[Any]]:
     """The values of the panes of each window, retractions left out."""
     values: defaultdict[Place, list[Any]] = defaultdict(list)
     for key, pane in panes(outcome):
@@ -70,7 +70,7 @@ def by_place(outcome: Iterable[Played]) -> dict[Place, list[Any]]:
     return dict(values)
 
 
-def net(outcome: Iterable[Played]) -> Counter[tuple[Any, BoundedWindow, Any]]:
+def net(outcome: Iterable[EventOutput]) -> Counter[tuple[Any, BoundedWindow, Any]]:
     """What is left of a changelog: how often each value of each window stands."""
     counts: Counter[tuple[Any, BoundedWindow, Any]] = Counter()
     for key, pane in panes(outcome):
@@ -78,7 +78,7 @@ def net(outcome: Iterable[Played]) -> Counter[tuple[Any, BoundedWindow, Any]]:
     return Counter({what: count for what, count in counts.items() if count})
 
 
-def finals(outcome: Iterable[Played]) -> dict[Place, Any]:
+def finals(outcome: Iterable[EventOutput]) -> dict[Place, Any]:
     """The one value of each window that a changelog leaves."""
     left = net(outcome)
     assert set(left.values()) <= {1}, f"something stands more or less than once: {left}"
@@ -87,7 +87,7 @@ def finals(outcome: Iterable[Played]) -> dict[Place, Any]:
     return values
 
 
-def latest(outcome: Iterable[Played]) -> dict[Place, Any]:
+def latest(outcome: Iterable[EventOutput]) -> dict[Place, Any]:
     """The last value of each window, merged away or not."""
     return {place: settled(values[-1]) for place, values in by_place(outcome).items()}
 
@@ -116,7 +116,7 @@ def settled_together(case: Case, values: Iterable[Any]) -> Any:
     return combined(case, values)
 
 
-def windows_of(case: Case, event: Arrive) -> tuple[BoundedWindow, ...]:
+def windows_of(case: Case, event: AddElement) -> tuple[BoundedWindow, ...]:
     """The windows that an element is put into."""
     context = WindowFn.AssignContext(
         Timestamp.from_micros(event.timestamp_micros), element=(event.key, event.value)
@@ -163,20 +163,20 @@ def contains(outer: BoundedWindow, inner: BoundedWindow) -> bool:
     return outer.start.micros <= inner.start.micros and inner.end_micros <= outer.end_micros
 
 
-def at_steps(outcome: Iterable[Played], steps: int) -> list[list[Played]]:
+def at_steps(outcome: Iterable[EventOutput], steps: int) -> list[list[EventOutput]]:
     """What came out at each step, and at the end of the input."""
-    lists: list[list[Played]] = [[] for _ in range(steps + 1)]
+    lists: list[list[EventOutput]] = [[] for _ in range(steps + 1)]
     for one in outcome:
         lists[one.step].append(one)
     return lists
 
 
-def without_steps(outcome: Iterable[Played]) -> list[tuple[Any, ...]]:
+def without_steps(outcome: Iterable[EventOutput]) -> list[tuple[Any, ...]]:
     """What came out, in order, whichever event of the record caused it."""
     return [(one.clock_micros, one.key, one.emitted) for one in outcome]
 
 
-def sorted_by_time(events: Iterable[Event]) -> list[Arrive]:
+def sorted_by_time(events: Iterable[Event]) -> list[AddElement]:
     """The elements alone, in order of event time, with nothing said of processing time."""
     arrivals = sorted(only_arrivals(tuple(events)), key=lambda event: event.timestamp_micros)
-    return [Arrive(one.value, one.timestamp_micros, None, one.key, one.kind) for one in arrivals]
+    return [AddElement(one.value, one.timestamp_micros, None, one.key, one.kind) for one in arrivals]

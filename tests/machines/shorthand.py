@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event, Pane, Played
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Event, EventOutput, Pane
 from penstock.transforms.trigger import AccumulationMode, OnTimeBehavior, TriggerFn
 from penstock.transforms.window import FixedWindows, GlobalWindows, WindowFn
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind
@@ -24,12 +24,12 @@ def micros(seconds: float) -> int:
     return round(seconds * SECOND)
 
 
-def element(value: Any, seconds: float = 0, clock: float | None = None, **more: Any) -> Arrive:
+def element(value: Any, seconds: float = 0, clock: float | None = None, **more: Any) -> AddElement:
     """An element arrives; also `key` and `kind`."""
-    return Arrive(value, micros(seconds), None if clock is None else micros(clock), **more)
+    return AddElement(value, micros(seconds), None if clock is None else micros(clock), **more)
 
 
-def taken_back(value: Any, seconds: float = 0) -> Arrive:
+def taken_back(value: Any, seconds: float = 0) -> AddElement:
     """A retraction arrives."""
     return element(value, seconds, kind=ValueKind.DELETE)
 
@@ -74,7 +74,7 @@ def windowed(
 
 def outcome(
     windowing: Windowing, *events: Event, combine: Any = None, engine: str = "streaming", finish: bool = False
-) -> list[Played]:
+) -> list[EventOutput]:
     """All that comes out."""
     return play(GroupingMachine(windowing, combine, _retracts(events)), events, engine, finish)
 
@@ -93,7 +93,7 @@ def shown(windowing: Windowing, *events: Event, **how: Any) -> list[tuple[int, A
     return [(one.step, one.emitted.value) for one in played if isinstance(one.emitted, Pane)]
 
 
-def _told(one: Played) -> str:
+def _told(one: EventOutput) -> str:
     match one.emitted:
         case Pane(value, window) as pane:
             sign = "-" if pane.kind.is_retraction else ""
@@ -103,4 +103,4 @@ def _told(one: Played) -> str:
 
 
 def _retracts(events: tuple[Event, ...]) -> bool:
-    return any(isinstance(event, Arrive) and event.kind.is_retraction for event in events)
+    return any(isinstance(event, AddElement) and event.kind.is_retraction for event in events)

@@ -15,7 +15,7 @@ from shorthand import (
 )
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Element, EndMicroBatch, Pane, Times
 from penstock.transforms.trigger import (
     AfterCount,
@@ -117,4 +117,4 @@ def test_a_stored_state_does_not_change_with_the_one_it_was_taken_from() -> None
 
 def test_there_are_three_engines() -> None:
     with pytest.raises(ValueError, match="the mode 'hurried' is unknown"):
-        Player(GroupingMachine(Windowing(FixedWindows(10))), "hurried")
+        ReferenceEngine(GroupingMachine(Windowing(FixedWindows(10))), "hurried")

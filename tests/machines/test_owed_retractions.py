@@ -8,7 +8,7 @@ import pytest
 from shorthand import ACCUMULATING, DISCARDING, RETRACTING, SECOND, element, told, watermark, windowed
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Event
 from penstock.transforms.trigger import AfterCount, AfterWatermark
 from penstock.transforms.window import Sessions, TimestampCombiner
@@ -27,7 +27,7 @@ def several(*seconds: float) -> list[Event]:
 
 def holds(windowing: Windowing, *events: Event) -> list[float | None]:
     """What is held back after each event, before which the state is stored and read again."""
-    player = Player(GroupingMachine(windowing))
+    player = ReferenceEngine(GroupingMachine(windowing))
     found = []
     for event in events:
         player.play(event)
@@ -84,7 +84,7 @@ def test_what_is_owed_is_found_when_what_was_held_for_before_has_gone() -> None:
     # The old session ends at 12.
     events = [*several(1, 1, 2, 2), watermark(5), *several(8, 11, 17)]
     assert holds(windowing, *events)[3:] == [None, None, 8, 11, 11.999999]
-    player = Player(GroupingMachine(windowing))
+    player = ReferenceEngine(GroupingMachine(windowing))
     for event in events:
         player.play(event)
     assert player.hold_micros == 12 * SECOND - 1

@@ -24,7 +24,7 @@ from shorthand import (
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Pane, Signal
 from penstock.transforms.trigger import (
     AfterCount,
@@ -239,7 +239,7 @@ def test_the_earliest_element_holds_the_output_until_its_pane_and_late_ones_do_n
     windowing = in_tens(EACH, DISCARDING, timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST)
     waiting = in_tens(None, DISCARDING, timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST)
     for rule, expected in ((windowing, None), (waiting, micros(7))):
-        player = Player(GroupingMachine(rule))
+        player = ReferenceEngine(GroupingMachine(rule))
         player.play(watermark(4))
         player.play(element("a", 7))
         assert player.hold_micros == expected
@@ -251,7 +251,7 @@ def test_the_earliest_element_holds_the_output_until_its_pane_and_late_ones_do_n
 def test_a_pane_at_the_end_is_held_for_although_nothing_waits_in_it() -> None:
     """The empty pane on time has the last moment of its window, and so must not be behind the output."""
     windowing = in_tens(EACH_UNTIL_THE_END, DISCARDING, on_time_behavior=OnTimeBehavior.FIRE_ALWAYS)
-    player = Player(GroupingMachine(windowing))
+    player = ReferenceEngine(GroupingMachine(windowing))
     player.play(element("a", 3))
     assert player.hold_micros == micros(10) - 1
     player.play(watermark(10))
@@ -261,7 +261,7 @@ def test_a_pane_at_the_end_is_held_for_although_nothing_waits_in_it() -> None:
 @pytest.mark.parametrize("mode", [DISCARDING, ACCUMULATING, RETRACTING])
 def test_a_pane_that_is_left_out_lets_go_of_its_hold(mode: Any) -> None:
     """All that the window held has been taken back: downstream must not wait for it."""
-    player = Player(GroupingMachine(in_tens(None, mode), ReversibleSum(), input_retracts=True))
+    player = ReferenceEngine(GroupingMachine(in_tens(None, mode), ReversibleSum(), input_retracts=True))
     for event in (element(5, 3), taken_back(5, 3), watermark(20)):
         assert player.play(event) == []
     assert player.hold_micros is None
@@ -273,7 +273,7 @@ def test_overlapping_windows_do_not_hold_each_other_back() -> None:
         SlidingWindows(10, 5), None, timestamp_combiner=TimestampCombiner.OUTPUT_AT_EARLIEST_TRANSFORMED
     )
     assert timestamps(windowing, element("a", 6), watermark(20)) == [6, 10]
-    player = Player(GroupingMachine(windowing))
+    player = ReferenceEngine(GroupingMachine(windowing))
     player.play(element("a", 6))
     player.play(watermark(10))
     assert player.hold_micros == micros(10)

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as beam
 from penstock.coders import Coder
-from penstock.functions.splitting import MOST_RESTRICTIONS, Limits, splits_of
+from penstock.functions.splitting import MOST_RESTRICTIONS, CallLimits, splits_of
 from penstock.io.custom.restrictions import WatermarkEstimator
 from penstock.io.restriction_trackers import (
     OffsetRange,
@@ -18,7 +18,7 @@ from penstock.io.restriction_trackers import (
     UnsplittableRestrictionTracker,
 )
 from penstock.io.watermark_estimators import ManualWatermarkEstimator, MonotonicWatermarkEstimator
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, Given, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, MethodOutput, Times
 from penstock.machines.splittable import DRAIN, SplittableMachine
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.core import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
@@ -108,7 +108,9 @@ class Calls:
 class Run:
     """A machine with one restriction, whose state is committed after each step, as an engine does."""
 
-    def __init__(self, dofn: beam.DoFn, element: Any, limits: Limits = Limits(), **options: Any) -> None:
+    def __init__(
+        self, dofn: beam.DoFn, element: Any, limits: CallLimits = CallLimits(), **options: Any
+    ) -> None:
         self.code = options.pop("code", None) or Calls(dofn)
         self.machine = SplittableMachine(self.code, limits, **options)
         self.state = self.machine.new_key("k")
@@ -141,7 +143,7 @@ def at(clock: float) -> Times:
 
 
 def results(reactions: list[Any]) -> list[Any]:
-    return [result for one in reactions if isinstance(one, Given) for result in one.results]
+    return [result for one in reactions if isinstance(one, MethodOutput) for result in one.results]
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +198,7 @@ def test_outputs_belong_to_the_element_s_windows_and_time():
     assert (given.window, *given.more_windows) == (IntervalWindow(0, 20), GlobalWindow())
 
 
-@pytest.mark.parametrize(("limits", "step"), [(Limits(outputs=2), 0.0), (Limits(seconds=3), 1.0)])
+@pytest.mark.parametrize(("limits", "step"), [(CallLimits(outputs=2), 0.0), (CallLimits(seconds=3), 1.0)])
 def test_a_call_ends_at_its_limits_and_the_rest_follows_at_once(limits, step):
     run = Run(Timed(), 5, limits, code=Calls(Timed(), step))
     parts = [[one.value for one in part] for part in run.to_the_end()]
@@ -213,7 +215,7 @@ def test_time_is_looked_at_with_each_claim_even_without_outputs():
                 position += 1
 
     code = Calls(Quiet(), 1.0)
-    assert Run(Quiet(), 50, Limits(seconds=10), code=code).to_the_end() == [[]] * code.calls
+    assert Run(Quiet(), 50, CallLimits(seconds=10), code=code).to_the_end() == [[]] * code.calls
     assert code.calls > 4
 
 
@@ -227,7 +229,7 @@ def test_without_an_estimator_the_element_s_time_is_held_until_the_restriction_i
 
 
 def test_a_watermark_is_reported_with_the_outputs_that_were_made_before_it():
-    run = Run(Timed(), 5, Limits(outputs=2))
+    run = Run(Timed(), 5, CallLimits(outputs=2))
     assert run.hold() == MIN_MICROS / SECOND
     holds = []
     while run.state.windows:
@@ -286,7 +288,7 @@ def test_a_watermark_that_goes_back_is_an_error():
         ) -> Any:
             yield from super().process(element, tracker, estimator)
 
-    run = Run(Back(), 5, Limits(outputs=2))
+    run = Run(Back(), 5, CallLimits(outputs=2))
     with pytest.raises(ValueError, match=r"watermark of Backwards goes back from Timestamp\(10\)"):
         run.clock(1)
 
@@ -305,7 +307,7 @@ def test_a_drain_gives_what_is_stored_and_leaves_what_truncate_says():
     run.machine.signal(run.state, "another signal", at(1))
     run.machine.signal(run.state, DRAIN, at(1))
     assert run.to_the_end() == [[(0, "a"), (1, "b")]]
-    bounded = Run(Timed(), 5, Limits(outputs=2))
+    bounded = Run(Timed(), 5, CallLimits(outputs=2))
     bounded.machine.signal(bounded.state, DRAIN, at(1))
     assert [one.value for part in bounded.to_the_end() for one in part] == [0, 1, 2, 3, 4]
 
@@ -411,8 +413,8 @@ def test_mistakes_of_trackers_and_of_their_users_are_errors():
         Run(Claims(), [1, 0])
     with pytest.raises(ValueError, match=r"work in range \[1, 5\) has not been claimed"):
         Run(Claims(), [0, 1])
-    with pytest.raises(ValueError, match="process goes on after the rest of its restriction was split off"):
-        Run(Claims(), range(1000), Limits(outputs=3))
+    with pytest.raises(ValueError, match="process continues after the rest of its restriction was split off"):
+        Run(Claims(), range(1000), CallLimits(outputs=3))
 
 
 def test_one_position_may_have_many_outputs():
@@ -424,7 +426,7 @@ def test_one_position_may_have_many_outputs():
                 position += 1
 
     # The rest of the range is split off while the outputs of its first position are made.
-    run = Run(Listing(), 2, Limits(outputs=3))
+    run = Run(Listing(), 2, CallLimits(outputs=3))
     assert run.to_the_end() == [[*range(0, 1000, 2)], [*range(1, 1000, 2)]]
 
 
@@ -446,7 +448,7 @@ def test_a_tracker_that_allows_claims_beyond_its_split_is_an_error():
             yield from super().process(element, tracker)
 
     with pytest.raises(ValueError, match=r"Endless\.try_claim is true after the rest was split off"):
-        Run(Reading(), None, Limits(outputs=1))
+        Run(Reading(), None, CallLimits(outputs=1))
 
 
 def test_a_tracker_that_refuses_to_split_goes_on():
@@ -458,9 +460,9 @@ def test_a_tracker_that_refuses_to_split_goes_on():
         def process(self, element: Any, tracker: Any = beam.DoFn.RestrictionParam(Whole())) -> Any:
             yield from super().process(element, tracker)
 
-    assert [[one.value for one in part] for part in Run(Reading(), 5, Limits(outputs=2)).to_the_end()] == [
-        [0, 1, 2, 3, 4]
-    ]
+    assert [
+        [one.value for one in part] for part in Run(Reading(), 5, CallLimits(outputs=2)).to_the_end()
+    ] == [[0, 1, 2, 3, 4]]
 
 
 def test_a_split_without_end_is_an_error():
@@ -475,7 +477,7 @@ def test_a_split_without_end_is_an_error():
 
     parts = splits_of(Reading()).restrictions(3)
     assert [next(parts) for _ in range(MOST_RESTRICTIONS)]
-    with pytest.raises(ValueError, match=r"Cutting\.split gives more than 100,000 restrictions"):
+    with pytest.raises(ValueError, match=r"Cutting\.split returns more than 100,000 restrictions"):
         next(parts)
 
 

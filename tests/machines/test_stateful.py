@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from penstock.coders import StrUtf8Coder, VarIntCoder
 from penstock.machines.cells import cell_of
-from penstock.machines.records import Dropped, DropReason, Element, Given, Times
+from penstock.machines.records import Dropped, DropReason, Element, MethodOutput, Times
 from penstock.machines.stateful import StatefulMachine
 from penstock.machines.timers import Timers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
@@ -70,7 +70,7 @@ def times(watermark: int = -1, clock: int = 0) -> Times:
 
 
 def results(reactions: list[Any]) -> list[Any]:
-    return [result for one in reactions if isinstance(one, Given) for result in one.results]
+    return [result for one in reactions if isinstance(one, MethodOutput) for result in one.results]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 import penstock as beam
 from penstock.coders import Coder, StrUtf8Coder
 from penstock.coders.typecoders import registry
-from penstock.functions.splitting import Limits, Part, splits_of
+from penstock.functions.splitting import CallLimits, RestrictionCall, splits_of
 from penstock.io import watch
 from penstock.io.watch import PollFn, PollResult, TerminationCondition, Watch, after_total_of, never
 from penstock.transforms.window import TimestampedValue
@@ -107,7 +107,7 @@ def watched(settings: Settings, polls: list[Found]) -> Iterator[Polled]:
     estimator = splits.estimator_state("in", splits.restored(stored))
     for world.found in polls:
         # A limit of one output must not cut a poll into pieces.
-        part = Part(splits, splits.restored(stored), estimator, world.now, Limits(outputs=1))
+        part = RestrictionCall(splits, splits.restored(stored), estimator, world.now, CallLimits(outputs=1))
         outputs = list(
             part.outputs(
                 dofn.process(

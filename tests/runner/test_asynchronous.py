@@ -431,7 +431,7 @@ def test_a_coroutine_is_never_an_element(step: Any) -> None:
     pipeline | beam.Create([(1, 2), (3, 4)]) | "Ask" >> step
     failure = failure_of(pipeline)
     assert failure.kind == "TypeError"
-    assert ", which nobody awaits" in failure.message
+    assert ", which is never awaited" in failure.message
     assert "define the function itself with async def" in failure.message
     assert failure.where.startswith("at step 'Ask'")
     assert calls == []

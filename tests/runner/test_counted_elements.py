@@ -10,7 +10,7 @@ from plain_runner import Settings, collect, plan_of, run_plain
 from random_pipelines import random_pipeline
 
 import penstock as beam
-from penstock.metrics.execution import ELEMENTS, taken_out
+from penstock.metrics.execution import ELEMENTS, take_out
 from penstock.pvalue import AsList, TaggedOutput
 from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
 from penstock_spark.folding.direct_steps import DirectCounting
@@ -22,7 +22,7 @@ SEEDS = range(60)
 
 def counted(plan: Plan, settings: Settings = Settings()) -> dict[int, int]:
     """The numbers of elements that the edges of a plan have carried, as its workers have counted them."""
-    counts = taken_out(run_plain(plan, settings, made_edges(plan)), ELEMENTS)[1]
+    counts = take_out(run_plain(plan, settings, made_edges(plan)), ELEMENTS)[1]
     return {int(edge): count for edge, count in counts.items()}
 
 
@@ -94,7 +94,7 @@ def test_a_run_without_a_view_counts_nothing_and_has_no_counter_in_its_way(
 
         monkeypatch.setattr(kind, "__init__", noted)
     plan = random_plan(3)
-    assert taken_out(run_plain(plan), ELEMENTS)[1] == {}
+    assert take_out(run_plain(plan), ELEMENTS)[1] == {}
     assert made == []
     run_plain(plan, counted=made_edges(plan))
     assert made != []

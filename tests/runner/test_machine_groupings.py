@@ -16,7 +16,7 @@ import penstock as beam
 from penstock.coders.deterministic import encode_key
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
-from penstock.machines.records import MAX_MICROS, Arrive, Dropped, Element, Pane, Times
+from penstock.machines.records import MAX_MICROS, AddElement, Dropped, Element, Pane, Times
 from penstock.transforms.trigger import (
     AccumulationMode,
     DefaultTrigger,
@@ -63,7 +63,7 @@ def hosted(
 def bare(
     elements: list[Any], windowing: beam.Windowing, combine: Any
 ) -> tuple[dict[Any, list[Out]], Counter[str]]:
-    events = [Arrive(value, micros, key=key) for key, value, micros in elements]
+    events = [AddElement(value, micros, key=key) for key, value, micros in elements]
     played = play(GroupingMachine(windowing, combine), events, mode="batch")
     panes = [(one.key, out_of(one.emitted)) for one in played if isinstance(one.emitted, Pane)]
     dropped = [one.emitted.reason.name for one in played if isinstance(one.emitted, Dropped)]

@@ -10,16 +10,16 @@ from native_host import NativeHost, Result, Row
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceWatermark,
-    Arrive,
     Dropped,
     EndMicroBatch,
+    EventOutput,
     Pane,
-    Played,
 )
 from penstock.machines.triggers import machine_of
 from penstock.transforms.trigger import (
@@ -80,7 +80,7 @@ def by_machine(
         allowed_lateness=Duration(micros=lateness_micros),
     )
     machine = GroupingMachine(windowing, CombineFn.from_callable(sum))
-    player = Player(machine, "micro_batch" if updates else "streaming")
+    player = ReferenceEngine(machine, "micro_batch" if updates else "streaming")
     found: list[Result] = []
     dropped = 0
     summary_micros = MIN_MICROS
@@ -88,10 +88,10 @@ def by_machine(
     for number, (clock_micros, rows) in enumerate([*batches, *ending]):
         if number == len(batches):
             summary_micros = MAX_MICROS
-        played: list[Played] = []
+        played: list[EventOutput] = []
         for row in rows:
             if row.is_wanted:
-                played += player.play(Arrive(row.number, row.time_micros, key=row.key))
+                played += player.play(AddElement(row.number, row.time_micros, key=row.key))
         played += player.play(EndMicroBatch())
         played += player.play(AdvanceWatermark(summary_micros))
         for one in played:

@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 from penstock.io.avroio import AvroSink
 from penstock.io.csvio import CsvSink
 from penstock.io.files.shards import Shards
-from penstock.io.formats.partition_folders import escaped, folder_of_value, is_lost, texts_of_path, unescaped
+from penstock.io.formats.partition_folders import (
+    escape_value,
+    folder_of_value,
+    is_lost,
+    unescape_value,
+    values_of_path,
+)
 from penstock.io.jsonio import JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
 from penstock_spark.columns.records import to_plain
@@ -65,12 +71,12 @@ def writer(folders: Folders, columns: tuple[str, ...] = ("country",), **argument
 
 @given(st.text())
 def test_the_name_of_a_folder_tells_every_text_that_is_not_lost(text: str) -> None:
-    assert unescaped(escaped(text)) == text
+    assert unescape_value(escape_value(text)) == text
     if not is_lost(text):
         name = folder_of_value("a=b/c", text)
         assert "/" not in name
         assert name not in (".", "..")
-        assert texts_of_path(f"/out/{name}/file", ["a=b/c"]) == [text]
+        assert values_of_path(f"/out/{name}/file", ["a=b/c"]) == [text]
 
 
 @given(

@@ -21,7 +21,7 @@ from random_pipelines import random_pipeline
 
 import penstock as beam
 from penstock import graph
-from penstock.functions.splitting import Pairing
+from penstock.functions.splitting import PairWithRestriction
 from penstock.options.optimisations import OPTIMISATIONS
 from penstock.transforms.core import CombineValuesDoFn
 from penstock_spark.compiler import PASSES, STREAM_PASSES, Pass, Target, batch_plan, optimise, rewrite_graph
@@ -149,7 +149,7 @@ def _user_code(step: graph.Step) -> Iterator[int]:
     match step.primitive:
         case graph.ParDo(CombineValuesDoFn() as dofn):
             yield id(dofn.combinefn)
-        case graph.ParDo(Pairing()):
+        case graph.ParDo(PairWithRestriction()):
             # Its DoFn is the code of the step after it.
             pass
         case graph.ParDo(code) | graph.CombinePerKey(code) | graph.Write(code):

@@ -11,7 +11,7 @@ from watermark_inputs import SECOND, Element, Step, micros, played, ticks
 
 from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime, Percentiles
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Arrive
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, AddElement
 from penstock_conformance.parsing import load
 from penstock_spark.source_watermarks import delays
 
@@ -112,7 +112,7 @@ def test_first_windows_hold_as_many_elements_as_the_book_draws(share, counts) ->
     elements = [
         Element(event.timestamp_micros / SECOND, event.clock_micros / SECOND)
         for event in events
-        if isinstance(event, Arrive)
+        if isinstance(event, AddElement)
     ]
     assert len(elements) == 40
     steps = ticks(elements)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.elements.row import Row, row_class
+from penstock.elements.row import Row, make_row_class
 from penstock_spark.columns.values import to_dicts, to_rows
 
 NAMES = (
@@ -53,7 +53,7 @@ def test_records_have_the_names_of_their_columns_in_order(names: tuple[str, ...]
     assert [list(each.items()) for each in dicts] == [list(each.items()) for each in expected]
     assert [list(Row.as_dict(each).items()) for each in rows] == [list(each.items()) for each in expected]
     assert rows == [Row(**each) for each in expected] == pickle.loads(pickle.dumps(rows))
-    assert {type(each) for each in rows} == {row_class(names)}
+    assert {type(each) for each in rows} == {make_row_class(names)}
 
 
 def test_rows_without_columns_are_as_many_as_before() -> None:

@@ -17,7 +17,7 @@ from penstock.graph import DriverList
 from penstock.io.sink_transforms import SinkTransform
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
 from penstock.relations.changelog import Changelog
-from penstock.transforms.grouping.group_by_key import SpreadAnew
+from penstock.transforms.grouping.group_by_key import SpreadElements
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,
@@ -92,7 +92,7 @@ WAYS: dict[str, Any] = {
     "WindowInto": beam.WindowInto(SlidingWindows(10, 10)),
     "SetTrigger": beam.SetTrigger(accumulation_mode=AccumulationMode.DISCARDING),
     "Reshuffle": beam.Reshuffle(1),
-    "Reshuffle by key": SpreadAnew(2, by_key=True),
+    "Reshuffle by key": SpreadElements(2, by_key=True),
     "outputs and a Flatten": Branches(),
     "a DoFn with a side input": Beside(),
 }

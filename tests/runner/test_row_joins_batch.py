@@ -240,7 +240,7 @@ def test_to_take_back_what_is_not_there_is_refused_with_the_step_named() -> None
     spoilt = changing | beam.MapTuple(lambda key, row: (key, time.perf_counter_ns()))
     collect((spoilt, rights) | "Second" >> JoinRows("inner") | beam.Changelog())
     text = failure_of(pipeline)
-    assert "a row of type int is taken back, but it is not there" in text
+    assert "a row of type int is retracted, but it is not there" in text
     assert "while running 'Second/Join' (test_row_joins_batch.py:" in text
 
 
@@ -249,7 +249,7 @@ def test_to_take_back_what_is_not_there_is_refused_with_the_step_named() -> None
     [
         (lambda: JoinRows("cross"), "no kind of join 'cross'"),
         (lambda: JoinRows(unjoined="later"), "unjoined is 'later'"),
-        (lambda: JoinRows("semi", unjoined="at_end"), "gives no rows without a match"),
+        (lambda: JoinRows("semi", unjoined="at_end"), "emits no rows without a match"),
         (lambda: ValidityJoin("right"), "no kind of validity join 'right'"),
         (lambda: ValidityJoin("full", final=True), "never final"),
     ],

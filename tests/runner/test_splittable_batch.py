@@ -80,7 +80,7 @@ def test_each_restriction_is_processed_to_its_end_and_a_task_waits_for_what_is_d
     pipeline = beam.Pipeline()
     found = collect(pipeline | beam.Create(["abcde", "xy"]) | beam.ParDo(Letters(), "!"))
     waiting = Waiting()
-    with clock.replaced_by(waiting):
+    with clock.replace_clock(waiting):
         run_plain(pipeline, Settings(rows=1))
     assert sorted(found) == [letter + "!" for letter in "abcdexy"]
     # The last letter of each of the four restrictions leaves nothing.
@@ -98,7 +98,7 @@ def test_work_may_wait_for_a_time_of_the_clock():
     pipeline = beam.Pipeline()
     found = collect(pipeline | beam.Create(["ab"]) | beam.ParDo(Until()))
     waiting = Waiting()
-    with clock.replaced_by(waiting):
+    with clock.replace_clock(waiting):
         run_plain(pipeline)
     assert (sorted(found), waiting.now) == (["a", "b"], 60)
 
@@ -144,7 +144,7 @@ def test_elements_keep_their_windows_and_windows_that_are_seen_are_processed_one
     )
     seen = collect(words | "Seen" >> beam.ParDo(Windowed(), beam.pvalue.AsList(words)), "seen")
     plain = collect_timed(words | "Plain" >> beam.ParDo(Letters()), "plain")
-    with clock.replaced_by(Waiting()):
+    with clock.replace_clock(Waiting()):
         run_plain(pipeline)
     assert sorted(seen) == [(letter, start, ["ab"]) for letter in "ab" for start in (0, 5)]
     # An output with a time of its own gets the windows of that time, once for each window of its element.

@@ -105,7 +105,7 @@ def test_windows_without_rows_of_their_own_are_refused() -> None:
 
 
 def test_windows_that_merge_and_take_nothing_back_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"(?s)nothing takes back the rows.*ACCUMULATING_AND_RETRACTING"):
+    with pytest.raises(ValueError, match=r"(?s)no step retracts the rows.*ACCUMULATING_AND_RETRACTING"):
         sums(beam.Pipeline(), Sessions(10), ACCUMULATING) | Upserts(by_window=True)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.options import pipeline_options
-from penstock.options.base import all_classes
+from penstock.options.base import list_option_classes
 from penstock.options.option import Ignored, Option, Refused
 from penstock.options.parsing import OptionsParser
 from penstock.options.pipeline_options import SparkOptions
@@ -42,7 +42,7 @@ are given, and says what has the effect.
 def views() -> list[tuple[str, list[Option]]]:
     """Returns the options of each view of penstock's, the runner's first."""
     found = []
-    for view in sorted(all_classes(), key=lambda view: (view is not SparkOptions, view.__name__)):
+    for view in sorted(list_option_classes(), key=lambda view: (view is not SparkOptions, view.__name__)):
         # The classes of docstrings' examples are not in their modules.
         if getattr(pipeline_options, view.__name__, None) is view:
             parser = OptionsParser()

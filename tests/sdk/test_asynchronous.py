@@ -77,7 +77,7 @@ class AlsoBatches(beam.DoFn):
         (AsynchronousTimer, "AsynchronousTimer.fired is asynchronous"),
         (AsynchronousSetup, "AsynchronousSetup.setup is asynchronous, and its process is not"),
         (AsynchronousBatches, "AsynchronousBatches.process_batch is asynchronous"),
-        (AlsoBatches, "AlsoBatches.process is asynchronous, and the DoFn takes or gives batches"),
+        (AlsoBatches, "AlsoBatches.process is asynchronous, and the DoFn takes or yields batches"),
     ],
 )
 def test_what_nobody_would_await_is_refused(kind: type[beam.DoFn], what: str) -> None:

@@ -96,7 +96,7 @@ def test_annotations_say_which_batches_a_dofn_takes_and_gives(
     output = float if gives == FLOATS else int
     found = batch_types_of(dofn, int, output)
     given = (
-        (found.takes and found.takes.batch_type, found.gives and found.gives.batch_type)
+        (found.takes and found.takes.batch_type, found.yields and found.yields.batch_type)
         if found
         else (None, None)
     )

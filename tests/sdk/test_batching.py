@@ -5,7 +5,7 @@ import random
 import pytest
 
 from penstock import graph
-from penstock.functions.splitting import Part, splits_of
+from penstock.functions.splitting import RestrictionCall, splits_of
 from penstock.pipeline import Pipeline
 from penstock.transforms import util
 from penstock.transforms.core import Create, DoFn, ParDo, Partition
@@ -176,7 +176,7 @@ def called(dofn, element):
     """One call of a splittable DoFn: what it leaves, and its outputs."""
     splits = splits_of(dofn)
     [restriction] = splits.restrictions(element)
-    part = Part(splits, restriction, splits.estimator_state(element, restriction), clock.seconds)
+    part = RestrictionCall(splits, restriction, splits.estimator_state(element, restriction), clock.seconds)
     return part, list(part.outputs(dofn.process(element, part.view, part.estimator)))
 
 

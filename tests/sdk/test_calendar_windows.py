@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.checks.time_zones import local_date, start_of_day, time_zone_named
+from penstock.checks.time_zones import find_time_zone, local_date, start_of_day
 from penstock.transforms.window import CalendarWindows, FixedWindows, IntervalWindow, WindowFn
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 
@@ -65,7 +65,7 @@ def test_every_moment_is_in_one_window_which_ends_where_the_next_one_begins(
 @given(WINDOWS, SECONDS)
 def test_a_window_starts_with_the_first_moment_of_a_day_on_which_it_may(window_fn, seconds) -> None:
     (window,) = window_fn.assign_micros(seconds * 1_000_000)
-    zone, start = time_zone_named(window_fn.time_zone), int(window.start)
+    zone, start = find_time_zone(window_fn.time_zone), int(window.start)
     assert window.start == start
     first, shown = local_date(start, zone), local_date(start - 1, zone)
     # A zone may skip the day itself, and shows a later one then.
@@ -75,7 +75,7 @@ def test_a_window_starts_with_the_first_moment_of_a_day_on_which_it_may(window_f
 
 @given(ZONES, DATES)
 def test_no_calendar_shows_a_day_before_its_start(name, day) -> None:
-    zone = time_zone_named(name)
+    zone = find_time_zone(name)
     start = start_of_day(day, zone)
     assert local_date(start, zone) >= day
     assert all(local_date(start - before, zone) < day for before in (1, 60, HOUR, 12 * HOUR, 30 * HOUR))

@@ -1,4 +1,4 @@
-"""The algebra of changes: what `net`, `difference` and bags of rows promise to all that retracts and inserts rows."""
+"""Checks the algebra of changes: the promises of `compute_net`, `compute_difference` and bags of rows."""
 
 from __future__ import annotations
 
@@ -45,27 +45,29 @@ def total(
 
 
 def net_has_the_same_total(one: Any, other: Any, third: Any) -> None:
-    assert total(signs(changes.net(one))) == total(one)
+    assert total(signs(changes.compute_net(one))) == total(one)
 
 
 def net_holds_no_row_and_its_retraction(one: Any, other: Any, third: Any) -> None:
-    retracted, inserted = changes.net(one)
+    retracted, inserted = changes.compute_net(one)
     assert not bag(retracted) & bag(inserted)
 
 
 def net_of_a_concatenation_is_the_net_of_the_nets(one: Any, other: Any, third: Any) -> None:
-    nets = [*signs(changes.net(one)), *signs(changes.net(other))]
-    whole, parts = changes.net([*one, *other]), changes.net(nets)
+    nets = [*signs(changes.compute_net(one)), *signs(changes.compute_net(other))]
+    whole, parts = changes.compute_net([*one, *other]), changes.compute_net(nets)
     assert [*map(bag, whole)] == [*map(bag, parts)]
 
 
 def net_commutes(one: Any, other: Any, third: Any) -> None:
-    assert [*map(bag, changes.net([*one, *other]))] == [*map(bag, changes.net([*other, *one]))]
+    assert [*map(bag, changes.compute_net([*one, *other]))] == [
+        *map(bag, changes.compute_net([*other, *one]))
+    ]
 
 
 def a_change_and_its_inverse_are_none(one: Any, other: Any, third: Any) -> None:
-    change = changes.net(one)
-    assert changes.net([*signs(change), *signs(change[::-1])]) == ([], [])
+    change = changes.compute_net(one)
+    assert changes.compute_net([*signs(change), *signs(change[::-1])]) == ([], [])
 
 
 def rows_of(signed: Any) -> list[Any]:
@@ -74,35 +76,41 @@ def rows_of(signed: Any) -> list[Any]:
 
 def difference_leads_from_one_bag_to_the_other(one: Any, other: Any, third: Any) -> None:
     before, after = rows_of(one), rows_of(other)
-    retracted, inserted = map(bag, changes.difference(before, after))
+    retracted, inserted = map(bag, changes.compute_difference(before, after))
     assert retracted <= bag(before)
     assert bag(before) - retracted + inserted == bag(after)
 
 
 def difference_is_the_smallest(one: Any, other: Any, third: Any) -> None:
-    retracted, inserted = map(bag, changes.difference(rows_of(one), rows_of(other)))
+    retracted, inserted = map(bag, changes.compute_difference(rows_of(one), rows_of(other)))
     assert not retracted & inserted
 
 
 def difference_of_a_bag_and_itself_is_none(one: Any, other: Any, third: Any) -> None:
-    assert not any(changes.difference(rows_of(one), rows_of(one)[::-1]))
+    assert not any(changes.compute_difference(rows_of(one), rows_of(one)[::-1]))
 
 
 def difference_of_unions_is_the_net_of_differences(one: Any, other: Any, third: Any) -> None:
     before, after, more = map(rows_of, (one, other, third))
-    both = changes.difference([*before, *more], [*after, *after])
-    parts = [*signs(changes.difference(before, after)), *signs(changes.difference(more, after))]
+    both = changes.compute_difference([*before, *more], [*after, *after])
+    parts = [
+        *signs(changes.compute_difference(before, after)),
+        *signs(changes.compute_difference(more, after)),
+    ]
     assert total(signs(both)) == total(parts)
 
 
 def differences_follow_each_other(one: Any, other: Any, third: Any) -> None:
     before, between, after = map(rows_of, (one, other, third))
-    steps = [*signs(changes.difference(before, between)), *signs(changes.difference(between, after))]
-    assert [*map(bag, changes.net(steps))] == [*map(bag, changes.difference(before, after))]
+    steps = [
+        *signs(changes.compute_difference(before, between)),
+        *signs(changes.compute_difference(between, after)),
+    ]
+    assert [*map(bag, changes.compute_net(steps))] == [*map(bag, changes.compute_difference(before, after))]
 
 
 def elements_retract_before_they_insert(one: Any, other: Any, third: Any) -> None:
-    retracted, inserted = ([(row, 0) for row in rows] for rows in changes.net(one))
+    retracted, inserted = ([(row, 0) for row in rows] for rows in changes.compute_net(one))
     emitted = [*changes.emit_pairs("key", (retracted, inserted), None)]
     kinds = [each.pane_info.kind for each in emitted]
     assert kinds == sorted(kinds, key=lambda kind: kind.sign)
@@ -137,7 +145,7 @@ def test_changes_of_rows_keep_the_law(name: str) -> None:
 
 def net_of_forms(signed: list[tuple[int, str]]) -> None:
     """Rows in one form cancel each other, and the very same rows first."""
-    change = changes.net(signed, str.lower)
+    change = changes.compute_net(signed, str.lower)
     assert total(signs(change), str.lower) == total(signed, str.lower)
     retracted, inserted = change
     assert not bag(map(str.lower, retracted)) & bag(map(str.lower, inserted))
@@ -148,9 +156,9 @@ def test_rows_in_one_form_cancel_each_other() -> None:
 
 
 def test_the_very_same_row_cancels_first() -> None:
-    assert changes.net([(1, "a"), (1, "A"), (-1, "a")], str.lower) == ([], ["A"])
-    assert changes.net([(-1, "a"), (-1, "A"), (1, "A")], str.lower) == (["a"], [])
-    assert changes.net([(1, "a"), (1, "a"), (-1, "A")], str.lower) == ([], ["a"])
+    assert changes.compute_net([(1, "a"), (1, "A"), (-1, "a")], str.lower) == ([], ["A"])
+    assert changes.compute_net([(-1, "a"), (-1, "A"), (1, "A")], str.lower) == (["a"], [])
+    assert changes.compute_net([(1, "a"), (1, "a"), (-1, "A")], str.lower) == ([], ["a"])
 
 
 def held_is_the_net(signed: list[tuple[int, str]]) -> None:
@@ -176,11 +184,14 @@ def test_a_bag_holds_what_is_left() -> None:
 
 
 def test_rows_without_an_encoding_are_compared_by_python() -> None:
-    assert changes.difference([frozenset("a")], [frozenset("a")]) == ((), ())
-    assert changes.difference([frozenset("a")], [frozenset("b")]) == ([frozenset("a")], [frozenset("b")])
+    assert changes.compute_difference([frozenset("a")], [frozenset("a")]) == ((), ())
+    assert changes.compute_difference([frozenset("a")], [frozenset("b")]) == (
+        [frozenset("a")],
+        [frozenset("b")],
+    )
 
 
-real_net, real_difference, real_pairs = changes.net, changes.difference, changes.emit_pairs
+real_net, real_difference, real_pairs = changes.compute_net, changes.compute_difference, changes.emit_pairs
 
 
 def as_they_come(signed: Any, form: Any = None) -> Change:
@@ -221,16 +232,20 @@ def always_updates(change: Change) -> Any:
 
 
 MUTANTS: dict[str, tuple[Any, str, Any]] = {
-    "net_has_the_same_total": (changes, "net", each_once),
-    "net_holds_no_row_and_its_retraction": (changes, "net", as_they_come),
-    "net_of_a_concatenation_is_the_net_of_the_nets": (changes, "net", each_once),
-    "net_commutes": (changes, "net", only_retractions_that_follow),
-    "a_change_and_its_inverse_are_none": (changes, "net", as_they_come),
-    "difference_leads_from_one_bag_to_the_other": (changes, "difference", by_pythons_equality),
-    "difference_is_the_smallest": (changes, "difference", lambda before, after: (before, after)),
-    "difference_of_a_bag_and_itself_is_none": (changes, "difference", lambda before, after: (before, after)),
-    "difference_of_unions_is_the_net_of_differences": (changes, "difference", by_pythons_equality),
-    "differences_follow_each_other": (changes, "difference", by_pythons_equality),
+    "net_has_the_same_total": (changes, "compute_net", each_once),
+    "net_holds_no_row_and_its_retraction": (changes, "compute_net", as_they_come),
+    "net_of_a_concatenation_is_the_net_of_the_nets": (changes, "compute_net", each_once),
+    "net_commutes": (changes, "compute_net", only_retractions_that_follow),
+    "a_change_and_its_inverse_are_none": (changes, "compute_net", as_they_come),
+    "difference_leads_from_one_bag_to_the_other": (changes, "compute_difference", by_pythons_equality),
+    "difference_is_the_smallest": (changes, "compute_difference", lambda before, after: (before, after)),
+    "difference_of_a_bag_and_itself_is_none": (
+        changes,
+        "compute_difference",
+        lambda before, after: (before, after),
+    ),
+    "difference_of_unions_is_the_net_of_differences": (changes, "compute_difference", by_pythons_equality),
+    "differences_follow_each_other": (changes, "compute_difference", by_pythons_equality),
     "elements_retract_before_they_insert": (changes, "emit_pairs", insertions_first),
 }
 
@@ -280,5 +295,5 @@ def test_a_bag_that_looks_for_the_form_first_is_found(monkeypatch: pytest.Monkey
 
 
 def test_a_net_without_forms_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "net", lambda signed, form: real_net(signed))
+    monkeypatch.setattr(changes, "compute_net", lambda signed, form: real_net(signed))
     assert refuted(net_of_forms, TEXTS)

@@ -13,10 +13,10 @@ import pytest
 from penstock import field
 from penstock.elements.row import Row
 from penstock.error import noun_for
-from penstock.scalars.compiled_fields import one_function
+from penstock.scalars.compiled_fields import compile_field_function
 from penstock.scalars.expressions import Expression
 from penstock.scalars.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, named_tuple
-from penstock.scalars.tree import Call, Field, Literal, Scalar, spelled
+from penstock.scalars.tree import Call, Field, Literal, Scalar, spell
 from penstock.scalars.types import PYTHON
 
 NAMES = ("a", "b", "c d", "class", "\ufb01", "gone")
@@ -115,7 +115,7 @@ def interpreted(scalar: Scalar, element: Any) -> Any:
         case Call("TRUTH", [part]):
             value = interpreted(part, element)
             if not (value is None or value is True or value is False):
-                raise TypeError(f"{spelled(part)} is {noun_for(value)}, and &, | and ~ take what is true")
+                raise TypeError(f"{spell(part)} is {noun_for(value)}, and &, | and ~ take what is true")
             return value
         case Call("NOT", [part]):
             value = interpreted(part, element)
@@ -165,7 +165,10 @@ def test_one_function_does_what_its_parts_mean(seed: int) -> None:
     for _ in range(50):
         made = function(chance)
         for element in elements(chance):
-            found, wanted = outcome(one_function(made), element), outcome(partial(of_parts, made), element)
+            found, wanted = (
+                outcome(compile_field_function(made), element),
+                outcome(partial(of_parts, made), element),
+            )
             # A field that another operand makes needless may be read all the same.
             assert found in (wanted, "missing"), (made, element)
             assert outcome(made, element) in (wanted, "missing")
@@ -177,22 +180,24 @@ def test_a_deep_expression_is_written_as_far_as_python_lets_it() -> None:
     made: Expression = field("a")
     for _ in range(300):
         made = 1 + made
-    assert one_function(made)({"a": 1}) == made({"a": 1}) == 301
+    assert compile_field_function(made)({"a": 1}) == made({"a": 1}) == 301
 
 
 def test_a_key_is_of_the_class_that_another_process_finds() -> None:
-    key, values = one_function(KeyAndValues(KeyOf((("k", field("a")),)), (field("b"),)))({"a": 1, "b": 2})
+    key, values = compile_field_function(KeyAndValues(KeyOf((("k", field("a")),)), (field("b"),)))(
+        {"a": 1, "b": 2}
+    )
     assert type(key) is named_tuple("Key", ("k",))
     assert (key, values) == ((1,), [2])
 
 
 @pytest.mark.parametrize("made", [str, lambda element: element], ids=["class", "lambda"])
 def test_a_function_that_only_python_can_call_stays_as_it_is(made: Any) -> None:
-    assert one_function(made) is made
+    assert compile_field_function(made) is made
 
 
 @pytest.mark.parametrize(
     "made", [field("a"), field("a") > 1, ~(field("a") == 1), RowOf((("a", field("a")),))]
 )
 def test_a_function_of_fields_is_written(made: Any) -> None:
-    assert one_function(made) is not made
+    assert compile_field_function(made) is not made

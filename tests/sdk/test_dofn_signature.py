@@ -11,7 +11,7 @@ import pytest
 
 import penstock as beam
 from penstock.coders import VarIntCoder
-from penstock.functions.signature import bind, method_signature, signature_of
+from penstock.functions.signature import bind, read_method_signature, signature_of
 from penstock.transforms import userstate
 from penstock.transforms.elements.pardo import warn_of_returns
 from penstock.transforms.timeutil import TimeDomain
@@ -21,7 +21,7 @@ SIDE = beam.DoFn.SideInputParam
 
 
 def call(function, *args, **kwargs):
-    bound = bind(method_signature("process", function), args, kwargs)
+    bound = bind(read_method_signature("process", function), args, kwargs)
     return bound.args, dict(bound.kwargs)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import penstock as beam
 from penstock.options import checks, ignored
-from penstock.options.base import all_classes, parser_of, text_of_help
+from penstock.options.base import list_option_classes, parser_of, render_help
 from penstock.options.checks import check_given
 from penstock.options.pipeline_options import (
     GoogleCloudOptions,
@@ -210,7 +210,7 @@ def test_every_class_of_options_of_beam_is_here():
         cls.__name__ for cls in theirs.PipelineOptions.__subclasses__() if cls.__module__ == theirs.__name__
     }
     assert len(beams) > 20
-    assert beams <= {*(cls.__name__ for cls in all_classes()), "SparkRunnerOptions"}
+    assert beams <= {*(cls.__name__ for cls in list_option_classes()), "SparkRunnerOptions"}
 
 
 def test_lists_without_effect_are_split_as_in_beam():
@@ -231,8 +231,8 @@ def test_help_shows_the_programs_options_then_ours_with_what_they_mean_and_none_
         with pytest.raises(SystemExit) as ended:
             PipelineOptions(flags)
         assert ended.value.code == 0
-        assert capsys.readouterr().out.rstrip() == text_of_help()
-    text = text_of_help()
+        assert capsys.readouterr().out.rstrip() == render_help()
+    text = render_help()
     assert "The team to watch." in text
     assert text.index("HelpfulOptions: What the game needs") < text.index("\nSparkOptions: ")
     ours = parser_of([SparkOptions])

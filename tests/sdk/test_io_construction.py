@@ -35,7 +35,7 @@ from penstock.io.files.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes, LocalFileSystem
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.record_types import field_names
-from penstock.io.formats.records import records
+from penstock.io.formats.records import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock.io.watermark_estimators import MonotonicWatermarkEstimator
 from penstock.transforms.window import GlobalWindow, IntervalWindow
@@ -167,12 +167,12 @@ def test_records_do_not_depend_on_how_the_bytes_arrive(
     data: bytes, arguments: dict[str, Any], expected: list[bytes], size: int
 ) -> None:
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
-    assert list(records(chunks, **arguments)) == expected
+    assert list(split_records(chunks, **arguments)) == expected
 
 
 def test_a_record_of_many_chunks_is_not_copied_for_each_of_them() -> None:
     begin = time.process_time()
-    assert [len(record) for record in records([bytes([65]) * 1024] * 16_000)] == [16_000 << 10]
+    assert [len(record) for record in split_records([bytes([65]) * 1024] * 16_000)] == [16_000 << 10]
     # It takes a tenth of a second, and took half a minute.
     assert time.process_time() - begin < 5
 

@@ -99,6 +99,6 @@ def test_arguments_of_beams_without_a_meaning_here_are_refused_with_a_hint(argum
 
 def test_a_stream_does_not_end_by_the_maximum_time_of_a_batch() -> None:
     read: Any = ReadFromKafka(BROKERS, ["clicks"], max_read_time=30)
-    with pytest.raises(ValueError, match="max_read_time ends a batch, and a stream goes on") as caught:
+    with pytest.raises(ValueError, match="max_read_time ends a batch, and a stream continues") as caught:
         read.as_stream()
     assert "drain the stream" in str(caught.value)

@@ -18,7 +18,7 @@ from penstock.coders import (
     RowCoder,
 )
 from penstock.coders import deterministic as keys
-from penstock.coders.deterministic import decode_key, encode_key, kind_told_apart
+from penstock.coders.deterministic import decode_key, encode_key, find_plain_key_type
 from penstock.coders.typecoders import CoderRegistry
 
 
@@ -67,10 +67,10 @@ def test_a_registered_deterministic_coder_decides_what_is_one_key(registry) -> N
 
 def test_keys_whose_class_has_a_registered_coder_are_told_apart_by_their_encodings(registry) -> None:
     pairs = [Pair(1, 2), Pair(1, 3)]
-    assert kind_told_apart(pairs) is Pair
+    assert find_plain_key_type(pairs) is Pair
     registry.register_coder(Pair, RowCoder)
     keys.forget_encoders()
-    assert kind_told_apart(pairs) is None
+    assert find_plain_key_type(pairs) is None
 
 
 def test_a_registered_coder_comes_before_the_own_form_of_a_class(registry) -> None:
@@ -113,8 +113,8 @@ def test_a_registered_coder_that_only_pickles_is_refused_for_keys(registry, code
 SCRIPT = """
 import sys
 from typing import NamedTuple
-from penstock.coders.deterministic import decode_key, encode_key, kind_told_apart
-from penstock.coders.deterministic import key_classes, register_key_class
+from penstock.coders.deterministic import decode_key, encode_key, find_plain_key_type
+from penstock.coders.deterministic import list_key_classes, register_key_class
 {classes}
 {rest}
 """
@@ -135,7 +135,7 @@ def test_classes_of_main_come_back_in_a_process_that_was_told_of_them() -> None:
     again = run_script(CLASSES, f"register_key_class(Team); print(decode_key(bytes.fromhex('{data}')))")
     assert again == "(Team(name='red'), 1)"
     shipped = run_script(
-        CLASSES, "encode_key(Team('a')), encode_key(2); print([c.__name__ for c in key_classes()])"
+        CLASSES, "encode_key(Team('a')), encode_key(2); print([c.__name__ for c in list_key_classes()])"
     )
     assert shipped == "['Team']"
 
@@ -152,8 +152,8 @@ def test_local_classes_come_back_and_count_among_those_to_send() -> None:
         a: int
 
     assert decode_key(encode_key(Local(1))) == Local(1)
-    assert Local in keys.key_classes()
-    assert uuid.UUID not in keys.key_classes()
+    assert Local in keys.list_key_classes()
+    assert uuid.UUID not in keys.list_key_classes()
 
 
 def test_a_key_whose_coder_is_not_registered_where_it_is_decoded_is_an_error(registry) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import penstock as beam
 from penstock import graph
 from penstock.io.external.generate_sequence import GenerateSequence, SequenceSource
-from penstock.io.streaming.schedules import Schedule, due, is_over, next_due_micros
+from penstock.io.streaming.schedules import Schedule, find_next_due_micros, is_over, list_due_elements
 from penstock.transforms.periodicsequence import PeriodicImpulse, PeriodicSource, RebaseMode
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 
@@ -22,7 +22,7 @@ SECOND = 1_000_000
 
 
 def values(*arguments: Any) -> list[Any]:
-    return [each.value for each in due(*arguments)]
+    return [each.value for each in list_due_elements(*arguments)]
 
 
 # Small numbers, so that moments meet the ends of stretches.
@@ -79,40 +79,42 @@ def test_stretches_that_follow_one_another_give_each_element_once_when_it_is_due
     for length in (before + 1, *lengths):
         ends.append(ends[-1] + length)
     expected = definition(source, started, ends[-1])
-    come = [each for pair in pairwise(ends) for each in due(source, started, *pair)]
+    come = [each for pair in pairwise(ends) for each in list_due_elements(source, started, *pair)]
     assert come == [each for _, each in expected]
     for begin, end in pairwise(ends):
-        assert due(source, started, begin, end) == [each for at, each in expected if begin <= at < end]
+        assert list_due_elements(source, started, begin, end) == [
+            each for at, each in expected if begin <= at < end
+        ]
 
 
 @given(PERIODIC | SEQUENCES, st.integers(-20, 20), st.integers(-20, 50))
 def test_the_next_element_is_the_first_that_comes_from_then_on(source: Any, started: int, begin: int) -> None:
     later = definition(source, started, 10**9)
     expected = next((at for at, _ in later if at >= begin), None)
-    assert next_due_micros(source, started, begin) == expected
+    assert find_next_due_micros(source, started, begin) == expected
     assert is_over(source, started, begin) == (expected is None)
 
 
 def test_what_is_due_before_the_pipeline_starts_comes_at_once_with_its_own_time() -> None:
     ticks = PeriodicSource(0, MAX_TIMESTAMP.micros, 10 * SECOND)
-    first = due(ticks, 25 * SECOND + 1, 25 * SECOND, 26 * SECOND)
+    first = list_due_elements(ticks, 25 * SECOND + 1, 25 * SECOND, 26 * SECOND)
     assert [(each.value, each.timestamp) for each in first] == [(t, Timestamp(t)) for t in (0, 10, 20)]
-    assert due(ticks, 25 * SECOND + 1, 24 * SECOND, 25 * SECOND) == []
+    assert list_due_elements(ticks, 25 * SECOND + 1, 24 * SECOND, 25 * SECOND) == []
     assert values(ticks, 25 * SECOND + 1, 26 * SECOND, 31 * SECOND) == [30]
-    assert next_due_micros(ticks, 25 * SECOND + 1, 0) == 25 * SECOND + 1
+    assert find_next_due_micros(ticks, 25 * SECOND + 1, 0) == 25 * SECOND + 1
     assert not is_over(ticks, 25 * SECOND, 10**9 * SECOND)
 
 
 def test_an_impulse_with_data_repeats_it_and_keeps_its_times() -> None:
     plain = PeriodicSource(0, 50, 10, ("a", "b"))
-    assert [(each.value, each.timestamp.micros) for each in due(plain, 0, 10, 45)] == [
+    assert [(each.value, each.timestamp.micros) for each in list_due_elements(plain, 0, 10, 45)] == [
         ("b", 10),
         ("a", 20),
         ("b", 30),
         ("a", 40),
     ]
     timed = PeriodicSource(0, 20, 10, ((Timestamp(7), "x"), (Timestamp(5), "y")))
-    assert due(timed, 0, 0, 20) == [
+    assert list_due_elements(timed, 0, 0, 20) == [
         beam.window.TimestampedValue("x", Timestamp(7)),
         beam.window.TimestampedValue("y", Timestamp(5)),
     ]
@@ -176,7 +178,8 @@ def test_any_other_sequence_follows_the_clock(arguments: Any, is_bounded: bool, 
 def test_numbers_are_stamped_with_the_moments_at_which_they_are_due() -> None:
     source = GenerateSequence(7, elements_per_period=2, period=3).source
     assert [
-        (each.value, each.timestamp) for each in due(source, 100 * SECOND, 99 * SECOND, 104 * SECOND)
+        (each.value, each.timestamp)
+        for each in list_due_elements(source, 100 * SECOND, 99 * SECOND, 104 * SECOND)
     ] == [
         (7, Timestamp(100)),
         (8, Timestamp(101.5)),
@@ -241,7 +244,7 @@ def test_the_impulse_and_the_sequence_are_played_by_the_same_functions() -> None
     impulse = PeriodicImpulse(100, fire_interval=0.5).source
     sequence = GenerateSequence(0, elements_per_period=2).source
     for stretch in ((99 * SECOND, 101 * SECOND), (101 * SECOND, 102 * SECOND)):
-        first, second = (due(source, 100 * SECOND, *stretch) for source in (impulse, sequence))
+        first, second = (list_due_elements(source, 100 * SECOND, *stretch) for source in (impulse, sequence))
         assert [each.timestamp for each in first] == [each.timestamp for each in second] != []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
-from penstock.options.spark_properties import spark_properties
+from penstock.options.spark_properties import parse_spark_properties
 
 
 def test_properties_of_a_file_are_taken_and_those_of_the_command_line_win(tmp_path: Path) -> None:
@@ -38,5 +38,5 @@ def test_a_file_that_others_can_read_is_reported_and_one_that_is_missing_refused
 @pytest.mark.parametrize("text", ["spark.a.password:hunter2", "spark.a.password hunter2", "=hunter2"])
 def test_a_property_that_is_none_is_refused_without_its_value(text: str) -> None:
     with pytest.raises(ValueError, match="is not key=value") as caught:
-        spark_properties([text])
+        parse_spark_properties([text])
     assert "hunter2" not in str(caught.value)

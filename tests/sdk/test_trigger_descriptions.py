@@ -29,7 +29,7 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.utils.timestamp import Duration, Timestamp
-from penstock.windows.triggers import can_fire_early, every_part
+from penstock.windows.triggers import can_fire_early, walk_parts
 
 # Each trigger is built once with each library's names.
 TRIGGERS = [
@@ -190,7 +190,7 @@ def test_a_distance_is_the_absolute_difference_unless_another_is_given() -> None
 
 def test_the_parts_of_a_trigger_are_found_at_any_depth() -> None:
     deep = OrFinally(Repeatedly(AfterEach(Always(), AfterWatermark(AfterCount(1), AfterCount(2)))), Never())
-    names = [type(part).__name__ for part in every_part(deep)]
+    names = [type(part).__name__ for part in walk_parts(deep)]
     assert names[:5] == ["OrFinally", "Repeatedly", "AfterEach", "Always", "AfterWatermark"]
     assert names[5:] == ["Repeatedly", "AfterCount", "Repeatedly", "AfterCount", "_Never"]
 

@@ -29,7 +29,7 @@ from penstock.typehints.typehints import (
     Set,
     Tuple,
     Union,
-    mismatch,
+    describe_mismatch,
 )
 
 
@@ -57,9 +57,9 @@ def test_the_inferred_type_is_the_expected_one_and_holds_for_the_result(
         result = function(*arguments)
     except (RecursionError, TypeError):
         return
-    assert mismatch(inferred, result) is None
+    assert describe_mismatch(inferred, result) is None
     if isinstance(result, types.GeneratorType):
-        assert [mismatch(inferred.inner_type, each) for each in result].count(None) > 0
+        assert [describe_mismatch(inferred.inner_type, each) for each in result].count(None) > 0
 
 
 def test_inference_runs_nothing_of_the_users():
@@ -193,7 +193,7 @@ def test_where_both_name_a_class_it_is_the_one_that_beam_names():
 )
 def test_the_type_of_a_value_is_a_hint_that_it_satisfies(value, hint):
     assert instance_to_type(value) == hint
-    assert mismatch(hint, value) is None
+    assert describe_mismatch(hint, value) is None
 
 
 def test_small_questions_about_hints():

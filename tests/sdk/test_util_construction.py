@@ -121,11 +121,11 @@ def test_graphs_are_those_that_the_runner_knows_how_to_run_well():
     _ = pairs | util.WaitOn(pairs)
     shown = re.sub(r"<class '(\w+)'>", r"\1", graph.show(pipeline.to_graph()))
     assert shown.splitlines()[1:] == [
-        "Distinct/ToPairs = #0 ParDo(with_nothing) -> #1 Tuple[Tuple[str, int], Any]",
+        "Distinct/ToPairs = #0 ParDo(pair_with_none) -> #1 Tuple[Tuple[str, int], Any]",
         "Distinct/Group = #1 CombinePerKey(CountCombineFn) -> #2 Tuple[Tuple[str, int], int]",
         "Distinct/Distinct/Keys = #2 ParDo(_first) -> #3 Tuple[str, int]",
-        "Reshuffle/SpreadAnew = #0 Reshuffle -> #4 Tuple[str, int]",
-        "ReshufflePerKey/SpreadAnew = #0 Reshuffle -> #5 Tuple[str, int]",
+        "Reshuffle/SpreadElements = #0 Reshuffle -> #4 Tuple[str, int]",
+        "ReshufflePerKey/SpreadElements = #0 Reshuffle -> #5 Tuple[str, int]",
         "CoGroupByKey/Tag[x] = #0 ParDo(with_number) -> #6 Tuple[str, Tuple[int, int]]",
         "CoGroupByKey/Tag[y] = #0 ParDo(with_number) -> #7 Tuple[str, Tuple[int, int]]",
         "CoGroupByKey/Flatten = #6 #7 Flatten -> #8 Tuple[str, Tuple[int, int]]",
@@ -136,8 +136,8 @@ def test_graphs_are_those_that_the_runner_knows_how_to_run_well():
         "WaitOn/Map(_the_element) = #0 +iter#12 ParDo(_the_element) -> #13 Tuple[str, int]",
     ]
     by_name = {step.label: step.primitive for step in pipeline.to_graph().steps}
-    assert by_name["Reshuffle/SpreadAnew"].partitions == 3
-    assert by_name["ReshufflePerKey/SpreadAnew"].by_key
+    assert by_name["Reshuffle/SpreadElements"].partitions == 3
+    assert by_name["ReshufflePerKey/SpreadElements"].by_key
 
 
 def test_labels_do_not_change_from_run_to_run():

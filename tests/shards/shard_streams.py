@@ -11,13 +11,13 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     Event,
     Signal,
 )
-from penstock.machines.tally import Tallier
+from penstock.machines.tally import PaneCounter
 from penstock.machines.trigger_machine import WATERMARK
 from penstock.machines.window_machine import WindowMachine
 from penstock.utils.windowed_value import unknown_pane
@@ -109,7 +109,7 @@ class Stream:
         self.dropped: list[Any] = []
         self.clock_micros = MIN_MICROS
         self.step = 0
-        self.tallier = Tallier()
+        self.tallier = PaneCounter()
 
     def batch(self, events: list[Event], ends: bool = False) -> None:
         """One micro-batch."""
@@ -144,7 +144,7 @@ class Stream:
             self.step += 1
             for message in messages:
                 self._add(message, moment, event)
-            if isinstance(event, Arrive):
+            if isinstance(event, AddElement):
                 self._arrive(messages, moment, event)
         if ends:
             moment = LogicalTime(self.step, self.clock_micros)
@@ -171,7 +171,7 @@ class Stream:
             case Signal(name):
                 message.signals.append((moment, name))
 
-    def _arrive(self, messages: list[Message], moment: LogicalTime, event: Arrive) -> None:
+    def _arrive(self, messages: list[Message], moment: LogicalTime, event: AddElement) -> None:
         [name] = encode_keys([event.key])
         windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
         batch = Batch([event.value], event.timestamp_micros, windows, unknown_pane(event.kind))

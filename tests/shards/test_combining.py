@@ -20,7 +20,7 @@ from penstock.coders.deterministic import encode_key
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.folds import fold_of
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.records import Arrive, Dropped, EndMicroBatch, Event, Pane, Played, Times
+from penstock.machines.records import AddElement, Dropped, EndMicroBatch, Event, EventOutput, Pane, Times
 from penstock.metrics.execution import MetricsContainer
 from penstock.transforms.combining.ready_combiners import CountCombineFn, MeanCombineFn, TupleCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
@@ -333,7 +333,7 @@ def test_keys_that_are_their_own_names_give_what_encoded_keys_give(
         batches.append(pairs(TENS, *[(random.choice(family), random.randint(-9, 9), 3) for _ in range(8)]))
     own = written(writer_of(TENS, combine), *batches)
     monkeypatch.setattr(combining, "kind_of_keys", lambda pairs, kinds: None)
-    monkeypatch.setattr(combining, "kind_told_apart", lambda keys: None)
+    monkeypatch.setattr(combining, "find_plain_key_type", lambda keys: None)
     encoded = written(writer_of(TENS, combine), *batches)
     found, expected = (sorted(map(repr, panes_of(TENS, combine, [each]))) for each in (own, encoded))
     assert found == expected
@@ -425,12 +425,12 @@ class CombinedStream(Stream):
         writers = [writer_of(self.machine.windowing, self._combine, outbox) for outbox in outboxes]
         messages = [Message((0, 0)) for _ in range(self.shards)]
         for together in logical_times_of(events):
-            if not isinstance(together[0], Arrive):
+            if not isinstance(together[0], AddElement):
                 self._add_to(messages, super()._messages(together, False))
                 continue
             self._add_to(messages, super()._messages([together[0]], False), with_parts=False)
             for event in together:
-                assert isinstance(event, Arrive)
+                assert isinstance(event, AddElement)
                 writer = self._random.choice(writers)
                 writer.outbox.now = LogicalTime(self.step - 1, self.clock_micros)
                 windows = self.machine.assign(event.timestamp_micros, (event.key, event.value))
@@ -452,22 +452,22 @@ class CombinedStream(Stream):
                 own: list[Part] = message.parts.setdefault(label, [])
                 own += parts
 
-    def played(self) -> list[Played]:
+    def played(self) -> list[EventOutput]:
         """The panes, as a machine that is played emits them."""
         return [
-            Played(0, now.clock_micros, key, Pane(value, window, timestamp_micros, pane))
+            EventOutput(0, now.clock_micros, key, Pane(value, window, timestamp_micros, pane))
             for now, key, value, window, timestamp_micros, pane in self.panes
         ]
 
 
-def streamed(case: Case, random: Random, mode: Any = None, micro_batch: bool = False) -> list[Played]:
+def streamed(case: Case, random: Random, mode: Any = None, micro_batch: bool = False) -> list[EventOutput]:
     stream = CombinedStream(case.machine(mode), COMBINES[case.combine], random, micro_batch)
     stream.batch(list(case.events))
     stream.batch([], ends=True)
     return stream.played()
 
 
-def told(played: Iterable[Played]) -> Counter[str]:
+def told(played: Iterable[EventOutput]) -> Counter[str]:
     return Counter(
         repr((one.key, settled(pane.value), pane.window, pane.timestamp_micros, pane.info))
         for one in played

@@ -88,7 +88,7 @@ def test_a_query_that_keeps_something_for_ever_says_so() -> None:
             if name.startswith("SQL") and name != "SQL of rows that go"
         }
         told = Explained(pipeline_of(queries)).told
-        assert {name: "kept for ever" in text for name, text in told.items()} == dict.fromkeys(
+        assert {name: "kept forever" in text for name, text in told.items()} == dict.fromkeys(
             queries, is_kept
         )
 

@@ -19,7 +19,7 @@ from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.folds import LIST
 from penstock.machines.long_lists import LongList
-from penstock.machines.records import AdvanceWatermark, Arrive
+from penstock.machines.records import AddElement, AdvanceWatermark
 from penstock.machines.states import KeyState
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.userstate import BagStateSpec, on_window_expiration
@@ -132,8 +132,8 @@ def test_any_grouping_gives_what_it_gives_with_plain_lists(few_bytes: None, mode
     assert seen > 40
 
 
-def arriving(key: Any, value: Any, seconds: int) -> Arrive:
-    return Arrive(value, seconds * SECOND, 0, key=key)
+def arriving(key: Any, value: Any, seconds: int) -> AddElement:
+    return AddElement(value, seconds * SECOND, 0, key=key)
 
 
 WINDOWINGS = {

@@ -189,8 +189,8 @@ def test_in_the_end_all_is_of_the_sessions_that_are_left(cases):
 @pytest.mark.parametrize(
     ("way", "early", "module", "broken", "by"),
     [
-        ("CombinePerKey", 2, merging, "owed_by", lambda *arguments: None),
-        ("sessions again", 1, splitting, "parted", lambda program, key, state, *rest: [state]),
+        ("CombinePerKey", 2, merging, "find_owed_micros", lambda *arguments: None),
+        ("sessions again", 1, splitting, "split_window", lambda program, key, state, *rest: [state]),
     ],
     ids=["a watermark that passes what is owed", "sessions that stay merged"],
 )

@@ -15,9 +15,9 @@ from penstock.machines.playing import play
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     Dropped,
     EndMicroBatch,
     Event,
@@ -100,7 +100,7 @@ def test_watermarks_stay_where_they_are_while_nothing_takes_place(micro_batch, h
     )
     stream = Stream(machine, shards=1, micro_batch=micro_batch)
     stream.batch([])
-    stream.batch([Arrive("key", 2_000_000, 1), AdvanceWatermark(7_000_000)])
+    stream.batch([AddElement("key", 2_000_000, 1), AdvanceWatermark(7_000_000)])
     stream.batch([])
     stream.batch([], ends=True)
     stream.batch([])
@@ -116,7 +116,7 @@ def test_what_has_waited_for_a_source_fires_first_when_the_source_is_given_up(in
     assert isinstance(columns, WindowMachine) is in_columns
     stream = Stream(GroupingMachine(windowing), shards=1, columns=columns)
     stream.lag_micros["another one"] = None
-    stream.batch([Arrive("waits", 1_000_000, 0), AdvanceWatermark(12_000_000, 0)])
+    stream.batch([AddElement("waits", 1_000_000, 0), AdvanceWatermark(12_000_000, 0)])
     assert stream.panes == []
     del stream.lag_micros["another one"]
     stream.batch([AdvanceClock(5_000_000)])

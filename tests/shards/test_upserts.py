@@ -17,7 +17,7 @@ import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.relations import upserts
-from penstock.relations.upserts import Upsert, Upserts, last_of_each, newest
+from penstock.relations.upserts import Upsert, Upserts, keep_last_upserts, settle_newest
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions, TimestampedValue
@@ -213,7 +213,7 @@ def test_panes_of_a_window_go_by_their_numbers_and_other_values_by_event_time(by
 
 
 def test_of_one_event_time_the_later_pane_counts():
-    table = newest("k", (5, 2), [(1, (5, 1), "earlier"), (1, (5, 3), "later")])
+    table = settle_newest("k", (5, 2), [(1, (5, 1), "earlier"), (1, (5, 3), "later")])
     assert table == ((5, 3), Upsert("k", "later"))
 
 
@@ -235,7 +235,7 @@ def test_a_row_is_deleted_that_was_forgotten_with_its_window():
 
 def test_the_last_of_each_key_makes_the_same_table():
     changes = [Upsert("a", 1), Upsert(["b"], 2), Upsert("a", None, is_deleted=True), Upsert(["b"], 3)]
-    assert last_of_each(changes) == [Upsert("a", None, is_deleted=True), Upsert(["b"], 3)]
+    assert keep_last_upserts(changes) == [Upsert("a", None, is_deleted=True), Upsert(["b"], 3)]
 
 
 def test_a_database_is_what_a_batch_gives_after_every_micro_batch(tmp_path):
@@ -256,7 +256,7 @@ def test_a_database_is_what_a_batch_gives_after_every_micro_batch(tmp_path):
         found = query.batch({"Read": [some[:5], some[5:]]}, clock_micros=1_000_000 * (number + 1))
         for table in tables:
             [changes] = [given for label, given in found.items() if label.startswith(table.name)]
-            assert len(changes) == len(last_of_each(changes)), "a row is written once"
+            assert len(changes) == len(keep_last_upserts(changes)), "a row is written once"
             # A micro-batch that is written again changes nothing.
             table.write(changes, number)
             table.write([Upsert("nobody", 1)], number)
@@ -277,6 +277,6 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_broken_balance_is_found(name, monkeypatch):
-    monkeypatch.setattr(upserts, "balance", MUTANTS[name](upserts.balance))
+    monkeypatch.setattr(upserts, "settle_balance", MUTANTS[name](upserts.settle_balance))
     with pytest.raises((AssertionError, StepFailure, KeyError, BaseExceptionGroup)):
         test_after_each_moment_the_table_is_what_is_left()

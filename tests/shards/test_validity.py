@@ -205,11 +205,11 @@ MUTANTS = {
         lambda real: lambda values, at: (at, real(values, at)[1]),
     ),
     "nothing is retracted": (
-        "difference",
+        "compute_difference",
         lambda real: lambda before, after: ((), real(before, after)[1]),
     ),
     "copies are one row": (
-        "difference",
+        "compute_difference",
         lambda real: (
             lambda before, after: (
                 [row for row in before if row not in after],

@@ -21,7 +21,7 @@ from penstock.functions.combinefn import CallableWrapperCombineFn, CombineFn
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.recorder import bounds_of
-from penstock.machines.records import AdvanceClock, AdvanceWatermark, Arrive, Event, Times
+from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Event, Times
 from penstock.machines.tally import ROOM
 from penstock.machines.window_machine import FRESH, WindowMachine
 from penstock.transforms.combiners import CountCombineFn
@@ -97,7 +97,7 @@ def columns_of(windowing: Windowing, combine: Any) -> WindowMachine:
 def numbered(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """The events without elements that cannot be added up."""
     return tuple(
-        replace(event, value=event.value or 0) if isinstance(event, Arrive) else event for event in events
+        replace(event, value=event.value or 0) if isinstance(event, AddElement) else event for event in events
     )
 
 
@@ -232,7 +232,7 @@ def many_keys(random: Random, keys: list[Any]) -> list[list[Event]]:
     for number in range(12):
         chosen = random.sample(keys, random.choice((1, 5, len(keys) // 2, len(keys))))
         arrivals: list[Event] = [
-            Arrive(value, (number * 4 + random.randint(-25, 9)) * SECOND, number * SECOND, key)
+            AddElement(value, (number * 4 + random.randint(-25, 9)) * SECOND, number * SECOND, key)
             for value, key in enumerate(chosen)
         ]
         batches.append([*arrivals, AdvanceWatermark((number * 4 - 8) * SECOND)])
@@ -269,13 +269,13 @@ def test_a_window_that_is_open_again_has_ended_for_the_keys_in_a_page_of_which_s
     by_key, by_window = streams = Stream(machine, 1), Stream(machine, 1, columns=columns_of(FIRING, Sum()))
     first, later = (sorted(random.sample(range(60), 40)) for _ in range(2))
     batches: list[list[Event]] = [
-        [Arrive(1, SECOND, 0, key) for key in first],
+        [AddElement(1, SECOND, 0, key) for key in first],
         [AdvanceWatermark(12 * SECOND)],
     ]
     for number in range(1, 5):
         some = random.sample(later, 4)
-        batches.append([Arrive(number, SECOND, number * SECOND, key) for key in some])
-    batches += [[AdvanceWatermark(40 * SECOND)], [Arrive(9, SECOND, 9 * SECOND, key) for key in later]]
+        batches.append([AddElement(number, SECOND, number * SECOND, key) for key in some])
+    batches += [[AdvanceWatermark(40 * SECOND)], [AddElement(9, SECOND, 9 * SECOND, key) for key in later]]
     for number, events in enumerate(batches):
         for stream in streams:
             if number == 2:
@@ -315,11 +315,11 @@ def test_a_window_knows_how_many_of_its_keys_have_something_new(seed: int) -> No
 
 def test_windows_for_which_nothing_comes_are_left_as_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream(GroupingMachine(FIRING), 1, columns=columns_of(FIRING, None))
-    stream.batch([Arrive(1, 10 * number * SECOND, 0, "key") for number in range(50)])
+    stream.batch([AddElement(1, 10 * number * SECOND, 0, "key") for number in range(50)])
     read: list[StoredWindow] = []
     unpickled = StoredWindow.unpickled
     monkeypatch.setattr(StoredWindow, "unpickled", lambda stored: (read.append(stored), unpickled(stored))[1])
-    stream.batch([Arrive(2, 33 * SECOND, 0, "key")])
+    stream.batch([AddElement(2, 33 * SECOND, 0, "key")])
     assert len(read) == 1
 
 
@@ -328,7 +328,11 @@ def test_the_state_table_tells_what_columns_hold(behavior: OnTimeBehavior) -> No
     windowing = replace(FIRING, on_time_behavior=behavior, accumulation_mode=AccumulationMode.DISCARDING)
     stream = Stream(GroupingMachine(windowing), 1, columns=columns_of(windowing, None))
     stream.batch(
-        [Arrive("x", 3 * SECOND, 0, ("a", 1)), AdvanceClock(SECOND), Arrive("y", 4 * SECOND, None, "b")]
+        [
+            AddElement("x", 3 * SECOND, 0, ("a", 1)),
+            AdvanceClock(SECOND),
+            AddElement("y", 4 * SECOND, None, "b"),
+        ]
     )
     pages = [page for store in stream.stores for page in store.pages.values()]
     rows = [
@@ -377,7 +381,7 @@ class Shown(CallableWrapperCombineFn):
 
 def test_a_subclass_of_a_sum_gives_its_own_output_and_a_greatest_value_is_no_part_of_a_pane() -> None:
     shown = Stream(GroupingMachine(FIRING, Shown(sum)), 1, columns=columns_of(FIRING, Shown(sum)))
-    shown.batch([Arrive(2, SECOND, 0, "a"), Arrive(3, SECOND, 0, "a")], ends=True)
+    shown.batch([AddElement(2, SECOND, 0, "a"), AddElement(3, SECOND, 0, "a")], ends=True)
     assert [pane[2] for pane in shown.panes] == ["<5>"]
     greatest = CombineFn.from_callable(max)
     kept = Stream(GroupingMachine(FIRING, greatest), 1, columns=columns_of(FIRING, greatest))

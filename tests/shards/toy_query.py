@@ -15,7 +15,7 @@ from plain_runner import views_of
 from shard_streams import DictStore
 
 from penstock.graph import Read
-from penstock.metrics.execution import ELEMENTS, merge_snapshots, taken_out
+from penstock.metrics.execution import ELEMENTS, merge_snapshots, take_out
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.contract.signature import signature_of
@@ -276,7 +276,7 @@ class ToyQuery:
     @property
     def elements(self) -> dict[int, int]:
         """The numbers of elements that edges have carried, if the query is watched."""
-        return {int(edge): count for edge, count in taken_out(self.snapshot, ELEMENTS)[1].items()}
+        return {int(edge): count for edge, count in take_out(self.snapshot, ELEMENTS)[1].items()}
 
     @property
     def waiting(self) -> dict[str, dict[str, int]]:

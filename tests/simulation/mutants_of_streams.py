@@ -1013,7 +1013,7 @@ OF_JOINS = (
     Mutant(
         "rows also keep the value that was valid when they came",
         validity,
-        "difference",
+        "compute_difference",
         "    if len(before) ==",
         "    before = [row for row in before if row in after]\n    if len(before) ==",
         make=a_join_by_validity,
@@ -1021,7 +1021,7 @@ OF_JOINS = (
     Mutant(
         "a value is not valid yet at its own event time",
         validity,
-        "matched",
+        "match_rows",
         "row[0] < valid[0].start",
         "row[0] <= valid[0].start",
         make=a_join_by_validity,

@@ -164,8 +164,8 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         *database.stand_ins(),
     ]
     with (
-        clock.replaced_by(WorldsClock(world)),
-        identifiers.replaced_by(world.unique),
+        clock.replace_clock(WorldsClock(world)),
+        identifiers.replace_identifiers(world.unique),
         _replaced(stand_ins),
     ):
         # As workers do; theirs also freezes what is there.

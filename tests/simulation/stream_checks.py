@@ -36,14 +36,14 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     Dropped,
     DropReason,
     EndMicroBatch,
+    EventOutput,
     Pane,
-    Played,
 )
 from penstock.runners.runner import PipelineState
 from penstock_spark.checkpoints.custody.lease import CheckpointInUse
@@ -255,7 +255,7 @@ class Oracle:
         clock_micros = self._clock_micros = max(self._clock_micros, batch.clock_micros)
         before_micros = self.watermark_micros
         elements = tuple((*parsed(line), event_time(line) * 1_000_000) for line in batch.lines)
-        events: list[Any] = [Arrive(value, micros, clock_micros, key) for key, value, micros in elements]
+        events: list[Any] = [AddElement(value, micros, clock_micros, key) for key, value, micros in elements]
         watermark_micros = self._watermark(batch)
         if is_native:
             # Spark's watermark is the one of the micro-batch before.
@@ -335,7 +335,7 @@ class Oracle:
         states = [self._states.get(label) for label in shape.kinds]
         return min(MIN_MICROS if state is None else int(state.watermark_micros) for state in states)
 
-    def _use(self, shape: Shape) -> list[Played]:
+    def _use(self, shape: Shape) -> list[EventOutput]:
         """Begins with other sources: for one that is new, the watermark waits; one that was given up is forgotten.
 
         Returns what fires because the watermark has waited for one that was given up.

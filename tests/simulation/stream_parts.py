@@ -15,16 +15,16 @@ from simulated_world import START_MICROS
 import penstock as beam
 from penstock.functions.userstate import on_timer
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import Player
+from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     Dropped,
     DropReason,
+    EventOutput,
     Pane,
-    Played,
 )
 from penstock.relations.changelog import Changelog
 from penstock.relations.joins import JoinRows
@@ -63,10 +63,10 @@ class Moment:
     has_beat: bool
 
 
-class PlayerThatGoesBack(Player):
+class PlayerThatGoesBack(ReferenceEngine):
     """A player whose watermark may also be set to an earlier time: a source was added."""
 
-    def set_watermark(self, micros: int) -> list[Played]:
+    def set_watermark(self, micros: int) -> list[EventOutput]:
         """Sets it before a micro-batch, and returns the results that are due by it."""
         if micros > self._times.horizon_micros:
             return self.play(AdvanceWatermark(micros))
@@ -412,7 +412,7 @@ class _Grouped(Part):
     def __init__(self, windowing: beam.Windowing) -> None:
         super().__init__()
         self._player = PlayerThatGoesBack(GroupingMachine(windowing, beam.CombineFn.from_callable(sum)))
-        self._fired: list[Played] = []  # Before the next micro-batch.
+        self._fired: list[EventOutput] = []  # Before the next micro-batch.
 
     def set_watermark(self, micros: int) -> None:
         self._fired = self._player.set_watermark(micros)
@@ -421,7 +421,9 @@ class _Grouped(Part):
         self, elements: Iterable[tuple[str, int, int]], watermark_micros: int, now: Moment
     ) -> list[tuple[str, Pane]]:
         """The panes with their keys."""
-        events: list[Any] = [Arrive(value, micros, now.clock_micros, key) for key, value, micros in elements]
+        events: list[Any] = [
+            AddElement(value, micros, now.clock_micros, key) for key, value, micros in elements
+        ]
         events.append(AdvanceWatermark(watermark_micros, now.clock_micros))
         if now.has_beat:
             events.append(AdvanceClock(now.clock_micros))

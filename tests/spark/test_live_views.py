@@ -176,7 +176,7 @@ def test_a_batch_counts_the_elements_of_outputs_side_inputs_and_empty_inputs(spa
     assert (found["Nothing"], found["Same"]) == ((None, 0), (0, 0))
     # What Join sees as a side input it has not taken.
     assert (found["Thirds"], found["Join"]) == ((5, 2), (10, 20))
-    assert (found["All"], found["Pair"], found["Spread/SpreadAnew"]) == ((20, 20), (20, 20), (20, 20))
+    assert (found["All"], found["Pair"], found["Spread/SpreadElements"]) == ((20, 20), (20, 20), (20, 20))
     # Spark adds these up; what reaches it and what comes out of it passes workers.
     assert (found["Sum"], found["See"]) == ((20, 10), (10, 10))
     assert RunSnapshot.from_json(asked(result.live_url)).elements == result.snapshot().elements

@@ -14,7 +14,7 @@ from sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.spark_forms import NotForSpark
-from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Scalar, walk
 
 FAMILIES = {
@@ -65,7 +65,7 @@ def shallow(family: str, depth: int = 1) -> list[Scalar]:
 
 def is_for_spark(scalar: Scalar) -> bool:
     try:
-        return bool(spark_text(scalar, NAMES))
+        return bool(write_scalar(scalar, NAMES))
     except NotForSpark:
         return False
 
@@ -84,7 +84,7 @@ def test_spark_gives_what_python_gives(table, family):
     for scalar in scalars:
         found = outcomes(scalar)
         failed = [str(number) for number, (_, fails) in enumerate(found) if fails]
-        text = spark_text(scalar, NAMES)
+        text = write_scalar(scalar, NAMES)
         texts.append(f"CASE WHEN id NOT IN ({', '.join(failed)}) THEN {text} END" if failed else text)
         wanted.append([value for value, _ in found])
     frame = table.selectExpr("id", *(f"{text} AS e{number}" for number, text in enumerate(texts)))
@@ -121,7 +121,7 @@ def test_spark_fails_where_python_fails(table):
         sample += chance.sample(failing, min(6, len(failing)))
     passed = []
     for scalar, number in sample:
-        text = f"{spark_text(scalar, NAMES)} AS e"
+        text = f"{write_scalar(scalar, NAMES)} AS e"
         try:
             table.where(f"id = {number}").selectExpr(text).toArrow()
         except PySparkException:

@@ -28,11 +28,11 @@ from texts import NAMES, TYPES, Refused
 import penstock as beam
 from penstock.elements.row import Row
 from penstock.scalars import decimals
-from penstock.scalars.function import Choose, ScalarFunction, always
+from penstock.scalars.function import Choose, ScalarFunction, choose_always
 from penstock.scalars.functions import FUNCTIONS, RECORDS
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.spark_forms import NotForSpark
-from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Call, Scalar, walk
 from penstock.scalars.types import SqlType, from_hint, to_hint
 from penstock.sql.binding.queries import bind
@@ -264,7 +264,7 @@ def compare(frame: Any, given: Iterable[str], fails: float = 1.0, as_sent: float
         read.append(Asked(found, f"({text}\n)"))
         if chance.random() < as_sent:
             with suppress(NotForSpark):
-                read.append(Asked(found, spark_text(found.scalar, NAMES), is_own=False))
+                read.append(Asked(found, write_scalar(found.scalar, NAMES), is_own=False))
     known: list[Asked] = []
     for start in range(0, len(read), _AT_ONCE):
         known += _compare_values(frame, read[start : start + _AT_ONCE], report)
@@ -508,7 +508,9 @@ BREAKS: dict[str, tuple[str, Any, str, Any]] = {
         "SECOND FROM",
         RECORDS,
         "EXTRACT SECOND",
-        _with("EXTRACT SECOND", always(lambda time: Decimal(time.second).quantize(Decimal("0.000001")))),
+        _with(
+            "EXTRACT SECOND", choose_always(lambda time: Decimal(time.second).quantize(Decimal("0.000001")))
+        ),
     ),
     "POSITION looks from the start": (
         "POSITION(",
@@ -516,10 +518,12 @@ BREAKS: dict[str, tuple[str, Any, str, Any]] = {
         "LOCATE",
         _with(
             "LOCATE",
-            always(lambda part, text, position=1: None if None in (part, text) else text.find(part) + 1),
+            choose_always(
+                lambda part, text, position=1: None if None in (part, text) else text.find(part) + 1
+            ),
         ),
     ),
-    "INT has 64 bits": ("AS INT", RECORDS, "AS INT", _with("AS INT", always(lambda value: value))),
+    "INT has 64 bits": ("AS INT", RECORDS, "AS INT", _with("AS INT", choose_always(lambda value: value))),
     "a quotient is cut": (
         "/",
         decimals,

@@ -15,9 +15,9 @@ from penstock.transforms.window import TimestampCombiner
 from penstock.utils.timestamp import MAX_TIMESTAMP
 from penstock_conformance import command
 from penstock_conformance.parsing import load
-from penstock_conformance.pipelines import case_of, groups_of, reports
+from penstock_conformance.pipelines import case_of, groups_of, run_scenarios
 from penstock_conformance.stages import AVERAGES, LONGEST, USERS, AverageLengths
-from penstock_conformance.tapes import why_untold
+from penstock_conformance.tapes import why_not_expressible
 
 SCENARIOS = load()
 
@@ -43,7 +43,7 @@ def in_few_queries():
     cases = [
         case_of(scenario, "micro_batch")
         for scenario in without_lonely_joins()
-        if "micro_batch" in scenario.modes and not why_untold(scenario, "micro_batch")
+        if "micro_batch" in scenario.modes and not why_not_expressible(scenario, "micro_batch")
     ]
     crowded = {id(case.scenario) for group in groups_of(cases) if len(group) >= 14 for case in group}
     return [scenario for scenario in SCENARIOS if id(scenario) in crowded]
@@ -63,7 +63,7 @@ def in_few_queries():
 )
 def test_spark_does_as_the_transcripts_say(spark, mode, choose, number):
     scenarios = choose()
-    found = list(reports(scenarios, mode, spark=spark))
+    found = list(run_scenarios(scenarios, mode, spark=spark))
     wrong = [report.wrong for report in found if report.wrong]
     assert not wrong, "\n".join(wrong)
     assert len(found) == number
@@ -73,7 +73,7 @@ def test_spark_does_as_the_transcripts_say(spark, mode, choose, number):
 def test_cuts_into_micro_batches_change_nothing_on_spark(spark):
     folders = ("refinement/", "windows/")
     some = [scenario for scenario in SCENARIOS if scenario.place.startswith(folders)][::4]
-    found = list(reports(some, "streaming", spark=spark, events_per_batch=20))
+    found = list(run_scenarios(some, "streaming", spark=spark, events_per_batch=20))
     wrong = [report.wrong for report in found if report.wrong]
     assert not wrong, "\n".join(wrong)
     assert len(found) == len([scenario for scenario in some if "streaming" in scenario.modes])

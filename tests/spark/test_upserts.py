@@ -11,7 +11,7 @@ import pytest
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
-from penstock.relations.upserts import Upsert, last_of_each
+from penstock.relations.upserts import Upsert, keep_last_upserts
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import IntervalWindow, Sessions, TimestampedValue
@@ -44,7 +44,7 @@ def test_sessions_that_merge_are_one_row(spark, mode):
     with beam.Pipeline(spark=spark, mode=mode) as pipeline:
         counts = visits(pipeline, mode == "batch") | sessions | beam.CombinePerKey(sum)
         _ = counts | beam.Upserts(by_window=True) | WriteToMemory(found)
-    rows = {upsert for upsert in last_of_each(found) if not upsert.is_deleted}
+    rows = {upsert for upsert in keep_last_upserts(found) if not upsert.is_deleted}
     windows = {IntervalWindow(0, 10): 1, IntervalWindow(12, 30): 2, IntervalWindow(50, 60): 1}
     assert rows == {Upsert(("amy", window), count) for window, count in windows.items()}
 

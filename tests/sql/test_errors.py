@@ -51,7 +51,7 @@ REFUSED = {
     "SELECT team FROM goals WHERE points": "the condition of WHERE is BIGINT",
     "SELECT team FROM goals UNION ALL SELECT points FROM goals": "STRING NOT NULL on the left and BIGINT NOT NULL",
     "SELECT team FROM goals UNION ALL SELECT team, points FROM goals": "UNION combines 1 columns with 2",
-    "SELECT team FROM goals WHERE points IN (SELECT team FROM goals)": "the query gives STRING",
+    "SELECT team FROM goals WHERE points IN (SELECT team FROM goals)": "the query returns STRING",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(points), INTERVAL '1' MINUTE)": "windows are of timestamps",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '0' MINUTE)": "lengths of TUMBLE must be positive",
     "SELECT * FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MONTH)": "a length of time belongs here",

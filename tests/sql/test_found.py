@@ -17,7 +17,7 @@ from penstock.scalars.types import BIGINT
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
-from penstock.sql.plan.relations import ColumnDef, Join, below_projections
+from penstock.sql.plan.relations import ColumnDef, Join, skip_projections
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailure
 
@@ -82,7 +82,7 @@ def test_a_null_safe_equality_is_a_key_of_the_join() -> None:
     k = ColumnDef("k", BIGINT)
     tables = Tables({"a": (k,), "b": (k,)}, {}, {})
     relation = bind(f"SELECT a.k FROM a CROSS JOIN b WHERE {_SAFE} AND a.k = b.k", tables).relation
-    _, join = below_projections(relation)
+    _, join = skip_projections(relation)
     assert isinstance(join, Join)
     assert (len(join.left_keys), join.null_safe) == (2, (0,))
 

@@ -121,8 +121,8 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def _as_all(patch: pytest.MonkeyPatch) -> None:
-    was = steps.Copies.__init__
-    patch.setattr(steps.Copies, "__init__", lambda self, kind, is_all: was(self, kind, True))
+    was = steps.SetOperationRows.__init__
+    patch.setattr(steps.SetOperationRows, "__init__", lambda self, kind, is_all: was(self, kind, True))
 
 
 def _never(patch: pytest.MonkeyPatch, owner: Any, name: str, value: Any) -> None:
@@ -237,7 +237,7 @@ def _window_ends_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_old_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(steps, "difference", lambda before, after: ([], after))
+    patch.setattr(steps, "compute_difference", lambda before, after: ([], after))
 
 
 def _no_filter(patch: pytest.MonkeyPatch) -> None:
@@ -261,9 +261,9 @@ def _no_empty_group(patch: pytest.MonkeyPatch) -> None:
 
 
 def _undo_unseen(patch: pytest.MonkeyPatch) -> None:
-    was = rendering.Shown._values
+    was = rendering.ShowChanges._values
     patch.setattr(
-        rendering.Shown,
+        rendering.ShowChanges,
         "_values",
         lambda self, row, pane, *others: tuple(
             "" if each == "undo" else each for each in was(self, row, pane, *others)
@@ -295,13 +295,13 @@ def _one_timeline(self: Any, relation: Any, was: Any) -> Any:
 
 
 def _valid_too_late(patch: pytest.MonkeyPatch) -> None:
-    was = validity.matched
+    was = validity.match_rows
 
     def matched(kind: str, with_validity: bool, rows: list[Any], valid: list[Any]) -> list[Any]:
         early = [(at - Duration(micros=1), row) for at, row in rows]
         return was(kind, with_validity, early, valid)
 
-    patch.setattr(validity, "matched", matched)
+    patch.setattr(validity, "match_rows", matched)
 
 
 def _unmatched_lost(patch: pytest.MonkeyPatch) -> None:
@@ -315,12 +315,12 @@ def _unmatched_lost(patch: pytest.MonkeyPatch) -> None:
 
 def _joined_without(place: int, value: Any) -> Patch:
     """A break of joins with the valid row, by a value in place of what says that they are ones."""
-    was = sources.joined
+    was = sources.make_join
 
     def joined(*given: Any) -> Any:
         return was(*given[:place], value, *given[place + 1 :])
 
-    return lambda patch: patch.setattr(sources, "joined", joined)
+    return lambda patch: patch.setattr(sources, "make_join", joined)
 
 
 def _null_is_valid(patch: pytest.MonkeyPatch) -> None:
@@ -365,7 +365,7 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
     "rows are not taken out of EXCEPT": (_sides_not_taken_out, {"set operation": 20, "EXCEPT ALL": 20}),
     "INTERSECT is EXCEPT": (
         lambda patch: patch.setattr(
-            steps.Copies,
+            steps.SetOperationRows,
             "__call__",
             lambda self, element, start, end: [element[0]] * max(0, element[1][0] - element[1][1]),
         ),
@@ -468,7 +468,7 @@ def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 FORM_MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
     "bytes are compared": (lambda patch: patch.setattr(equality, "_CANONICAL", {}), {}),
     "keys are compared by their bytes": (
-        lambda patch: patch.setattr(lowering, "as_keys", tuple),
+        lambda patch: patch.setattr(lowering, "canonicalize_keys", tuple),
         {"join": 20, "grouped": 9},
     ),
     "a row that is taken back must look as it came": (

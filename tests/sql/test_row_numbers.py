@@ -11,7 +11,7 @@ from relations import KINDS
 from penstock.scalars.types import from_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
-from penstock.sql.execution.kept_state import kept_for_ever
+from penstock.sql.execution.kept_state import list_kept_state
 from penstock.sql.plan.relations import ColumnDef, Relation, Top, inputs_of
 from penstock.typehints import row_type
 
@@ -66,7 +66,7 @@ def _plan(query: str) -> Relation:
 def test_a_condition_on_the_number_limits_what_is_numbered(query: str) -> None:
     plan = _plan(query)
     assert [top.limit for top in _tops(plan)] == [LIMITED[query]]
-    assert not any("add a condition" in told for told in kept_for_ever(plan, {"a"}))
+    assert not any("add a condition" in told for told in list_kept_state(plan, {"a"}))
 
 
 @pytest.mark.parametrize("query", UNLIMITED)

@@ -13,7 +13,7 @@ from playing import played
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.sql.execution.lowering import trigger_of
-from penstock.sql.language.dialect import parsed
+from penstock.sql.language.dialect import parse_query
 from penstock.transforms.sql import SqlTransform
 from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
 from penstock_spark.supported import check
@@ -45,7 +45,7 @@ MINUTELY = AfterProcessingTime(60)
     ],
 )
 def test_each_emit_clause_is_a_trigger(clause: str, trigger: object) -> None:
-    tree = parsed(f"SELECT a FROM t {clause}")
+    tree = parse_query(f"SELECT a FROM t {clause}")
     assert trigger_of(tree.args["emit"].args["clause"]) == trigger
 
 
@@ -134,11 +134,11 @@ def test_what_is_emitted_once_goes_into_any_sink(tmp_path):
         (
             f"{WINDOWED} EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS",
             [
-                "GROUP BY or DISTINCT (window_start, window_end) keeps each group for ever, for late rows;"
+                "GROUP BY or DISTINCT (window_start, window_end) keeps each group forever, for late rows;"
                 " leave out AND THEN"
             ],
         ),
-        (WINDOWED, ["GROUP BY or DISTINCT (window_start, window_end) keeps each group for ever; group by"]),
+        (WINDOWED, ["GROUP BY or DISTINCT (window_start, window_end) keeps each group forever; group by"]),
         (
             "SELECT a.points FROM PCOLLECTION AS a JOIN PCOLLECTION AS b ON a.points = b.points",
             ["a join keeps"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.error import UnsupportedByRunner, noun_for, refusal
-from penstock.io.database import DatabaseSink, DatabaseSource, shown_url
+from penstock.io.database import DatabaseSink, DatabaseSource, redact_url
 from penstock.io.postgres_changes import PostgresChangesSource
 from penstock_connectors.packages import PSYCOPG, SQLALCHEMY
 from penstock_spark.connecting.formats import Package
@@ -30,7 +30,7 @@ class Address:
 
     @staticmethod
     def of(place: DatabaseSink | DatabaseSource, where: str) -> Address:
-        return Address(place.url, place.table or "", shown_url(place.url), where)
+        return Address(place.url, place.table or "", redact_url(place.url), where)
 
     def __reduce__(self) -> Any:
         return Address, (self.text(), self.table, self.shown, self.where)

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 from psycopg.adapt import Transformer
 
-from penstock.elements.row import row_class
+from penstock.elements.row import make_row_class
 from penstock.error import refusal
 from penstock.io.custom.ranges import RangeSource, SourceRange
 from penstock.io.postgres_changes import PostgresChangesSource
@@ -273,7 +273,7 @@ class ChangedRows(RangeSource[Any]):
         connection.execute("SET LOCAL synchronize_seqscans = off")
         names = tuple(self._table.types)
         adapters = [(name, change) for name, oid in self._table.types.items() if (change := adapter(oid))]
-        make = row_class(names)
+        make = make_row_class(names)
         with connection.cursor("penstock_rows") as cursor:
             try:
                 cursor.execute(self._query_of_rows(first, end))

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.abc import Transformer
 from psycopg.pq import Format
 
-from penstock.elements.row import row_class
+from penstock.elements.row import make_row_class
 from penstock.error import RunnerError, refusal
 from penstock.io.custom.ranges import UnreadableElement
 from penstock.io.postgres_changes import PostgresChangesSource
@@ -62,7 +62,7 @@ class ChangeDecoder:
         self._table = table
         self._transformer = transformer
         self._where = where
-        self._make = row_class(tuple(table.types))
+        self._make = make_row_class(tuple(table.types))
         self._relation: Relation | None = None
         self._columns: list[tuple[str, int, Load]] | None = None
         self._partial: dict[int, str] = {}  # The partitions that do not log whole old rows now.

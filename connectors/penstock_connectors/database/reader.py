@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from penstock.elements.row import row_class
+from penstock.elements.row import make_row_class
 from penstock.error import RunnerError, refusal
 from penstock.io.database import DatabaseSource
 from penstock.typehints import typehints
@@ -390,7 +390,7 @@ class RowsReader(PartsReader):
                     stream_results=True, max_row_buffer=self.source.fetch_size
                 )
                 names = tuple(column.name for column in self.columns)
-                make = row_class(names)
+                make = make_row_class(names)
                 in_utc = [place for place, column in enumerate(self.columns) if _is_instant(column)]
                 for page in streaming.execute(self._statement(part)).partitions(self.source.fetch_size):
                     yield [make(**dict(zip(names, _with_utc(row, in_utc), strict=True))) for row in page]

@@ -18,11 +18,11 @@ from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions import params
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.params import DoFnParam, kind_of
-from penstock.functions.signature import DoFnSignature, MethodSignature, Parameter, method_signature
+from penstock.functions.signature import DoFnSignature, MethodSignature, Parameter, read_method_signature
 from penstock.functions.userstate import CombiningValueStateSpec, StateSpec
 from penstock.machines.cells import OrderedListCell, SetCell
 from penstock.machines.user_state import UserTimer
-from penstock.transforms.combining.ready_combiners import PairWithNothing
+from penstock.transforms.combining.ready_combiners import PairWithNone
 from penstock.typehints import typehints
 from penstock_spark.beam.state import (
     OrderedListStateAdapter,
@@ -69,8 +69,8 @@ def _short_form(dofn: Any) -> FlatMapDoFn | None:
         kind = None
     function = wrapper if kind is None else _inner(wrapper)
     if getattr(function, "__qualname__", "") == _PAIR and function.__module__ == _COMBINERS:
-        return PairWithNothing()
-    if any(_asks(one.default) for one in method_signature("", function).parameters):
+        return PairWithNone()
+    if any(_asks(one.default) for one in read_method_signature("", function).parameters):
         return None
     return FlatMapDoFn(function) if kind is None else kind(function)
 
@@ -166,7 +166,7 @@ class DoFnAdapter(DoFn):
         return _translate_default(default)
 
     def _method_signature(self, name: str, function: Callable[..., Any]) -> MethodSignature:
-        found = method_signature(name, function)
+        found = read_method_signature(name, function)
         return replace(found, parameters=tuple(map(self._parameter, found.parameters)))
 
     def _parameter(self, parameter: Parameter) -> Parameter:

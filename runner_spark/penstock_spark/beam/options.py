@@ -12,7 +12,7 @@ from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import PipelineOptions as BeamsOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
 
-from penstock.options.base import PipelineOptions, shared_parser
+from penstock.options.base import PipelineOptions, get_shared_parser
 from penstock.options.checks import NOT_FLAGS
 from penstock.options.spark import SparkOptions
 
@@ -36,7 +36,9 @@ def keep_beam_quiet_about_own_options() -> None:
 def _is_not_of_own_option(record: logging.LogRecord) -> bool:
     _, _, argument = record.getMessage().partition("Unparseable argument: ")
     # The value may follow, or a proposal from Beam.
-    return argument.partition("=")[0].partition(".")[0] not in shared_parser((SparkOptions,)).known_flags()
+    return (
+        argument.partition("=")[0].partition(".")[0] not in get_shared_parser((SparkOptions,)).known_flags()
+    )
 
 
 def workers_options(options: Any) -> str:

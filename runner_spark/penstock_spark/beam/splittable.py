@@ -17,7 +17,7 @@ from apache_beam.utils import timestamp as beam_timestamp
 
 from penstock.functions import params
 from penstock.functions.params import ProcessContinuation
-from penstock.functions.splitting import Part, Splits
+from penstock.functions.splitting import RestrictionCall, SplitRules
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.beam.dofns import DoFnAdapter
 from penstock_spark.beam.values import beam_time_of, output_of
@@ -31,7 +31,7 @@ def is_splittable(dofn: Any) -> bool:
 class SplittableDoFn(DoFnAdapter):
     """A Beam splittable DoFn as penstock's."""
 
-    def own_splits(self) -> Splits:
+    def own_splits(self) -> SplitRules:
         described = DoFnSignature(self.dofn)
         return BeamSplits(
             described.get_restriction_provider(),
@@ -47,7 +47,7 @@ class SplittableDoFn(DoFnAdapter):
         return super()._asked(default)
 
 
-class BeamSplits(Splits):
+class BeamSplits(SplitRules):
     """The rules by which a Beam DoFn divides its work."""
 
     def estimator(self, state: Any) -> Any:
@@ -57,7 +57,7 @@ class BeamSplits(Splits):
     def observe(self, estimator: Any, time: Timestamp) -> None:
         estimator.observe_timestamp(beam_time_of(time))
 
-    def view(self, part: Part) -> Any:
+    def view(self, part: RestrictionCall) -> Any:
         # Beam's DoFns ask for the class of their arguments, and some look inside.
         return RestrictionTrackerView(_Tracker(part))
 
@@ -76,7 +76,7 @@ class BeamSplits(Splits):
 class _Tracker(ThreadsafeRestrictionTracker):  # type: ignore[misc]
     """The tracker of a call, which ends at the limits of the call."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RestrictionCall) -> None:
         super().__init__(part.tracker)
         self._part = part
 

@@ -17,7 +17,7 @@ from penstock.elements.bounded_window import (
     GlobalWindow,
     IntervalWindow,
     TimestampedValue,
-    within_time,
+    check_event_times,
 )
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.utils.timestamp import Duration, Timestamp
@@ -123,13 +123,13 @@ _NEW = TimestampedValue.__new__
 
 
 def _times_micros(outputs: Sequence[Any]) -> list[int]:
-    return within_time(micros_of([output.timestamp for output in outputs]))
+    return check_event_times(micros_of([output.timestamp for output in outputs]))
 
 
 def _translate_timestamped(output: Any) -> TimestampedValue[Any]:
     # There may be one for each element, and the time has been checked already.
     made: TimestampedValue[Any] = _NEW(TimestampedValue)
-    made.value, [made.timestamp_micros] = output.value, within_time([output.timestamp.micros])
+    made.value, [made.timestamp_micros] = output.value, check_event_times([output.timestamp.micros])
     return made
 
 

@@ -17,7 +17,7 @@ from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import refusal
 from penstock.functions.folds import NOTHING
 from penstock.machines.long_lists import LongList
-from penstock.machines.pieces import Held
+from penstock.machines.pieces import SeparableValues
 from penstock.machines.splittable import SplittableKey
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
@@ -183,7 +183,9 @@ def rows_of_page(
                 grouping=label,
                 key=key,
                 window=window.window,
-                value=_whole(window.held.whole if isinstance(window.held, Held) else window.held, segments),
+                value=_whole(
+                    window.held.whole if isinstance(window.held, SeparableValues) else window.held, segments
+                ),
                 new_elements=window.fresh,
                 panes=window.panes,
                 hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),

@@ -10,7 +10,7 @@ from functools import lru_cache
 from keyword import iskeyword
 from typing import Any
 
-from penstock.elements.row import Row, row_class
+from penstock.elements.row import Row, make_row_class
 
 _SETS_KEPT = 1_000
 """The number of sets of names whose loops are kept."""
@@ -34,7 +34,7 @@ def rows_of(names: Sequence[str], columns: Sequence[Sequence[Any]], count: int) 
     >>> rows_of(["a", "b c"], [[1, 2], ["x", "y"]], 2)
     [Row(a=1, b c='x'), Row(a=2, b c='y')]
     """
-    kind = row_class(tuple(names))
+    kind = make_row_class(tuple(names))
     if not columns:
         return [kind() for _ in range(count)]
     return list(map(_row_maker(tuple(names)), *columns))
@@ -60,7 +60,9 @@ def _row_maker(names: tuple[str, ...]) -> Callable[..., Row]:
         lines = [f"made.__dict__ = {{{record}}}"]
     body = "".join(f" {line}\n" for line in ["made = new(kind)", *lines, "return made"])
     return _compile(
-        f"def make({', '.join(values)}):\n{body}", "make", {"new": object.__new__, "kind": row_class(names)}
+        f"def make({', '.join(values)}):\n{body}",
+        "make",
+        {"new": object.__new__, "kind": make_row_class(names)},
     )
 
 

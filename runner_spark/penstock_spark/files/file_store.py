@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from penstock.io.files.object_stores import ObjectStore, store_of, told, upload
+from penstock.io.files.object_stores import ObjectStore, store_of, translate_errors, upload
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.utils import clock
@@ -496,7 +496,7 @@ class StoreFiles(FileStore):
 
     def replace(self, source: str, target: str) -> None:
         """Copies a file within the store; the copy takes the place of the target at once. The source stays."""
-        with told(target):
+        with translate_errors(target):
             self._store._copy(source, target)
 
     def remove(self, path: str) -> None:

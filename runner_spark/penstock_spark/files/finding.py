@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from penstock.error import UnsupportedByRunner, refusal, three_parts
-from penstock.io.files.object_stores import check_store_url, placed
+from penstock.io.files.object_stores import check_store_url, with_step
 from penstock.io.files.paths import check_is_file, check_is_no_folder, known_path
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
@@ -247,7 +247,7 @@ def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
     try:
         found = FileSystems.match([pattern])[0].metadata_list
     except OSError as error:
-        raise placed(error, where) from None
+        raise with_step(error, where) from None
     return {each.path: each.size_in_bytes for each in found}
 
 

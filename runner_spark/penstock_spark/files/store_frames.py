@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.io.files.compression import CompressionTypes
-from penstock.io.files.object_stores import placed
+from penstock.io.files.object_stores import with_step
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.file_store import StoreFiles
 from penstock_spark.files.splits import Split, blocks_of, packed, splits_of
@@ -145,7 +145,7 @@ def unpacked(path: str, size: int, where: str) -> bytes:
 
 def unreadable_part(error: OSError, path: str, where: str) -> OSError:
     """Returns the error with its place, and the hint that it has already, if it has one."""
-    return placed(error, where, f"{path} cannot be read: ")
+    return with_step(error, where, f"{path} cannot be read: ")
 
 
 def in_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.elements.row import Row, row_class
+from penstock.elements.row import Row, make_row_class
 from penstock.error import refusal
 from penstock.io.files.compression import CompressionTypes
 from penstock.io.jsonio import JsonSink, JsonSource
@@ -186,7 +186,7 @@ class _JsonDecoder:
         objects = (each for text in strings for each in _objects_in(text, self.source))
         absent = dict.fromkeys(self.fields)
         records = (add_folder_values({**absent, **each}, known) for each in objects)
-        return [row_class(tuple(record))(**record) for record in records]
+        return [make_row_class(tuple(record))(**record) for record in records]
 
 
 def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint | None:

@@ -15,7 +15,7 @@ from penstock.io.custom.bounded import UnboundedSourceOfBeam
 from penstock.io.custom.ranges import RangesOfSource
 from penstock.io.each_batch import EachBatchSink
 from penstock.io.external.generate_sequence import SequenceSource
-from penstock.io.files.file_readers import Reader, ReadFiles, provide_readers
+from penstock.io.files.file_readers import Reader, ReadFiles, register_readers
 from penstock.io.files.paths import known_path
 from penstock.io.formats.file_formats import FileSource
 from penstock.io.formats.text_sink import TextFileSink
@@ -98,7 +98,7 @@ def _format_of_kind(kind: type[Source | Sink]) -> Format:
     return (connector_of(foreign) if foreign else None) or own
 
 
-@provide_readers
+@register_readers
 def reader_of(kind: type[Source]) -> Reader | None:
     """Returns the function that reads an open file of a format; None if the format has no files."""
     return _format_of_kind(kind).read_file

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Hashable, Iterable, Mapping
 
 from penstock.diagrams.steps import steps_of
-from penstock.metrics.execution import ELEMENTS, Snapshot, taken_out
+from penstock.metrics.execution import ELEMENTS, Snapshot, take_out
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
@@ -50,7 +50,7 @@ class Totals:
         return dict(self._by_edge)
 
     def _add(self, snapshot: Snapshot, sign: int) -> None:
-        for edge, count in taken_out(snapshot, ELEMENTS)[1].items():
+        for edge, count in take_out(snapshot, ELEMENTS)[1].items():
             self._by_edge[int(edge)] = self._by_edge.get(int(edge), 0) + sign * count
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.machines.records import MAX_MICROS
-from penstock.utils.timestamp import Timestamp, time_text
+from penstock.utils.timestamp import Timestamp, format_time
 from penstock_spark.live.elements import StepElements
 
 
@@ -47,7 +47,7 @@ def format_moment(micros: int | None) -> str:
         return "not known yet"
     if micros >= MAX_MICROS:
         return "the end"
-    text = time_text(Timestamp.from_micros(micros // 1_000_000 * 1_000_000))
+    text = format_time(Timestamp.from_micros(micros // 1_000_000 * 1_000_000))
     return f"{text[:10]} {text[11:19]}" if text.endswith("Z") else text
 
 

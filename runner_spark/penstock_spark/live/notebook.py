@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.base.shown import facts_table, table
+from penstock.base.shown import render_facts, table
 from penstock.diagrams.graphs import html_of
 from penstock_spark.live.elements import StepElements
 from penstock_spark.live.formatting import format_count, format_lag, format_moment, format_seconds
@@ -38,7 +38,7 @@ def run_html(now: RunSnapshot, metrics: Mapping[str, str]) -> str:
         facts["failed"] = "; ".join(f"{error.kind} {error.where}".strip() for error in now.errors)
     groupings = table("Groupings", _GROUPING, map(_row, now.groupings)) if now.groupings else ""
     elements = table("Elements", _ELEMENTS, map(_elements, now.elements)) if now.elements else ""
-    return html_of(now.steps) + facts_table("Run", {**facts, **metrics}) + groupings + elements
+    return html_of(now.steps) + render_facts("Run", {**facts, **metrics}) + groupings + elements
 
 
 def _elements(one: StepElements) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from penstock.error import refusal
 from penstock.scalars.expressions import Expression
-from penstock.scalars.spark_forms import literal_text
-from penstock.scalars.spark_writer import field_text
+from penstock.scalars.spark_forms import write_literal
+from penstock.scalars.spark_writer import write_field_expression
 from penstock.scalars.types import STRING
 from penstock_spark.plan.column_kinds import type_expression
 from penstock_spark.plan.column_plan import Table
@@ -31,8 +31,10 @@ class ColumnMaker:
     def column(self, expression: Expression) -> Column:
         """The column of an expression; all numbers have 64 bits."""
         scalar = type_expression(expression, self._table.readable, self._table.bounds)
-        message = literal_text(mark(too_many_bits(), self._where), STRING)
-        return F.expr(field_text(scalar, self._text_of, f"CAST(raise_error({message}) AS BIGINT)"))
+        message = write_literal(mark(too_many_bits(), self._where), STRING)
+        return F.expr(
+            write_field_expression(scalar, self._text_of, f"CAST(raise_error({message}) AS BIGINT)")
+        )
 
 
 def raise_in_column(error: Exception, where: str, kind: str) -> Column:

@@ -14,7 +14,7 @@ from penstock.functions.folds import Fold, fold_of
 from penstock.graph import AssignWindows, CombinePerKey, Graph, Grouping, ParDo, StatefulParDo, Step
 from penstock.machines.program import program_of
 from penstock.machines.window_rules import window_rule
-from penstock.transforms.combining.ready_combiners import PairWithNothing
+from penstock.transforms.combining.ready_combiners import PairWithNone
 from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, Sessions
 from penstock_spark.passes.fuse import Unit, is_inline
@@ -272,7 +272,7 @@ def _takes(graph: Graph, step: Step, reader: Reader) -> bool:
     elif isinstance(reader, InShards):
         loop = reader.arriving
     match step.primitive:
-        case ParDo(PairWithNothing()):
+        case ParDo(PairWithNone()):
             # It would take the pairs apart again.
             return isinstance(reader, BySpark | InPython)
         case AssignWindows():

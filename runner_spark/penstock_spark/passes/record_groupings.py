@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.functions.dofn import DoFn
 from penstock.graph import CombinePerKey, Edge, Graph, GroupByKey, Output, ParDo, Step
-from penstock.machines.recorder import ARRIVALS, PANES, At, Recorder
+from penstock.machines.recorder import ARRIVALS, PANES, EventPosition, Recorder
 from penstock.machines.records import Element, Pane
 from penstock.metrics.execution import current_container
 
@@ -71,7 +71,7 @@ class _Arrivals(_Tap):
         self, element: Any, timestamp: Any = DoFn.TimestampParam, pane: Any = DoFn.PaneInfoParam
     ) -> Iterator[Any]:
         key, value = element
-        self._recorder.arrived(At(0), key, Element(value, timestamp.micros, (), pane.kind))
+        self._recorder.arrived(EventPosition(0), key, Element(value, timestamp.micros, (), pane.kind))
         yield element
 
 
@@ -84,5 +84,5 @@ class _Panes(_Tap):
         pane: Any = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         key, value = element
-        self._recorder.emitted(At(0), key, Pane(value, window, timestamp.micros, pane))
+        self._recorder.emitted(EventPosition(0), key, Pane(value, window, timestamp.micros, pane))
         yield element

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from penstock.functions.splitting import Pairing, PairingByWindow, asks_for_window
+from penstock.functions.splitting import PairWithRestriction, PairWithRestrictionByWindow, asks_for_window
 from penstock.graph import Graph, Output, ParDo, Reshuffle, Step
 from penstock.typehints import Any as AnyHint
 from penstock_spark.plan.splitting import RestrictionParDo, is_splittable
@@ -26,7 +26,11 @@ def restrictions(graph: Graph) -> Graph:
             continue
         primitive: Any = step.primitive
         read = step.inputs
-        kind = PairingByWindow if asks_for_window(primitive.dofn, bool(step.side_inputs)) else Pairing
+        kind = (
+            PairWithRestrictionByWindow
+            if asks_for_window(primitive.dofn, bool(step.side_inputs))
+            else PairWithRestriction
+        )
         for name, made in (("PairWithRestriction", ParDo(kind(primitive.dofn))), ("Reshuffle", Reshuffle())):
             edges.append(replace(graph.edge(step.inputs[0]), id=len(edges), element_type=AnyHint))
             output = Output(None, edges[-1].id)

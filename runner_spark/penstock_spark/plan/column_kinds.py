@@ -11,7 +11,7 @@ from dataclasses import replace
 from pyspark.sql import types as T
 
 from penstock.scalars.expressions import ARITHMETIC, COMPARISONS, Expression
-from penstock.scalars.tree import Call, Field, Literal, Scalar, WindowBound, spelled
+from penstock.scalars.tree import Call, Field, Literal, Scalar, WindowBound, spell
 from penstock.scalars.types import (
     BIGINT,
     BINARY,
@@ -133,13 +133,13 @@ class _Typing:
             case Call("AND" | "OR" | "NOT", arguments):
                 parts = tuple(map(self.of, arguments))
                 if {part.type.name for part in parts} != {"BOOLEAN"}:
-                    raise NotInColumns(f"a part of {spelled(scalar)} is not a boolean")
+                    raise NotInColumns(f"a part of {spell(scalar)} is not a boolean")
                 return replace(scalar, arguments=parts)
             case Call(name) if name in ARITHMETIC:
                 return self._arithmetic(scalar)
             case Call(name) if name in COMPARISONS:
                 return self._comparison(scalar)
-        raise NotInColumns(f"{spelled(scalar)} has no equivalent in Spark")
+        raise NotInColumns(f"{spell(scalar)} has no equivalent in Spark")
 
     def _kind_of_field(self, name: str) -> str:
         if name not in self._columns:
@@ -154,14 +154,12 @@ class _Typing:
         kinds = _KIND_NAMES[left.type.name], _KIND_NAMES[right.type.name]
         if not set(kinds) <= {"int", "float"}:
             # In Python, a boolean is a number, and a text can be added to another.
-            raise NotInColumns(f"{spelled(call)} computes with {kinds[0]} and {kinds[1]}")
+            raise NotInColumns(f"{spell(call)} computes with {kinds[0]} and {kinds[1]}")
         if call.name in ("//", "%"):
             # Python rounds down, Spark towards zero; a quotient by zero has no value.
             is_constant = isinstance(right, Literal) and kinds[1] == "int" and right.value > 0
             if kinds[0] != "int" or not is_constant:
-                raise NotInColumns(
-                    f"{spelled(call)} does not divide an integer by a positive integer constant"
-                )
+                raise NotInColumns(f"{spell(call)} does not divide an integer by a positive integer constant")
             return Call(call.name, (left, right), INTEGER)
         if "float" in kinds:
             return Call(call.name, (_as_float(left), _as_float(right)), FLOAT)
@@ -174,10 +172,10 @@ class _Typing:
         if kinds[0] != kinds[1]:
             if not _is_float_and_small_int(left, right):
                 # Python compares an int with a float exactly; Spark rounds the int first.
-                raise NotInColumns(f"{spelled(call)} compares {kinds[0]} with {kinds[1]}")
+                raise NotInColumns(f"{spell(call)} compares {kinds[0]} with {kinds[1]}")
             left, right = _as_float(left), _as_float(right)
         elif kinds[0] == "bool" and call.name not in ("=", "<>"):
-            raise NotInColumns(f"{spelled(call)} orders booleans")
+            raise NotInColumns(f"{spell(call)} orders booleans")
         return Call(call.name, (left, right), BOOLEAN)
 
 

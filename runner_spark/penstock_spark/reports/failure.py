@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import cloudpickle
 
-from penstock.error import RunnerError, located, refusal, split_hint, three_parts
+from penstock.error import RunnerError, add_location, refusal, split_hint, three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.reporting import current_reporting
 
@@ -216,7 +216,7 @@ def _with_step(text: str, where: str) -> str:
     """
     what, hint = split_hint(text)
     if hint and "\n" not in what:
-        return located(text, where)
+        return add_location(text, where)
     first, newline, place = what.partition("\n") if hint else (what, "", "")
     running = f"{first} [while running {where.removeprefix('at step ')}]"
     return three_parts(f"{running}{newline}{place}", hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from penstock.io.argument_checks import without_user
+from penstock.io.argument_checks import strip_user
 
 _SECRET = re.compile("key|secret|token|password|sas|credential|account|oauth", re.IGNORECASE)
 
@@ -16,7 +16,7 @@ def redact_secrets(text: str, options: Iterable[tuple[str, str]]) -> str:
     >>> redact_secrets("no, hush, at db://me:hush@host", [("password", "hush"), ("uri", "db://me:hush@host")])
     'no, ..., at db://host'
     """
-    first = without_user(text.strip().partition("\n")[0])
+    first = strip_user(text.strip().partition("\n")[0])
     for name, value in options:
         if _SECRET.search(name) and value:
             first = first.replace(value, "...")

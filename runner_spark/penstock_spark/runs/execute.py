@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.coders.deterministic import allow_pickled_keys
 from penstock.graph import Graph
-from penstock.metrics.execution import ELEMENTS, taken_out
+from penstock.metrics.execution import ELEMENTS, take_out
 from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
@@ -62,7 +62,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: OpenSession, views: View
         raise
     finally:
         watch.end()
-        snapshot, _ = taken_out(take_snapshots(context.metrics, context.run), ELEMENTS)
+        snapshot, _ = take_out(take_snapshots(context.metrics, context.run), ELEMENTS)
         context.tidy_up()
     return SparkResult(PipelineState.DONE, snapshot, looking.look(), views.url)
 

@@ -13,7 +13,7 @@ from typing import Any
 from penstock.error import RunnerError
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.tally import Tally
-from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, taken_out
+from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, take_out
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody.folder import Checkpoint
@@ -376,8 +376,8 @@ class StreamRun:
 
     def _fold(self, batch: int | None) -> None:
         metrics, run = self.context.metrics, self.context.run
-        taken, tallies = taken_out(take_snapshots(metrics, run, batch), TALLIES)
-        taken, counted = taken_out(taken, ELEMENTS)
+        taken, tallies = take_out(take_snapshots(metrics, run, batch), TALLIES)
+        taken, counted = take_out(taken, ELEMENTS)
         self._snapshot = merge_snapshots(self._snapshot, taken)
         self._reports = merge_reports(self._reports, take_reports(metrics, run, batch))
         self._note(tallies, counted)

@@ -12,7 +12,7 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.files.file_naming import check_file_name, default_file_naming
 from penstock.io.files.shards import Shards
 from penstock.io.files.write_files import FileResult
-from penstock.io.formats.partition_folders import in_folders
+from penstock.io.formats.partition_folders import move_into_folders
 from penstock.io.formats.text_rows import TextRowsSink
 from penstock_spark.files.file_store import folder_of
 from penstock_spark.files.finding import pattern_of
@@ -64,7 +64,7 @@ class TemplateNames:
 
     def inside(self, result: Any, folders: str) -> Any:
         """The output element for a file of a window that is in folders of a partition."""
-        return in_folders(result, folders)
+        return move_into_folders(result, folders)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class FunctionNames:
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
 
     def inside(self, result: Any, folders: str) -> Any:
-        return result._replace(file_name=in_folders(result.file_name, folders))
+        return result._replace(file_name=move_into_folders(result.file_name, folders))
 
     def _name(self, batch: str, shard: int, count: int) -> str:
         prefix = f"{self.prefix}-{batch}" if batch else self.prefix

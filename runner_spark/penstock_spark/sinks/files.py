@@ -33,7 +33,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.graph import Sink
 from penstock.io.files.object_stores import check_store_url
 from penstock.io.files.shards import Shards
-from penstock.io.formats.partition_folders import escaped, in_folders
+from penstock.io.formats.partition_folders import escape_value, move_into_folders
 from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_store import (
     FileStore,
@@ -259,7 +259,7 @@ class _Writing:
 
         def naming_in(inside: str) -> Naming:
             return Naming(
-                lambda shard, shards: in_folders(files.names.path(batch.name, shard, shards), inside)
+                lambda shard, shards: move_into_folders(files.names.path(batch.name, shard, shards), inside)
             )
 
         if batch.may_be_retry:
@@ -342,7 +342,7 @@ def _present(system: FileStore, folder: str, files: FileSink, beginning: str) ->
     """The names that begin like the names of a sink, by the folders of partitions."""
     if files.partitions is None:
         return {"": system.names(folder, beginning)}
-    levels = [f"{escaped(column)}=" for column in files.partitions.columns]
+    levels = [f"{escape_value(column)}=" for column in files.partitions.columns]
     return system.names_below(folder, [*levels, beginning])
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.files.compression import CompressionTypes
-from penstock.io.files.naming_errors import encoded
+from penstock.io.files.naming_errors import encode_text
 from penstock.io.files.paths import known_path
 from penstock.io.formats.text_rows import TextRowsSink
 from penstock_spark.columns.losses import find_unknown_fields
@@ -53,7 +53,7 @@ def encode_rows(
                 return f" in the field {name}"
         return ""
 
-    return encoded(text, encoding, whose)
+    return encode_text(text, encoding, whose)
 
 
 @dataclass

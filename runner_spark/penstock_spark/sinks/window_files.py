@@ -15,11 +15,11 @@ from itertools import chain
 from typing import Any
 from zlib import crc32
 
-from penstock.base.chunks import in_chunks
+from penstock.base.chunks import split_into_chunks
 from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn
 from penstock.io.filesystems import FileSystems
-from penstock.io.formats.partition_folders import in_folders
+from penstock.io.formats.partition_folders import move_into_folders
 from penstock_spark.files.file_store import LocalFiles, is_on_disk
 from penstock_spark.files.temporary import begin, new_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names
@@ -107,11 +107,11 @@ class WriteWindow(DoFn):
             for inside, whole in found:
                 if inside:
                     disk.make(os.path.join(folder, inside))
-                disk.replace(whole, in_folders(path, inside))
+                disk.replace(whole, move_into_folders(path, inside))
         finally:
             disk.delete(temporary)
         for inside, _ in found:
-            name = in_folders(path, inside)
+            name = move_into_folders(path, inside)
             FileSystems.report_sink_lineage(name)
             yield self._files.names.inside(result, inside)
 
@@ -130,7 +130,7 @@ class WriteWindow(DoFn):
             writer = self._files.open_shard(found[0][1])
         else:
             writer = PartitionWriter(self._files.partitions, open_in)
-        for some in in_chunks(values):
+        for some in split_into_chunks(values):
             writer.write(some)
         writer.close()
         return found

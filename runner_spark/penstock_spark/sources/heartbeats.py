@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.elements.bounded_window import TimestampedValue
-from penstock.io.streaming.schedules import ScheduledSource, due, is_over
+from penstock.io.streaming.schedules import ScheduledSource, is_over, list_due_elements
 
 _SECOND_MICROS = 1_000_000
 
@@ -93,5 +93,5 @@ class HeartbeatDecoder:
         )
 
     def _beat(self, number: int, started_micros: int, from_micros: int, until_micros: int) -> Heartbeat:
-        elements = due(self.source, started_micros, from_micros, until_micros)
+        elements = list_due_elements(self.source, started_micros, from_micros, until_micros)
         return Heartbeat(until_micros, elements, is_over(self.source, started_micros, until_micros))

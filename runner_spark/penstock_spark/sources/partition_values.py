@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import types as T
 
 from penstock.error import refusal
-from penstock.io.formats.partition_folders import texts_of_path
+from penstock.io.formats.partition_folders import values_of_path
 from penstock.typehints.unions import column_of
 from penstock.values.types import IN_FOLDERS
 from penstock_spark.columns.records import field_of, fields_of
@@ -44,7 +44,7 @@ class PartitionValues:
 
     def of_file(self, path: str) -> dict[str, pa.Scalar]:
         """The values of a file, from its path; ValueError for a text that is not of the type."""
-        strings = texts_of_path(path, self.names)
+        strings = values_of_path(path, self.names)
         return {
             name: self._value(text, name, kind, path)
             for text, (name, kind, _) in zip(strings, self.fields, strict=True)

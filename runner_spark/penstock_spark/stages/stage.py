@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
-from penstock.functions.wrapping import functions_in
+from penstock.functions.wrapping import find_functions
 from penstock.graph import AssignWindows, ParDo, StatefulParDo
 from penstock.metrics.execution import (
     ELEMENTS,
@@ -134,7 +134,7 @@ class Stage:
 
         Steps may share a function inside others, such as two rounds of a CombineFn whose types are checked.
         """
-        functions = functions_in(function) or {id(function): function}
+        functions = find_functions(function) or {id(function): function}
         if not self._used.isdisjoint(functions):
             return loads(dumps(function))
         self._used.update(functions)

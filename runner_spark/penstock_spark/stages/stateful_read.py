@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.machines.records import MAX_MICROS, Dropped, Given, Times
+from penstock.machines.records import MAX_MICROS, Dropped, MethodOutput, Times
 from penstock.machines.stateful import Reaction, StatefulMachine
 from penstock_spark.folding.machine_read import BUFFER_BYTES, DROPPED, KeyElements, Rows
 from penstock_spark.worker.program import StatefulRoot
@@ -30,7 +30,7 @@ class StatefulReader(Node):
         self._clear()
 
     def _clear(self) -> None:
-        self._given: list[Given] = []
+        self._given: list[MethodOutput] = []
         self._results = 0
         self._read_bytes = 0
 

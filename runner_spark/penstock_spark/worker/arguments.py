@@ -12,7 +12,7 @@ from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.graph import SideInputSlot
 from penstock.machines.cells import kind_of_cell
 from penstock.machines.user_state import UserTimer
-from penstock.scalars.compiled_fields import one_function
+from penstock.scalars.compiled_fields import compile_field_function
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import create
 from penstock_spark.worker.batch import Batch
@@ -83,7 +83,7 @@ class Arguments:
         """The function of the element's value alone; the only placeholder must be the element, in first place."""
         rest, kwargs = self.args[1:], dict(self.kwargs)
         if not rest and not kwargs:
-            return one_function(function)
+            return compile_field_function(function)
         return lambda value: function(value, *rest, **kwargs)
 
     def columns(self, batch: Batch, elements: Iterator[Any]) -> list[Iterable[Any]] | None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from penstock.coders.deterministic import as_coders_give_them, decode_key
+from penstock.coders.deterministic import decode_key, decode_registered_keys
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.windows.output_times import output_times_of
 from penstock.windows.window_fn import Sessions
@@ -37,7 +37,7 @@ def find_keys_to_pickle(names: list[bytes], keys: list[Any]) -> dict[bytes, Any]
     """The keys of a batch that are not self-contained, by their encodings; mostly none, as their types show."""
     if SELF_CONTAINED_TYPES.issuperset(map(type, keys)):
         return {}
-    return as_coders_give_them(
+    return decode_registered_keys(
         {name: key for name, key in zip(names, keys, strict=True) if not key_is_self_contained(name)}
     )
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.elements.tagged_output import TaggedOutput
-from penstock.functions.results import UNAWAITED, unawaited
+from penstock.functions.results import UNAWAITED, make_unawaited_error
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane
 from penstock.windows.window_fn import GlobalWindows
@@ -160,7 +160,7 @@ class Outputs:
 
 def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
     """Fails the step that returns coroutines as its outputs."""
-    fail_step(unawaited(values), where)
+    fail_step(make_unawaited_error(values), where)
 
 
 def _unknown(panes: Any) -> Any:

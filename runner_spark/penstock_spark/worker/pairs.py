@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.elements.pairs import NEVER_PAIRS, not_pairs
+from penstock.elements.pairs import NEVER_PAIRS, make_pair_error
 from penstock.error import refusal
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
@@ -14,11 +14,11 @@ def split_pairs(batch: Batch, where: str) -> tuple[list[Any], list[Any]]:
     """The keys and the values of a batch of pairs; a text, dict or set of two is not a pair."""
     kinds = set(map(type, batch.values))
     if kinds != {tuple} and any(issubclass(kind, NEVER_PAIRS) for kind in kinds):
-        fail_step(not_pairs(batch.values), where)
+        fail_step(make_pair_error(batch.values), where)
     try:
         return [key for key, _ in batch.values], [value for _, value in batch.values]
     except (TypeError, ValueError):
-        fail_step(not_pairs(batch.values), where)
+        fail_step(make_pair_error(batch.values), where)
 
 
 def make_retraction_error() -> ValueError:

@@ -12,7 +12,7 @@ from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.params import DoFnParam, kind_of
 from penstock.functions.results import check_result
-from penstock.functions.signature import MethodSignature, bind, signature_of_checked
+from penstock.functions.signature import MethodSignature, bind, read_checked_signature
 from penstock.graph import SideInputSlot
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.scalars.row_functions import Stamping
@@ -50,7 +50,7 @@ class DoFnStep(Node):
         self.outputs = outputs
         self.metrics = metrics
         self.dofn: DoFn = spec.primitive.dofn  # type: ignore[union-attr]
-        self.signature = signature_of_checked(self.dofn)
+        self.signature = read_checked_signature(self.dofn)
         self._guard = partial(call_guarded, metrics, spec.where)
         self.views = [View(view, contents[view.edge]) for view in spec.views]
         self._contexts: dict[DoFnParam, Any] = {}
@@ -164,12 +164,12 @@ class DoFnStep(Node):
             return self._loop_of(self.dofn.process_signature(), self.dofn.process, None)
         single = None
         if self.dofn.defines_process:
-            outputs = batches.gives if self.dofn.process_yields_batches else None
+            outputs = batches.yields if self.dofn.process_yields_batches else None
             single = self._loop_of(self.dofn.process_signature(), self.dofn.process, outputs)
         if batch_signature is None or batches.takes is None:
             assert single is not None
             return single
-        outputs = None if self.dofn.process_batch_yields_elements else batches.gives
+        outputs = None if self.dofn.process_batch_yields_elements else batches.yields
         whole = self._loop_of(batch_signature, self.dofn.process_batch, outputs)
         return BatchLoop(whole, single, batches.takes, self.metrics, self.spec.where, self.spec.whole_batches)
 

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.error import refusal
 from penstock.functions.params import kind_of
 from penstock.functions.results import check_result
-from penstock.functions.splitting import Part, splits_of
-from penstock.machines.records import Element, Given
+from penstock.functions.splitting import RestrictionCall, splits_of
+from penstock.machines.records import Element, MethodOutput
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils import clock
 from penstock.utils.windowed_value import unknown_pane
@@ -79,7 +79,7 @@ class RestrictionStep(SplittableStep):
             state = self.splits.estimator_state(row[0], restriction)
             while True:
                 set_current(self.metrics)
-                part = Part(self.splits, restriction, state, clock.seconds)
+                part = RestrictionCall(self.splits, restriction, state, clock.seconds)
                 outputs = part.outputs(self._called((*row, part, None)))
                 while values := list(islice(outputs, self.outputs.sizer.elements)):
                     yield values
@@ -93,7 +93,7 @@ class RestrictionStep(SplittableStep):
 
 
 class KeptRestrictionStep(SplittableStep):
-    """Makes single calls for the machine of a level: the `penstock.machines.splittable.Code` of the machine."""
+    """Makes single calls for the machine of a level: its `penstock.machines.splittable.SplittableInvoker`."""
 
     def push(self, batch: Batch) -> Records:
         raise AssertionError("a step with restrictions is called by its machine")
@@ -112,7 +112,7 @@ class KeptRestrictionStep(SplittableStep):
         self._leave("BundleContextParam")
         return iter(())
 
-    def process(self, element: Element, part: Part) -> Iterable[Any] | None:
+    def process(self, element: Element, part: RestrictionCall) -> Iterable[Any] | None:
         value, timestamp_micros, windows, kind = element
         return self._called((value, timestamp_micros, windows, unknown_pane(kind), part, None))
 
@@ -132,7 +132,7 @@ class KeptRestrictionStep(SplittableStep):
     def loads(self, data: bytes) -> Any:
         return loads(data)
 
-    def give(self, given: Iterable[Given]) -> Records:
+    def give(self, given: Iterable[MethodOutput]) -> Records:
         return self.outputs.route(
             (one.results, (None, one.timestamp_micros, (one.window, *one.more_windows), one.info))
             for one in given

@@ -9,8 +9,8 @@ from penstock.elements.bounded_window import BoundedWindow
 from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature
 from penstock.functions.userstate import UserStateContext
-from penstock.machines.records import Element, Given
-from penstock.machines.stateful import Ring
+from penstock.machines.records import Element, MethodOutput
+from penstock.machines.stateful import TimerFiring
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 from penstock_spark.reports.failure import fail_step
@@ -26,7 +26,7 @@ _Call = Callable[[Any], Any]
 
 
 class StatefulStep(DoFnStep):
-    """A stateful DoFn with its life cycle; the `penstock.machines.stateful.Code` of its machine."""
+    """A stateful DoFn with its life cycle; the `penstock.machines.stateful.StatefulInvoker` of its machine."""
 
     def __init__(
         self, spec: StepSpec, outputs: Outputs, metrics: MetricsContainer, contents: Mapping[int, Contents]
@@ -58,7 +58,9 @@ class StatefulStep(DoFnStep):
             self._process, ((key, value), timestamp_micros, windows, unknown_pane(kind), state, None)
         )
 
-    def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+    def on_timer(
+        self, key: Any, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
+    ) -> Iterable[Any]:
         # The outputs of the timer may have another time, but no other parameter says when it was due.
         row = (key, None), ring.fire_micros, (window,), PANE_INFO_UNKNOWN, state, ring
         return self._called(self._timers.get(ring.name), row)
@@ -67,7 +69,7 @@ class StatefulStep(DoFnStep):
         row = (key, None), window.end_micros - 1, (window,), PANE_INFO_UNKNOWN, state, None
         return self._called(self._expiration, row)
 
-    def give(self, given: Iterable[Given]) -> Records:
+    def give(self, given: Iterable[MethodOutput]) -> Records:
         return self.outputs.route(
             (one.results, (None, one.timestamp_micros, (one.window,), one.info)) for one in given
         )

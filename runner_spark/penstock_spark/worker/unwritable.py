@@ -6,7 +6,7 @@ import errno
 import os
 
 from penstock.error import three_parts
-from penstock.io.files.object_stores import is_told, placed
+from penstock.io.files.object_stores import is_translated, with_step
 
 _IN_THE_WAY = "write to another path, or move away what is in the way"
 _HINTS = {
@@ -31,8 +31,8 @@ def make_unwritable_error(error: OSError, where: str) -> OSError:
       at step 'Write' (game.py:9)
       hint: make room on that disk, or write to another
     """
-    if is_told(error):
-        return placed(error, where)
+    if is_translated(error):
+        return with_step(error, where)
     if error.errno is None or error.strerror is None or "\n" in error.strerror:
         return error
     # Of a file that could not get its name, the name tells more than where it was written first.

@@ -9,10 +9,10 @@ from typing import Any
 CHUNK_LENGTH = 4096
 
 
-def in_chunks(elements: Iterable[Any], length: int = CHUNK_LENGTH) -> Iterator[list[Any]]:
+def split_into_chunks(elements: Iterable[Any], length: int = CHUNK_LENGTH) -> Iterator[list[Any]]:
     """Yields the elements, in order, as non-empty lists of at most `length`; only one list is held at a time.
 
-    >>> list(in_chunks(iter("abcde"), 2))
+    >>> list(split_into_chunks(iter("abcde"), 2))
     [['a', 'b'], ['c', 'd'], ['e']]
     """
     if isinstance(elements, list) and len(elements) <= length:

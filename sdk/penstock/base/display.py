@@ -81,7 +81,7 @@ class DisplayDataItem:
         return self
 
     def should_drop(self) -> bool:
-        """Whether the two methods above leave it out."""
+        """True if the two methods above leave it out."""
         return (self._drop_if_none and self.value is None) or self.value in self._defaults
 
     def is_valid(self) -> None:
@@ -113,7 +113,7 @@ class DisplayDataItem:
 
     @classmethod
     def _format_value(cls, value: Any, type_: str | None) -> Any:
-        # Durations and points in time are milliseconds, as Beam gives them.
+        # Durations and points in time are milliseconds, as in Beam.
         match type_:
             case "CLASS":
                 return f"{value.__module__}.{value.__name__}"

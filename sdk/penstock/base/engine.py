@@ -26,8 +26,8 @@ def create_runner(runner_name: str | None = None) -> Any:
     """The runner of a name (Beam's ``create_runner``); case does not matter, nor does a missing ``Runner``.
 
     Args:
-        runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. The names of Beam's local
-            runners, such as ``DirectRunner``, give the Spark runner on this machine.
+        runner_name: ``SparkRunner``, ``spark``, or none for the Spark runner. Names of Beam's local
+            runners, such as ``DirectRunner``, mean the Spark runner on this machine.
 
     Returns:
         A new runner; its `local_only` tells whether it is the runner on this machine.
@@ -42,7 +42,7 @@ def create_runner(runner_name: str | None = None) -> Any:
     if name is None:
         what = f"Unexpected pipeline runner: {runner_name}"
         raise refusal(ValueError, what, hint=_hint(str(runner_name)))
-    runner = spark_runner()
+    runner = make_spark_runner()
     runner.local_only = name in LOCAL_NAMES
     return runner
 
@@ -59,12 +59,12 @@ def _hint(runner_name: str) -> str:
     return "the only runner is SparkRunner; DirectRunner is Spark on this machine"
 
 
-def batches_of_the_runner() -> Any:
+def load_batch_converters() -> Any:
     """The runner's module of converters for batches of NumPy, pandas and Arrow; its import registers them."""
     return importlib.import_module(BATCHES)
 
 
-def spark_runner(**arguments: Any) -> Any:
+def make_spark_runner(**arguments: Any) -> Any:
     """A new Spark runner; ImportError if the runner's package cannot be imported."""
     module, name = SPARK_RUNNER
     try:

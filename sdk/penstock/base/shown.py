@@ -20,15 +20,15 @@ class Elements(list[T]):
     """
 
     def _repr_html_(self) -> str:
-        return elements_table(self)
+        return render_elements(self)
 
 
-def elements_table(elements: list[Any]) -> str:
+def render_elements(elements: list[Any]) -> str:
     """Returns elements as a table in HTML: a column for each field or part if all have the same, else one column.
 
-    >>> elements_table(["a < b"])
+    >>> render_elements(["a < b"])
     '<table><thead><tr><th>element</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
-    >>> elements_table([])
+    >>> render_elements([])
     '<p>no elements</p>'
     """
     if not elements:
@@ -43,10 +43,10 @@ def elements_table(elements: list[Any]) -> str:
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{rest}"
 
 
-def facts_table(title: str, facts: Mapping[str, str]) -> str:
+def render_facts(title: str, facts: Mapping[str, str]) -> str:
     """Facts about a value as a table in HTML.
 
-    >>> facts_table("Pipeline", {"steps": "3"})
+    >>> render_facts("Pipeline", {"steps": "3"})
     '<table><caption>Pipeline</caption><tbody><tr><th>steps</th><td>3</td></tr></tbody></table>'
     """
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{_cell(fact)}</td></tr>" for name, fact in facts.items())

@@ -6,10 +6,11 @@ import difflib
 from collections.abc import Iterable
 
 
-def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
+def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
     """Returns the known name that is most like `name`, ignoring capitals; None if none is similar enough.
 
-    >>> nearest("scroe", ["team", "Score"]), nearest("SCORE", ["team", "score"]), nearest("x", ["team", "score"])
+    >>> names = ["team", "Score"]
+    >>> find_nearest("scroe", names), find_nearest("SCORE", ["team", "score"]), find_nearest("x", names)
     ('Score', 'score', None)
     """
     spelled: dict[str, list[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.error import refusal, three_parts
 from penstock.where import here
 
@@ -14,7 +14,7 @@ _EPOCH_ORDINAL = _EPOCH.toordinal()
 _DAY_SECONDS = 86_400
 
 
-def time_zone_named(name: str) -> tzinfo:
+def find_time_zone(name: str) -> tzinfo:
     """A time zone of the IANA database; UTC works even on a machine without such a database.
 
     Raises:
@@ -37,7 +37,7 @@ def _not_found(name: str) -> str:
     if not known:
         what = f"no time zone {name!r}: this machine has no database of time zones"
         return three_parts(what, where=here(), hint="install the package tzdata on all machines")
-    near = nearest(name, known)
+    near = find_nearest(name, known)
     hint = f"did you mean {near!r}?" if near else "use a name such as 'Europe/Berlin'"
     return three_parts(f"no time zone {name!r}", where=here(), hint=hint)
 
@@ -56,7 +56,7 @@ def start_of_day(day: date, zone: tzinfo) -> int:
     That is midnight. If clocks are set forward over midnight, it is the time of that; if they are set back so that
     midnight comes twice, it is the first.
 
-    >>> start_of_day(date(1970, 1, 2), time_zone_named("Asia/Tokyo"))
+    >>> start_of_day(date(1970, 1, 2), find_time_zone("Asia/Tokyo"))
     54000
     """
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone)

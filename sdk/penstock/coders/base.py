@@ -1,4 +1,4 @@
-"""What a coder is: values to bytes and back, with the questions a registry asks of it."""
+"""Defines coders: they turn values into bytes and back, and answer the questions of a registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.error import refusal, three_parts
 
 
 class Registry(Protocol):
-    """What coders ask of the registry that is in use. It imports them all, so they cannot import it."""
+    """Lists the questions that coders ask the registry in use. It imports them all, so they cannot import it."""
 
     @property
     def custom_fallbacks(self) -> Sequence[Any]:
@@ -61,7 +61,7 @@ class Nested:
 
 
 class ByBytes(Nested):
-    """What writes to streams by way of its `encode`, and reads by way of its `decode`."""
+    """Implements streams on `encode` and `decode`: a subclass defines these two."""
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
@@ -79,7 +79,7 @@ class ByBytes(Nested):
 
 
 class ByStreams(Nested):
-    """What encodes and decodes by way of streams."""
+    """Implements `encode` and `decode` on streams: a subclass defines how it writes to them and reads from them."""
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value."""
@@ -108,13 +108,13 @@ class Coder(ByBytes):
     """
 
     pickles_as_it_is = False
-    """Whether objects of a class with this coder are pickled without it, where all can be and it is quicker."""
+    """True if objects of a class with this coder are pickled without it, where all can be and it is quicker."""
 
     encodes_as_keys = False
     """True if it leaves objects of a class to the encoding of keys, which then must not ask the coder again."""
 
     def is_deterministic(self) -> bool:
-        """Whether equal values always give equal bytes, in every process."""
+        """True if equal values always have equal bytes, in every process."""
         return False
 
     def as_deterministic_coder(self, step_label: str, error_message: str | None = None) -> Coder:
@@ -152,7 +152,7 @@ class Coder(ByBytes):
         return cls()
 
     def is_kv_coder(self) -> bool:
-        """Whether the values are pairs of key and value."""
+        """True if the values are pairs of key and value."""
         return False
 
     def key_coder(self) -> Coder:

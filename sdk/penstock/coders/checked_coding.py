@@ -8,7 +8,7 @@ from penstock.coders.base import Coder
 from penstock.error import refusal, three_parts
 
 
-def encoded(coder: Coder, value: Any, of: Any) -> bytes:
+def encode_value(coder: Coder, value: Any, of: Any) -> bytes:
     """Returns the bytes of a value.
 
     Args:
@@ -22,7 +22,7 @@ def encoded(coder: Coder, value: Any, of: Any) -> bytes:
     >>> from penstock.coders import StrUtf8Coder
     >>> from penstock.transforms.userstate import BagStateSpec
     >>> seen = BagStateSpec("seen", StrUtf8Coder())
-    >>> encoded(seen.coder, 7, seen)
+    >>> encode_value(seen.coder, 7, seen)
     Traceback (most recent call last):
         ...
     AttributeError: the coder StrUtf8Coder of BagStateSpec(seen) cannot encode a value of type int: 'int' object has ...
@@ -41,8 +41,8 @@ def encoded(coder: Coder, value: Any, of: Any) -> bytes:
     return data
 
 
-def decoded(coder: Coder, data: bytes, of: Any) -> Any:
-    """Returns the value of bytes; the arguments are those of `encoded`."""
+def decode_value(coder: Coder, data: bytes, of: Any) -> Any:
+    """Returns the value of bytes; the arguments are those of `encode_value`."""
     try:
         return coder.decode(data)
     except Exception as error:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from penstock.absent import hint_at_absent_names
 from penstock.coders.base import Coder, FastCoder, Registry
-from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, long_size
+from penstock.coders.deterministic import SHORT_SIZES, decode_key, encode_key, encode_long_size
 from penstock.coders.stream import ENCODED_OTHERWISE, InputStream, OutputStream
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.error import noun_for, refusal, split_hint
@@ -90,7 +90,7 @@ class StrUtf8Coder(Coder):
 
 
 class ToBytesCoder(Coder):
-    """Anything as text, for output only: bytes as they are, all else as the UTF-8 of its ``str`` (Beam's name).
+    """Writes anything as text, for output only: bytes unchanged, all else as the UTF-8 of its ``str`` (Beam's name).
 
     >>> ToBytesCoder().encode(12)
     b'12'
@@ -112,7 +112,7 @@ ToStringCoder = ToBytesCoder
 
 
 class BytesCoder(_Primitive):
-    """Bytes, as they are (Beam's ``BytesCoder``)."""
+    """Leaves bytes unchanged (Beam's ``BytesCoder``)."""
 
     _type = bytes
 
@@ -156,7 +156,7 @@ class VarIntCoder(_Primitive):
         """The bytes of a number; OverflowError if it does not fit in 64 bits with a sign."""
         # Numbers in cells are encoded all the time, and are mostly short.
         if type(value) is int and 0 <= value < 1 << 63:
-            return SHORT_SIZES[value] if value < 128 else long_size(value)
+            return SHORT_SIZES[value] if value < 128 else encode_long_size(value)
         return super().encode(value)
 
     def decode(self, encoded: bytes) -> int:
@@ -168,7 +168,7 @@ class VarIntCoder(_Primitive):
             if byte < 128:
                 break
             shift += 7
-        # A number without an end, or with so many bits that one may be a sign, goes to the thorough reader.
+        # A number without an end, or with more than 63 bits, whose last may be a sign, goes to the thorough reader.
         if 0 < len(encoded) < 10 and byte < 128:
             return result
         return self.decode_from_stream(InputStream(encoded), False)

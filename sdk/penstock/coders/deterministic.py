@@ -61,14 +61,14 @@ def register_key_class(cls: ClassT) -> ClassT:
 
     A key holds only the name of its class, ``module:qualified name``. Classes that can be imported under that
     name need no registration. Classes of ``__main__`` or of a function's body cannot be imported in another
-    process, so a runner sends `key_classes` along with the functions and registers them wherever keys are
+    process, so a runner sends `list_key_classes` along with the functions and registers them wherever keys are
     decoded. The class registered last under a name wins, so that a cell of a notebook can be run again.
     """
     _classes[name_of(cls)] = cls
     return cls
 
 
-def key_classes() -> tuple[type, ...]:
+def list_key_classes() -> tuple[type, ...]:
     """The classes of keys that another process cannot import under their names, so that a runner has to send them."""
     return tuple(cls for name, cls in _classes.items() if _import(name) is not cls)
 
@@ -78,7 +78,7 @@ def name_of(cls: type) -> bytes:
     return f"{cls.__module__}:{cls.__qualname__}".encode()
 
 
-def class_named(name: bytes) -> type:
+def find_key_class(name: bytes) -> type:
     """The class that an encoded key names; LookupError if it can neither be imported nor is registered."""
     found = _classes.get(name)
     if found is None:
@@ -120,7 +120,7 @@ def _pack_micros(*micros: int) -> bytes:
         return _micros(*micros) if len(micros) == 1 else _interval_micros(*micros)
     except struct.error:
         why = "it is so far from 1970 that its microseconds do not fit into 64 bits"
-        raise no_encoding(Timestamp, why, "use another time, or its text") from None
+        raise make_encoding_error(Timestamp, why, "use another time, or its text") from None
 
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -129,10 +129,10 @@ _UUID_SAFETY = {None: b"", 0: b"\x00", -1: b"\xff"}
 SHORT_SIZES = tuple(bytes([size]) for size in range(128))
 
 
-def framed(parts: Iterable[bytes], head: bytes) -> bytes:
+def frame_parts(parts: Iterable[bytes], head: bytes) -> bytes:
     r"""`head`, then each part after its size: a base-128 number, low digits first, as Beam's VarInt.
 
-    >>> framed([b"ab", b""], b"(")
+    >>> frame_parts([b"ab", b""], b"(")
     b'(\x02ab\x00'
     """
     out = [head]
@@ -141,13 +141,13 @@ def framed(parts: Iterable[bytes], head: bytes) -> bytes:
         if size < 128:
             out.append(SHORT_SIZES[size])
         else:
-            out.append(long_size(size))
+            out.append(encode_long_size(size))
         out.append(part)
     return b"".join(out)
 
 
-def long_size(size: int) -> bytes:
-    """A size of 128 or more, as `framed` writes it."""
+def encode_long_size(size: int) -> bytes:
+    """A size of 128 or more, as `frame_parts` writes it."""
     digits = bytearray()
     while size > 127:
         digits.append(size & 127 | 128)
@@ -156,10 +156,10 @@ def long_size(size: int) -> bytes:
     return bytes(digits)
 
 
-def unframed(data: bytes, position: int) -> list[bytes]:
-    r"""The parts that `framed` wrote, from `position` to the end.
+def unframe_parts(data: bytes, position: int) -> list[bytes]:
+    r"""The parts that `frame_parts` wrote, from `position` to the end.
 
-    >>> unframed(b"(\x02ab\x00", 1)
+    >>> unframe_parts(b"(\x02ab\x00", 1)
     [b'ab', b'']
     """
     parts = []
@@ -190,7 +190,7 @@ _REGISTER = (
 )
 
 
-def no_encoding(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
+def make_encoding_error(kind: type, why: str = "", hint: str = _REGISTER) -> TypeError:
     """The error for a key, or a part of it, without a deterministic encoding; `why` is a clause that says more."""
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return refusal(
@@ -214,7 +214,9 @@ def library_encoder(kind: type) -> Encoder | None:
         case "penstock.GlobalWindow":
             return lambda value: b"g"
         case "penstock.Row":
-            return lambda row: framed((encode_key(part) for item in vars(row).items() for part in item), b"r")
+            return lambda row: frame_parts(
+                (encode_key(part) for item in vars(row).items() for part in item), b"r"
+            )
         case "decimal.Decimal":
             return lambda value: b"D" + str(value).encode()
         case "uuid.UUID":
@@ -253,7 +255,7 @@ def _zone_parts(zone: datetime.tzinfo | None) -> object:
     key = getattr(zone, "key", None)
     if type(zone).__module__.startswith("zoneinfo") and isinstance(key, str):
         return key
-    raise no_encoding(
+    raise make_encoding_error(
         type(zone), "a datetime's zone must be a datetime.timezone or a zoneinfo.ZoneInfo with a key"
     )
 
@@ -278,26 +280,26 @@ def class_encoder(kind: type, base_with_coder: type | None = None) -> Encoder:
     """
     name = name_of(kind)
     if issubclass(kind, enum.Enum):
-        head = framed([name], b"e")
+        head = frame_parts([name], b"e")
         return lambda member: head + encode_key(member.value)
     if dataclasses.is_dataclass(kind):
         if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            raise no_encoding(kind, "the dataclass is not frozen")
-        head = framed([name], b"d")
+            raise make_encoding_error(kind, "the dataclass is not frozen")
+        head = frame_parts([name], b"d")
         fields = [field.name for field in dataclasses.fields(kind) if field.init]
-        return lambda value: framed([encode_key(getattr(value, field)) for field in fields], head)
+        return lambda value: frame_parts([encode_key(getattr(value, field)) for field in fields], head)
     if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
-        head = framed([name], b"n")
-        return lambda value: framed(map(encode_key, value), head)
+        head = frame_parts([name], b"n")
+        return lambda value: frame_parts(map(encode_key, value), head)
     if kind.__reduce__ is object.__reduce__ and hasattr(kind, "__setstate__"):
-        head = framed([name], b"o")
+        head = frame_parts([name], b"o")
         return lambda value: head + encode_key(value.__getstate__())
     if base_with_coder is not None:
         why = (
             f"the coder that is registered for {base_with_coder.__qualname__} is not used for derived classes"
         )
-        raise no_encoding(kind, why, f"register a coder for {kind.__qualname__}, too")
-    raise no_encoding(kind)
+        raise make_encoding_error(kind, why, f"register a coder for {kind.__qualname__}, too")
+    raise make_encoding_error(kind)
 
 
 def _of_class(data: bytes) -> tuple[Any, int]:
@@ -312,18 +314,18 @@ def _of_class(data: bytes) -> tuple[Any, int]:
         shift += 7
         if digit < 128:
             break
-    return class_named(bytes(data[end : end + size])), end + size
+    return find_key_class(bytes(data[end : end + size])), end + size
 
 
 def _named_tuple(data: bytes) -> Any:
     cls, position = _of_class(data)
-    return cls._make(map(decode_key, unframed(data, position)))
+    return cls._make(map(decode_key, unframe_parts(data, position)))
 
 
 def _dataclass(data: bytes) -> Any:
     cls, position = _of_class(data)
     fields = [field for field in dataclasses.fields(cls) if field.init]
-    values = dict(zip(fields, map(decode_key, unframed(data, position)), strict=True))
+    values = dict(zip(fields, map(decode_key, unframe_parts(data, position)), strict=True))
     positional = [value for field, value in values.items() if not field.kw_only]
     return cls(*positional, **{field.name: value for field, value in values.items() if field.kw_only})
 
@@ -377,7 +379,7 @@ class _Pickler(pickle.Pickler):
 
 class _Unpickler(pickle.Unpickler):
     def persistent_load(self, name: Any) -> type:
-        return class_named(name)
+        return find_key_class(name)
 
 
 class PickledKeyCoder(Coder):
@@ -428,7 +430,7 @@ _NOT_A_KEY = (
     ValueError,
     struct.error,
 )
-"""What decoders raise for bytes that are not an encoded key, or are only a part of one."""
+"""Exceptions that decoders raise for bytes that are not an encoded key, or are only a part of one."""
 
 
 def decode_key(data: bytes) -> Any:
@@ -470,15 +472,15 @@ _TOLD_APART = frozenset((str, int, bytes, type(None)))
 """Types of which no two values are equal, unless their encodings are."""
 
 
-def kind_told_apart(keys: Sequence[object]) -> type | None:
-    """The one type of keys of which two are equal exactly if their encodings are; None if that is not certain.
+def find_plain_key_type(keys: Sequence[object]) -> type | None:
+    """Returns the type of all keys, if two of them are equal exactly if their encodings are; None if that is uncertain.
 
     Python finds 1, 1.0 and True equal, whose encodings differ. So a dict may have keys of such a type in place of their
     encodings.
 
-    >>> kind_told_apart(["a", "b"]), kind_told_apart([("a", 1), ("a", None)])
+    >>> find_plain_key_type(["a", "b"]), find_plain_key_type([("a", 1), ("a", None)])
     (<class 'str'>, <class 'tuple'>)
-    >>> kind_told_apart([1, "b"]), kind_told_apart([("a", 1), ("a", True)]), kind_told_apart([])
+    >>> find_plain_key_type([1, "b"]), find_plain_key_type([("a", 1), ("a", True)]), find_plain_key_type([])
     (None, None, None)
     """
     kinds = set(map(type, keys))
@@ -491,15 +493,15 @@ def kind_told_apart(keys: Sequence[object]) -> type | None:
 
 
 def _is_plain_tuple(kind: type) -> bool:
-    """True for tuples, and for named tuples that are compared and encoded by their parts."""
+    """True if a class is tuple, or a named tuple that is compared and encoded by its parts."""
     if kind is tuple:
         return True
     is_usual = all(getattr(kind, name) is getattr(tuple, name) for name in ("__eq__", "__hash__", "__iter__"))
     return is_usual and hasattr(kind, "_fields") and _registered_coder(kind) is None
 
 
-def as_coders_give_them(keys: dict[bytes, Any]) -> dict[bytes, Any]:
-    """Keys by their encodings, as a grouping gives them: decoded, if the user has registered coders for keys."""
+def decode_registered_keys(keys: dict[bytes, Any]) -> dict[bytes, Any]:
+    """Returns keys by their encodings, as a grouping emits them: decoded, if the user has a coder for keys."""
     return {name: decode_key(name) for name in keys} if _registered_coders else keys
 
 
@@ -529,19 +531,19 @@ def _encode_int(value: int) -> bytes:
 
 
 def _encode_tuple(value: tuple[object, ...]) -> bytes:
-    # A copy of `framed` without its calls: most keys that are not a str or an int come this way.
+    # A copy of `frame_parts` without its calls: most keys that are not a str or an int come this way.
     out = [b"("]
     for part in value:
         data = (_encoders.get(type(part)) or _encoder_of(type(part)))(part)
         size = len(data)
-        out.append(SHORT_SIZES[size] if size < 128 else long_size(size))
+        out.append(SHORT_SIZES[size] if size < 128 else encode_long_size(size))
         out.append(data)
     return b"".join(out)
 
 
 def _encode_dict(value: dict[object, object]) -> bytes:
     pairs = sorted((encode_key(key), encode_key(part)) for key, part in value.items())
-    return framed((part for pair in pairs for part in pair), b"{")
+    return frame_parts((part for pair in pairs for part in pair), b"{")
 
 
 _BUILT_IN_ENCODERS: dict[type, Encoder] = {
@@ -552,9 +554,9 @@ _BUILT_IN_ENCODERS: dict[type, Encoder] = {
     float: lambda value: _pack_float(b"f", value),
     bool: lambda value: b"1" if value else b"0",
     type(None): lambda value: b"N",
-    list: lambda value: framed(map(encode_key, value), b"["),
+    list: lambda value: frame_parts(map(encode_key, value), b"["),
     dict: _encode_dict,
-    set: lambda value: framed(sorted(map(encode_key, value)), b"<"),
+    set: lambda value: frame_parts(sorted(map(encode_key, value)), b"<"),
 }
 _encoders: dict[type, Encoder] = dict(_BUILT_IN_ENCODERS)
 
@@ -595,7 +597,7 @@ def _registered_coder(kind: type) -> Coder | None:
     try:
         found = registered.as_deterministic_coder("grouping")
     except (TypeError, ValueError) as error:
-        raise no_encoding(
+        raise make_encoding_error(
             kind,
             f"its registered coder {registered!r} is not deterministic",
             f"have {type(registered).__name__}.is_deterministic return True if it encodes equal values "
@@ -611,8 +613,8 @@ def _registered_encoder(kind: type) -> Encoder | None:
     coder = _registered_coder(kind)
     if coder is None:
         return None
-    head = framed([name_of(kind)], b"c")
-    return lambda value: framed([checked_coding.encoded(coder, value, kind)], head)
+    head = frame_parts([name_of(kind)], b"c")
+    return lambda value: frame_parts([checked_coding.encode_value(coder, value, kind)], head)
 
 
 _pickles_keys = False
@@ -659,23 +661,23 @@ def _fallback_encoder(kind: type) -> Encoder | None:
     coder = _fallback_coder(kind)
     if coder is None:
         return None
-    head = framed([name_of(kind)], b"p")
+    head = frame_parts([name_of(kind)], b"p")
     # Another registry, such as one that a test makes, has other fallbacks.
     place = kind, registry_in_use()
     _fallback_coders[place] = coder
-    found = _fallback_encoders[place] = lambda value: framed(
-        [checked_coding.encoded(coder, value, kind)], head
+    found = _fallback_encoders[place] = lambda value: frame_parts(
+        [checked_coding.encode_value(coder, value, kind)], head
     )
     return found
 
 
 def _decode_fallback(data: bytes) -> Any:
-    name, payload = unframed(data, 1)
-    place = class_named(bytes(name)), registry_in_use()
+    name, payload = unframe_parts(data, 1)
+    place = find_key_class(bytes(name)), registry_in_use()
     if place not in _fallback_coders:
         # The coder that encodes such keys decodes them.
         _encoder_of(place[0])
-    return checked_coding.decoded(_fallback_coders[place], bytes(payload), place[0])
+    return checked_coding.decode_value(_fallback_coders[place], bytes(payload), place[0])
 
 
 def _base_with_coder(kind: type) -> type | None:
@@ -685,14 +687,14 @@ def _base_with_coder(kind: type) -> type | None:
 
 
 def _decode_registered(data: bytes) -> Any:
-    name, payload = unframed(data, 1)
-    kind = class_named(bytes(name))
+    name, payload = unframe_parts(data, 1)
+    kind = find_key_class(bytes(name))
     coder = _registered_coder(kind)
     if coder is None:
         what = f"no coder is registered for {kind.__qualname__} in the process that decodes the key"
         hint = "register the coder that the key was encoded with before the pipeline runs"
         raise refusal(LookupError, what, hint=hint)
-    return checked_coding.decoded(coder, bytes(payload), kind)
+    return checked_coding.decode_value(coder, bytes(payload), kind)
 
 
 def _decode_str(data: bytes) -> str:
@@ -707,7 +709,7 @@ def _decode_long(data: bytes) -> int:
 
 
 def _decode_tuple(data: bytes) -> tuple[Any, ...]:
-    # A copy of `unframed`, as `_encode_tuple` copies `framed`, where all parts are short and of a known form.
+    # A copy of `unframe_parts`, as `_encode_tuple` copies `frame_parts`, where all parts are short and of a known form.
     parts, position, end = [], 1, len(data)
     while position < end:
         size = data[position]
@@ -715,13 +717,13 @@ def _decode_tuple(data: bytes) -> tuple[Any, ...]:
         position = start + size
         decoder = _decoders.get(data[start]) if 0 < size < 128 and position <= end else None
         if decoder is None:
-            return tuple(map(decode_key, unframed(data, 1)))
+            return tuple(map(decode_key, unframe_parts(data, 1)))
         parts.append(decoder(data[start:position]))
     return tuple(parts)
 
 
 def _decode_dict(data: bytes) -> dict[Any, Any]:
-    parts = [decode_key(part) for part in unframed(data, 1)]
+    parts = [decode_key(part) for part in unframe_parts(data, 1)]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
@@ -736,9 +738,9 @@ _DECODERS: dict[bytes, Decoder] = {
     b"1": lambda data: True,
     b"0": lambda data: False,
     b"N": lambda data: None,
-    b"[": lambda data: list(map(decode_key, unframed(data, 1))),
+    b"[": lambda data: list(map(decode_key, unframe_parts(data, 1))),
     b"{": _decode_dict,
-    b"<": lambda data: set(map(decode_key, unframed(data, 1))),
+    b"<": lambda data: set(map(decode_key, unframe_parts(data, 1))),
     b"c": _decode_registered,
     b"p": _decode_fallback,
     b"n": _named_tuple,

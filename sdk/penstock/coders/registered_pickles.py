@@ -80,11 +80,11 @@ def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
 
 def _encoded(value: Any) -> tuple[Any, ...]:
     kind: Any = type(value)
-    return _decoded, (kind, checked_coding.encoded(_coder_of(kind), value, kind))
+    return _decoded, (kind, checked_coding.encode_value(_coder_of(kind), value, kind))
 
 
 def _decoded(kind: Any, encoded: bytes) -> Any:
-    return checked_coding.decoded(_coder_of(kind), encoded, kind)
+    return checked_coding.decode_value(_coder_of(kind), encoded, kind)
 
 
 @cache

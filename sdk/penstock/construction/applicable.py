@@ -1,4 +1,4 @@
-"""What type checkers know about ``left | transform``: the type that ``expand`` returns for the left side."""
+"""Tells type checkers the type of ``left | transform``: what ``expand`` returns for the left side."""
 
 from __future__ import annotations
 

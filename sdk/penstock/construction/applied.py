@@ -89,7 +89,7 @@ class AppliedPTransform:
         self.parts.append(part)
 
     def is_composite(self) -> bool:
-        """Whether other transforms, inside it or elsewhere, make its outputs."""
+        """True if other transforms, inside it or elsewhere, make its outputs."""
         return bool(self.parts) or all(value.producer is not self for value in self.outputs.values())
 
     def explanations(self) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.applied import AppliedPTransform
-from penstock.construction.runtime_type_checks import with_checks
+from penstock.construction.runtime_type_checks import add_type_checks
 from penstock.error import TransformError
 from penstock.graph import Primitive
 from penstock.options.pipeline_options import PipelineOptions, TypeOptions
@@ -95,7 +95,7 @@ class _Builder:
     def _with_checks(self, leaf: AppliedPTransform, primitive: Primitive) -> Primitive:
         assert leaf.transform is not None
         hints = leaf.transform.get_type_hints()
-        return with_checks(primitive, hints, leaf.full_label, sampled=self.checks == "sampled")
+        return add_type_checks(primitive, hints, leaf.full_label, sampled=self.checks == "sampled")
 
     def _new_edge(self, pcoll: pvalue.PCollection[Any]) -> int:
         number = self.numbers[id(pcoll)] = len(self.edges)

@@ -26,7 +26,7 @@ from penstock.construction.ptransform import (
     PTransform,
     get_named_nested_pvalues,
     inputs_of,
-    labelled,
+    set_label,
 )
 from penstock.construction.unrun import note
 from penstock.diagrams.graphs import html_of
@@ -34,14 +34,14 @@ from penstock.diagrams.steps import steps_of
 from penstock.error import noun_for, refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.base import with_values
-from penstock.options.checks import checked_arguments, own_options
+from penstock.options.checks import check_arguments, copy_options
 from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.io_hints import WithoutElements
 from penstock.utils.identifiers import identifier
-from penstock.where import Location, caller
+from penstock.where import Location, find_caller
 
 
 def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
@@ -92,8 +92,8 @@ class Pipeline(HasDisplayData, WithoutElements):
         display_data: dict[str, Any] | None = None,
         **runner_arguments: Any,
     ) -> None:
-        own = own_options(options, argv, runner_arguments)
-        self.runner_arguments = checked_arguments(runner_arguments)
+        own = copy_options(options, argv, runner_arguments)
+        self.runner_arguments = check_arguments(runner_arguments)
         self._options = with_values(own, runner_arguments)
         self._standard_options = self._options.view_as(StandardOptions)
         self._type_options = self._options.view_as(TypeOptions)
@@ -138,7 +138,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     @property
     def allow_unsafe_triggers(self) -> bool:
-        """Whether grouping with a trigger that may lose data is allowed."""
+        """True if grouping with a trigger that may lose data is allowed."""
         return bool(self._type_options.allow_unsafe_triggers)
 
     def display_data(self) -> dict[str, Any]:
@@ -153,14 +153,14 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._unrun.forget()
         for handler in self.error_handlers:
             handler.verify_closed()
-        # Options that nobody knows have had their warning.
+        # Unknown options have had their warning.
         options = self._options.get_all_options(retain_unknown_options=True)
         values = {name: each for name, each in options.items() if isinstance(each, str)}
         with RuntimeValueProvider.at_run_time(values):
             return self.runner.run_pipeline(self, self._options)
 
     def explain(self) -> str:
-        """What the runner would do, as text, without running anything."""
+        """Returns what the runner would do, as text, without running anything."""
         parts = [f"# {label}\n{text}" for label, text in self.root_transform().explanations()]
         return "\n\n".join([*parts, str(self.runner.explain(self, self._options))])
 
@@ -173,7 +173,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         return dict(self.root_transform().facts())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the steps as a drawing, with composites folded."""
+        """Draws the steps for a notebook, with composites folded."""
         return html_of(steps_of(self.to_graph()), facts=self.facts())
 
     def __enter__(self) -> Pipeline:
@@ -221,7 +221,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             raise refusal(TypeError, what, hint=hint)
         if label is None:
             return self._apply(transform, pvalueish)
-        with labelled(transform, label):
+        with set_label(transform, label):
             return self._apply(transform, pvalueish)
 
     def _apply(self, transform: Any, pvalueish: Any) -> Any:
@@ -231,7 +231,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             raise refusal(TypeCheckError, what, hint=hint)
         transform.see_options(self._options)
         pvalueish, inputs = inputs_of(transform, pvalueish)
-        location = caller()
+        location = find_caller()
         labels_before = len(self._labels)
         parent = self._stack[-1]
         full_label = self._new_label(transform, location)
@@ -302,7 +302,7 @@ class Pipeline(HasDisplayData, WithoutElements):
             for tag in (None, *pvalue.declared_tags(outputs)):
                 self._finish_output(node, outputs[tag], tag)
         else:
-            for passed_tag, value in pvalue.passed_on(outputs).items():
+            for passed_tag, value in pvalue.pass_on_outputs(outputs).items():
                 node.outputs.setdefault(passed_tag, value)
 
     def _finish_output(self, node: AppliedPTransform, value: pvalue.PValue, tag: Any) -> None:

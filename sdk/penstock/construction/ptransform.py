@@ -30,7 +30,7 @@ from penstock.typehints.decorators import (
     getcallargs_forhints,
 )
 from penstock.typehints.trivial_inference import instance_to_type
-from penstock.where import caller
+from penstock.where import find_caller
 from penstock.windows.windowing import Windowing, default_windowing
 
 Begins: TypeAlias = Sequence[pvalue.PValue] | Mapping[str, pvalue.PValue]
@@ -73,10 +73,10 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     side_inputs: Sequence[pvalue.AsSideInput] = ()
     pipeline: Construction | None = None
     needs_pcollection: ClassVar[bool] = False
-    """Whether its inputs must be PCollections: it cannot start a pipeline."""
+    """True if its inputs must be PCollections: it cannot start a pipeline."""
 
     explained: str = ""
-    """What `Pipeline.explain` says about a composite that has been applied, besides its steps."""
+    """Text that `Pipeline.explain` adds to a composite that has been applied."""
 
     _user_label: str | None = None
 
@@ -111,7 +111,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         raise refusal(NotImplementedError, what, hint=hint)
 
     def to_primitive(self) -> graph.Primitive | None:
-        """What the runner does for this transform; None for composites."""
+        """Returns the primitive that the runner executes for this transform; None for composites."""
         return None
 
     def annotations(self) -> dict[str, str | bytes]:
@@ -128,13 +128,13 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
     def with_input_types(self, input_type_hint: Any) -> Self:
         """Declares the type of the input's elements; returns the transform itself."""
-        super().with_input_types(checked_hint(input_type_hint))
+        super().with_input_types(check_hint(input_type_hint))
         return self
 
     def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Self:
         """Declares the types of the main output's and tagged outputs' elements; returns the transform itself."""
-        tagged = {tag: checked_hint(hint) for tag, hint in tagged_type_hints.items()}
-        super().with_output_types(checked_hint(type_hint), **tagged)
+        tagged = {tag: check_hint(hint) for tag, hint in tagged_type_hints.items()}
+        super().with_output_types(check_hint(type_hint), **tagged)
         return self
 
     def with_resource_hints(self, **kwargs: Any) -> Self:
@@ -189,7 +189,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         return default_windowing()
 
     def _where(self) -> str | None:
-        location = caller()
+        location = find_caller()
         return f"at step {self.label!r} ({location})" if location else None
 
     def _check_pcollection(self, pcoll: Any) -> None:
@@ -250,7 +250,7 @@ def inputs_of(
 
 
 @contextmanager
-def labelled(transform: PTransform[Any, Any], label: str) -> Iterator[None]:
+def set_label(transform: PTransform[Any, Any], label: str) -> Iterator[None]:
     """Gives a transform a label while it is applied: its own code, and a user's `expand`, ask for it."""
     own_label, transform.label = transform._user_label, label
     try:
@@ -263,7 +263,7 @@ def labelled(transform: PTransform[Any, Any], label: str) -> Iterator[None]:
 def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
     """The type hints in the annotations of an `expand`; ``Any`` for a PCollection without a type parameter.
 
-    Annotations of penstock's own transforms are for type checkers, which cannot see what is inferred here.
+    Annotations of penstock's transforms are for type checkers, which cannot see what is inferred here.
     """
     if getattr(expand, "__module__", "").startswith("penstock."):
         return None
@@ -271,7 +271,7 @@ def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
     return None if hints is None else hints.strip_pcoll()
 
 
-def checked_hint(hint: Any) -> Any:
+def check_hint(hint: Any) -> Any:
     """A type hint in the form that checks need; anything else raises a TypeError."""
     converted = native_type_compatibility.convert_to_beam_type(hint)
     typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
@@ -343,7 +343,7 @@ class NamedPTransform(PTransform[Any, Any]):
         return keeping_label
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # The applied transform is the one that gives annotations.
+        # `annotations` are the applied transform's.
         object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:
@@ -466,8 +466,8 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
 
     def with_input_types(self, input_type_hint: Any, *side_hints: Any, **side_keyword_hints: Any) -> Any:
         """Declares the types of the elements and of the arguments; returns the transform itself."""
-        args = [checked_hint(hint) for hint in (input_type_hint, *side_hints)]
-        kwargs = {name: checked_hint(hint) for name, hint in side_keyword_hints.items()}
+        args = [check_hint(hint) for hint in (input_type_hint, *side_hints)]
+        kwargs = {name: check_hint(hint) for name, hint in side_keyword_hints.items()}
         return WithTypeHints.with_input_types(self, *args, **kwargs)
 
     def argspec_of_process(self) -> Callable[..., Any]:

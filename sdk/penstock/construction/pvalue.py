@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from penstock.base.shown import Elements, facts_table
+from penstock.base.shown import Elements, render_facts
 from penstock.construction.applicable import Expands, ResultT, SelfT
 from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
@@ -75,7 +75,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
 
     @property
     def windowing(self) -> Windowing:
-        """How its elements are windowed and triggered."""
+        """The windows and triggers of its elements."""
         if self._windowing is None:
             producer = self.producer
             if producer is None or producer.transform is None:
@@ -121,7 +121,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         return Elements(self.pipeline.runner.elements_of(self, n) if n else [])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: which step makes the elements, their type and their windows."""
+        """Describes it for a notebook: which step makes the elements, their type and their windows."""
         label = self.producer.full_label if self.producer else "no step"
         facts = {
             "made by": label if self.tag is None else f"{label}, output {self.tag}",
@@ -129,7 +129,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
             "windows": str(self.windowing.windowfn),
             "ends": "yes; head() and collect() show its elements" if self.is_bounded else "no",
         }
-        return facts_table("PCollection", facts)
+        return render_facts("PCollection", facts)
 
     if not TYPE_CHECKING:  # A type checker must see that it is not iterable.
 
@@ -243,7 +243,7 @@ def main_tag_of(outputs: DoOutputsTuple) -> str | None:
     return outputs._main_tag
 
 
-def passed_on(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
+def pass_on_outputs(outputs: DoOutputsTuple) -> dict[str | int | None, Any]:
     """Returns the outputs of a composite that returns the outputs of a step inside: no main output without a name."""
     is_named = outputs._main_tag is not None or not outputs._tags
     return {tag: value for tag, value in outputs._pcolls.items() if is_named or tag is not None}
@@ -276,7 +276,7 @@ class AsSideInput:
         return typehints.Any
 
     def requires_keyed_input(self) -> bool:
-        """Whether the elements must be key-value pairs."""
+        """True if the elements must be key-value pairs."""
         return False
 
 
@@ -284,9 +284,9 @@ _NO_DEFAULT = object()
 
 
 class AsSingleton(AsSideInput):
-    """The one element of a PCollection, per window (Beam's ``AsSingleton``).
+    """Passes the only element of a PCollection, per window, to a step (Beam's ``AsSingleton``).
 
-    An empty PCollection gives `default_value`, or an `EmptySideInput` without a default. More than one element is an
+    An empty PCollection becomes `default_value`, or an `EmptySideInput` without a default. More than one element is an
     error at run time.
     """
 
@@ -338,4 +338,4 @@ class AsMultiMap(AsSideInput):
 
 
 class EmptySideInput:
-    """What an `AsSingleton` without a default gives for an empty PCollection (Beam's ``EmptySideInput``)."""
+    """Stands for an empty PCollection in an `AsSingleton` without a default (Beam's ``EmptySideInput``)."""

@@ -1,10 +1,10 @@
 """Which collections may hold retractions, and which steps cannot take them.
 
-A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` gives retractions, and so does a DoFn that declares
+A grouping in the mode ``ACCUMULATING_AND_RETRACTING`` emits retractions, and so does a DoFn that declares
 ``gives_retractions = True``, such as a join of rows. They pass through all other steps, up to the next grouping, which
-undoes the elements that they take back. A discarding grouping passes on retractions of elements that it has fired.
+removes the retracted elements. A discarding grouping passes on retractions of elements that it has fired.
 
-A grouping whose windows fire once gives retractions in the mode ``micro_batch`` alone. Nothing here knows the mode, so
+A grouping whose windows fire once emits retractions only in the mode ``micro_batch``. Nothing here knows the mode, so
 behind such a grouping a step is accepted that cannot take retractions; the runner refuses it in that mode.
 """
 
@@ -22,7 +22,7 @@ from penstock.windows.triggers import AccumulationMode
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
-    """Whether elements of a PCollection may take back earlier ones, in any mode of a run."""
+    """True if elements of a PCollection may retract earlier ones, in any mode of a run."""
     return _retracting_step(pcoll, in_rounds=True) is not None
 
 
@@ -58,7 +58,7 @@ def _is_dofn(step: Any) -> bool:
 
 
 def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Producer | None:
-    """A step upstream that gives retractions which no grouping has undone before `pcoll`; None if there is none.
+    """Returns a step upstream whose retractions no grouping has undone before `pcoll`; None if there is none.
 
     Args:
         pcoll: What the elements are read from.

@@ -10,7 +10,7 @@ from penstock import graph
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.asynchronous import outputs_of
-from penstock.functions.combinefn import CombineFn, NoValue, WrappingCombineFn, described
+from penstock.functions.combinefn import CombineFn, NoValue, WrappingCombineFn, describe_function
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import DoFnParam
 from penstock.functions.wrapping import WrappingDoFn
@@ -23,7 +23,7 @@ _SAMPLE_EVERY = 100
 _PASSED_ON = "setup create_accumulator merge_accumulators compact teardown get_accumulator_coder"
 
 
-def with_checks(
+def add_type_checks(
     primitive: graph.Primitive, hints: IOTypeHints, label: str, sampled: bool = False
 ) -> graph.Primitive:
     """A primitive whose user code is checked against the transform's type hints, or the primitive itself.
@@ -74,12 +74,12 @@ class CheckedDoFn(WrappingDoFn):
 
     @property
     def checks_something(self) -> bool:
-        """Whether a hint says more than Any."""
+        """True if a hint says more than Any."""
         return bool(self._inputs or self._outputs)
 
     def describe(self) -> str:
         """The name of the DoFn inside, for people."""
-        return described(self.dofn)
+        return describe_function(self.dofn)
 
     def process(self, *args: Any, **kwargs: Any) -> Any:
         """The results of the DoFn inside; a TypeCheckError if a value does not fit its hint."""
@@ -128,7 +128,7 @@ class CheckedDoFn(WrappingDoFn):
 
 
 class AsyncCheckedDoFn(CheckedDoFn):
-    """The same for an asynchronous ``process``."""
+    """Checks the types of an asynchronous ``process``."""
 
     async def process(self, *args: Any, **kwargs: Any) -> Any:
         if not self._sample.takes():
@@ -202,8 +202,8 @@ def _is_any(hint: Any) -> bool:
 
 
 def _violation(what: str, hint: Any, value: Any) -> str | None:
-    """How a value violates a hint, in terms of types but not values; None if it fits."""
-    reason = typehints.mismatch(hint, value)
+    """Returns how a value violates a hint, in terms of types but not values; None if it fits."""
+    reason = typehints.describe_mismatch(hint, value)
     if reason is None:
         return None
     if typehints.is_composite(hint):
@@ -212,8 +212,8 @@ def _violation(what: str, hint: Any, value: Any) -> str | None:
 
 
 def _output_violation(hint: Any, value: Any) -> str | None:
-    """How an output violates a hint if every element is checked: Beam uses other words then."""
-    reason = typehints.mismatch(hint, value)
+    """Returns how an output violates a hint if every element is checked: Beam uses other words then."""
+    reason = typehints.describe_mismatch(hint, value)
     if reason is None or typehints.is_composite(hint):
         return reason
     expected = f"According to type-hint expected output should be of type {hint!r}."

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from penstock.error import three_parts
-from penstock.where import Location, caller
+from penstock.where import Location, find_caller
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ _SHOWN = 3
 
 
 @dataclass(eq=False)
-class Unrun:
+class UnrunPipeline:
     """A pipeline that nothing has run or looked at yet."""
 
     location: Location | None
@@ -28,12 +28,12 @@ class Unrun:
         _unrun.pop(self, None)
 
 
-_unrun: dict[Unrun, None] = {}
+_unrun: dict[UnrunPipeline, None] = {}
 
 
-def note() -> Unrun:
+def note() -> UnrunPipeline:
     """Notes that the user makes a pipeline."""
-    made = Unrun(caller())
+    made = UnrunPipeline(find_caller())
     if made.location is not None:
         _unrun[made] = None
     return made
@@ -44,7 +44,7 @@ def _warn() -> None:
     # Who types, or whose program ends with an error, knows that a pipeline was not run; and a test may only build one.
     if hasattr(sys, "ps1") or hasattr(sys, "last_value") or "pytest" in sys.modules:
         return
-    forgotten: dict[Location | None, Unrun] = {}
+    forgotten: dict[Location | None, UnrunPipeline] = {}
     for made in _unrun:
         if made.steps:
             # Those of one line have one reason.

@@ -28,10 +28,10 @@ DARK: Mapping[str, str] = {
 }
 
 
-def colours(selector: str) -> str:
+def render_colours(selector: str) -> str:
     """Returns the colours as custom properties of a selector: light ones, or dark ones if the reader prefers them.
 
-    >>> colours(":root").startswith(":root{color-scheme:light dark;--paper:#")
+    >>> render_colours(":root").startswith(":root{color-scheme:light dark;--paper:#")
     True
     """
     light, dark = (

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from penstock.diagrams.colours import colours
-from penstock.diagrams.markup import element, escaped, shortened, text_width
-from penstock.diagrams.steps import StepView, folded
+from penstock.diagrams.colours import render_colours
+from penstock.diagrams.markup import element, escape, measure_text, shorten
+from penstock.diagrams.steps import StepView, fold_composite
 
 _HEIGHT, _GAP, _BETWEEN, _MARGIN = 38.0, 24.0, 14.0, 12.0
 _WIDTH_MIN, _WIDTH_MAX = 120.0, 260.0
@@ -62,8 +62,8 @@ def svg_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingPro
     height = 2 * _MARGIN + len(rows) * (_HEIGHT + _GAP) - _GAP
     return element(
         "svg",
-        element("title", escaped(title)) if title else "",
-        element("style", colours(".penstock-graph") + _STYLE.replace("\n", "")),
+        element("title", escape(title)) if title else "",
+        element("style", render_colours(".penstock-graph") + _STYLE.replace("\n", "")),
         element("rect", class_="paper", width=whole, height=height),
         *_edges(steps, boxes),
         *(_box(step, boxes[step.label], facts.get(step.label, ())) for step in steps),
@@ -93,18 +93,18 @@ def _rows(steps: Sequence[StepView]) -> list[list[StepView]]:
 
 
 def _width(step: StepView) -> float:
-    texts = (text_width(_name(step), _LABEL), text_width(_below(step), _SMALL))
-    return min(_WIDTH_MAX, max(_WIDTH_MIN, *texts) + 20)
+    widths = (measure_text(_name(step), _LABEL), measure_text(_below(step), _SMALL))
+    return min(_WIDTH_MAX, max(_WIDTH_MIN, *widths) + 20)
 
 
 def _name(step: StepView) -> str:
-    return shortened(step.label.rpartition("/")[2] or step.label, _LABEL_MAX)
+    return shorten(step.label.rpartition("/")[2] or step.label, _LABEL_MAX)
 
 
 def _below(step: StepView) -> str:
     path = step.label.rpartition("/")[0]
     kind = f"{step.kind}, {step.windowing}" if step.windowing else step.kind
-    return shortened(f"{path.replace('/', ' / ')} · {kind}" if path else kind, _LABEL_MAX)
+    return shorten(f"{path.replace('/', ' / ')} · {kind}" if path else kind, _LABEL_MAX)
 
 
 def _box(step: StepView, box: _Box, facts: Sequence[str]) -> str:
@@ -112,7 +112,7 @@ def _box(step: StepView, box: _Box, facts: Sequence[str]) -> str:
     middle = box.left + box.width / 2
     return element(
         "g",
-        element("title", escaped("\n".join((f"{step.label} = {step.kind}", *facts)))),
+        element("title", escape("\n".join((f"{step.label} = {step.kind}", *facts)))),
         element(
             "rect",
             class_="step end" if is_end else "step",
@@ -122,8 +122,8 @@ def _box(step: StepView, box: _Box, facts: Sequence[str]) -> str:
             height=_HEIGHT,
             rx=5,
         ),
-        element("text", escaped(_name(step)), x=middle, y=box.top + 16),
-        element("text", escaped(_below(step)), class_="small", x=middle, y=box.top + 30),
+        element("text", escape(_name(step)), x=middle, y=box.top + 16),
+        element("text", escape(_below(step)), class_="small", x=middle, y=box.top + 30),
     )
 
 
@@ -148,7 +148,7 @@ def html_of(steps: Sequence[StepView], title: str = "", facts: Facts = MappingPr
     """
     if not steps:
         return "<p>no steps</p>"
-    shown = folded(steps)
+    shown = fold_composite(steps)
     if len(shown) == len(steps):
         return svg_of(steps, title, facts)
     summary = element("summary", f"all {len(steps)} steps")

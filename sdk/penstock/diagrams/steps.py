@@ -42,11 +42,11 @@ def steps_of(graph: Graph) -> tuple[StepView, ...]:
     )
 
 
-def folded(steps: Sequence[StepView]) -> tuple[StepView, ...]:
+def fold_composite(steps: Sequence[StepView]) -> tuple[StepView, ...]:
     """Returns the steps with those of one composite, at the top of the pipeline, as one.
 
     >>> pair, total = StepView("Top/Pair", "ParDo", ("Read",)), StepView("Top/Sum", "CombinePerKey", ("Top/Pair",))
-    >>> folded((StepView("Read", "Read"), pair, total))[1]
+    >>> fold_composite((StepView("Read", "Read"), pair, total))[1]
     StepView(label='Top', kind='2 steps', inputs=('Read',), side_inputs=(), windowing='')
     """
     inside: dict[str, list[StepView]] = {}

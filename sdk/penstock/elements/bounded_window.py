@@ -47,7 +47,7 @@ class IntervalWindow(BoundedWindow):
         return Timestamp.from_micros(self.start_micros)
 
     def intersects(self, other: IntervalWindow) -> bool:
-        """Whether the windows overlap; windows that only touch do not."""
+        """True if the windows overlap; windows that only touch do not."""
         return max(self.start_micros, other.start_micros) < min(self.end_micros, other.end_micros)
 
     def union(self, other: IntervalWindow) -> IntervalWindow:
@@ -78,7 +78,7 @@ class IntervalWindow(BoundedWindow):
 
 
 class GlobalWindow(BoundedWindow):
-    """The one window of all time, which elements are in unless windowed otherwise (Beam's ``GlobalWindow``).
+    """The window that covers all of time; elements are in it unless windowed otherwise (Beam's ``GlobalWindow``).
 
     It ends a day before `MAX_TIMESTAMP`, so that results at its end have later timestamps left.
     """
@@ -114,7 +114,7 @@ class GlobalWindow(BoundedWindow):
         return "GlobalWindow"
 
 
-def within_time(times_micros: list[int]) -> list[int]:
+def check_event_times(times_micros: list[int]) -> list[int]:
     """The event times, if windows can contain all of them.
 
     Raises:
@@ -143,7 +143,9 @@ class TimestampedValue(Generic[V]):
         self.value = value
         # Many pipelines make one for each element, mostly of whole seconds.
         micros = timestamp * 1_000_000 if type(timestamp) is int else Timestamp.of(timestamp).micros
-        self.timestamp_micros = micros if _MIN_MICROS <= micros <= _MAX_MICROS else within_time([micros])[0]
+        self.timestamp_micros = (
+            micros if _MIN_MICROS <= micros <= _MAX_MICROS else check_event_times([micros])[0]
+        )
 
     @property
     def timestamp(self) -> Timestamp:

@@ -11,10 +11,10 @@ NEVER_PAIRS = (str, bytes, dict, set, frozenset)
 """Types whose values are not pairs, even if they have two members."""
 
 
-def not_pairs(values: Iterable[Any], *, where: str | None = None) -> TypeError:
+def make_pair_error(values: Iterable[Any], *, where: str | None = None) -> TypeError:
     """Returns the error about elements that should be pairs; it names their types.
 
-    >>> print(not_pairs([("a", 1), 7], where=""))
+    >>> print(make_pair_error([("a", 1), 7], where=""))
     a grouping reads elements that are not (key, value) pairs: int
       hint: map the elements to 2-tuples first, for example with beam.WithKeys
     """

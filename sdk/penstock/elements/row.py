@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.error import refusal
 
 
@@ -37,7 +37,7 @@ class Row:
             # As in a named tuple, but not in the class, since each row has its own fields.
             return tuple(self.__dict__)
         what = f"a Row with the fields {tuple(self.__dict__)} has no field {name!r}"
-        near = None if name.startswith("_") else nearest(name, self.__dict__)
+        near = None if name.startswith("_") else find_nearest(name, self.__dict__)
         raise refusal(AttributeError, what, hint=f"did you mean {near!r}?") if near else AttributeError(what)
 
     def __iter__(self) -> Iterator[Any]:
@@ -60,10 +60,10 @@ class Row:
 
 
 @functools.lru_cache(maxsize=1000)
-def row_class(names: tuple[str, ...]) -> type[Row]:
+def make_row_class(names: tuple[str, ...]) -> type[Row]:
     """Returns a class of Rows that all have the same fields, which it has in ``_fields`` like a named tuple class.
 
-    >>> score = row_class(("team", "points"))(team="red", points=3)
+    >>> score = make_row_class(("team", "points"))(team="red", points=3)
     >>> type(score)._fields, score == Row(team="red", points=3), score
     (('team', 'points'), True, Row(team='red', points=3))
     """
@@ -75,7 +75,7 @@ def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
 
 
 def _make_row_of_class(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
-    return row_class(names)(**dict(zip(names, values, strict=True)))
+    return make_row_class(names)(**dict(zip(names, values, strict=True)))
 
 
 # Programs print the class and import it from there, as in Beam.

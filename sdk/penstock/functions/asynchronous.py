@@ -19,7 +19,7 @@ _Exceptions = type[Exception] | tuple[type[Exception], ...]
 
 @dataclass(frozen=True)
 class Concurrency:
-    """How the calls of an asynchronous DoFn are made: the arguments of ``ParDo.with_concurrency``.
+    """Limits the calls of an asynchronous DoFn: the arguments of ``ParDo.with_concurrency``.
 
     Raises:
         ValueError: If a number is out of range.
@@ -69,7 +69,7 @@ def _check_number(name: str, value: Any, kind: Any, least: float | None = None, 
 
 
 class RateLimit:
-    """Spaces calls out evenly, so that no more than so many of them begin in a second; None for no limit."""
+    """Spaces calls out evenly, so that at most a given number of them begin in a second; None for no limit."""
 
     def __init__(self, calls_per_second: float | None) -> None:
         self._interval_seconds = 0.0 if calls_per_second is None else 1 / calls_per_second
@@ -103,12 +103,12 @@ class ConcurrentDoFn(WrappingDoFn):
         return self._concurrency.max_concurrency
 
     async def process(self, *args: Any, **kwargs: Any) -> Any:
-        """What the inner DoFn gives in the first try that succeeds."""
+        """Returns the result of the inner DoFn from the first try that succeeds."""
         delays = self._concurrency.delays_seconds()
         while True:
             await self._rate_limit.wait()
             try:
-                return await in_time(
+                return await await_outputs(
                     lambda: self.dofn.process(*args, **kwargs), self._concurrency.timeout_seconds
                 )
             except self._concurrency.retry_on:
@@ -119,7 +119,7 @@ class ConcurrentDoFn(WrappingDoFn):
             await asyncio.sleep(delay)
 
 
-async def in_time(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
+async def await_outputs(call: Callable[[], Any], timeout_seconds: float | None) -> Any:
     """The outputs of an asynchronous call; TimeoutError if they take too long."""
     try:
         async with asyncio.timeout(timeout_seconds) as limit:
@@ -133,7 +133,7 @@ async def in_time(call: Callable[[], Any], timeout_seconds: float | None) -> Any
 
 
 async def outputs_of(result: Any) -> Any:
-    """The outputs that an asynchronous function gives: an iterable, or None for nothing.
+    """Returns the outputs of an asynchronous function: an iterable, or None for nothing.
 
     >>> async def words(text):
     ...     for word in text.split():
@@ -145,11 +145,11 @@ async def outputs_of(result: Any) -> Any:
         result = await result
     if isinstance(result, AsyncIterable):
         return [output async for output in result]
-    # What makes its outputs later belongs to the call, too: to its time, and to its retries.
+    # Outputs that are made later also belong to the call: to its time, and to its retries.
     return list(result) if isinstance(result, Iterator) else result
 
 
-def checked_outputs(outputs: Any) -> Any:
+def check_outputs(outputs: Any) -> Any:
     """The outputs of an asynchronous call, none for None; TypeError if they are not iterable, or a text or a dict."""
     if outputs is None:
         return ()
@@ -165,7 +165,7 @@ class AsyncMapDoFn(MapDoFn):
 
 
 class AsyncMapTupleDoFn(MapTupleDoFn):
-    """Calls the asynchronous function `fn` with the parts of each tuple, and gives what it returns."""
+    """Calls the asynchronous function `fn` with the parts of each tuple, and emits what it returns."""
 
     async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         return [await self.fn(*element, *args, **kwargs)]
@@ -183,4 +183,4 @@ ASYNCHRONOUS_FORMS: dict[type, type] = {
     MapTupleDoFn: AsyncMapTupleDoFn,
     FilterDoFn: AsyncFilterDoFn,
 }
-"""The DoFns of asynchronous functions, by those of plain ones; the others pass on what the function gives."""
+"""The DoFns of asynchronous functions, by those of plain ones; the others pass on what the function returns."""

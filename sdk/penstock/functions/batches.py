@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Generic, TypeVar
 
-from penstock.base.engine import batches_of_the_runner
+from penstock.base.engine import load_batch_converters
 from penstock.coders.typecoders import registry
 from penstock.error import refusal
 from penstock.typehints import trivial_inference, typehints
@@ -26,7 +26,7 @@ N = "ARBITRARY LENGTH DIMENSION"
 """In the shape of a ``NumpyArray``: the dimension along which the elements are (Beam's name)."""
 
 BATCH_CONVERTER_REGISTRY: dict[str, Constructor] = {}
-"""What tries to make a converter, by name (Beam's name)."""
+"""Constructors that try to make a converter, by name (Beam's name)."""
 
 _OF_THE_RUNNER = ("NumpyArray", "NumpyBatchConverter", "NumpyTypeHint")
 _SAMPLED = 100
@@ -104,7 +104,7 @@ class BatchConverter(Generic[B, E]):
         """
         element_type, batch_type = typehints.normalize(element_type), typehints.normalize(batch_type)
         if not isinstance(batch_type, typehints.ListConstraint):
-            batches_of_the_runner()
+            load_batch_converters()
         reasons = []
         for name, constructor in BATCH_CONVERTER_REGISTRY.items():
             try:
@@ -180,7 +180,7 @@ def _shown(hint: Any) -> str:
 
 def __getattr__(name: str) -> Any:
     if name in _OF_THE_RUNNER:
-        return getattr(batches_of_the_runner().load_numpy_batches(), name)
+        return getattr(load_batch_converters().load_numpy_batches(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -190,22 +190,22 @@ _NOT_YET = ("ElementParam", "KeyParam", "StateParam", "TimerParam")
 
 @dataclass(frozen=True)
 class BatchTypes:
-    """How the elements of a DoFn become batches and the other way round."""
+    """Converts the elements of a DoFn to batches, and batches to elements."""
 
     takes: BatchConverter[Any, Any] | None
     """Makes what ``process_batch`` takes; None without that method."""
 
-    gives: BatchConverter[Any, Any] | None
+    yields: BatchConverter[Any, Any] | None
     """Takes apart what the DoFn yields; None if it yields elements."""
 
 
 def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes | None:
-    """The converters of a DoFn; None if it neither takes nor gives batches.
+    """Returns the converters of a DoFn; None if it neither takes nor yields batches.
 
     Raises:
         TypeError: If nothing says what a batch is, or no converter makes such batches of such elements (Beam's rule).
     """
-    takes = gives = None
+    takes = yields = None
     input_type = typehints.Any if input_type is None else input_type
     if dofn.defines_process_batch:
         batch_type = convert_to_beam_type(dofn.get_input_batch_type(input_type))
@@ -218,12 +218,12 @@ def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes |
     if dofn.can_yield_batches:
         batch_type = convert_to_beam_type(dofn.get_output_batch_type(input_type))
         if batch_type is None:
-            raise _unsaid(dofn, "gives", "get_output_batch_type")
+            raise _unsaid(dofn, "yields", "get_output_batch_type")
         hint = "override DoFn.infer_output_type, or call with_output_types, to say what the elements are"
-        gives = _converter(
+        yields = _converter(
             dofn, "output", output_type, batch_type, hint, ". Maybe it has no DoFn.infer_output_type"
         )
-    return BatchTypes(takes, gives) if takes or gives else None
+    return BatchTypes(takes, yields) if takes or yields else None
 
 
 def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: str, guess: str = "") -> Any:
@@ -260,7 +260,7 @@ def annotated_output(dofn: Any, input_type: Any) -> Any:
 
 
 def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
-    """What a method yields: as annotated or inferred; failing both, `process_batch` yields what it takes."""
+    """Returns the type that a method yields: as annotated or inferred; else `process_batch` yields what it takes."""
     method: Callable[..., Any] = getattr(dofn, name)
     signature = get_signature(method)
     returned = signature.return_annotation

@@ -257,7 +257,7 @@ class WrappingCombineFn(CombineFn):
 
     def describe(self) -> str:
         """Returns the name of the CombineFn inside, for messages."""
-        return described(self.fn)
+        return describe_function(self.fn)
 
     def default_label(self) -> str:
         return self.fn.default_label()
@@ -282,7 +282,7 @@ def _called_with(
     return method(*given, *args, **kwargs)
 
 
-def described(fn: Any) -> str:
+def describe_function(fn: Any) -> str:
     """Returns the name of a DoFn or CombineFn for messages, which may be a function's name."""
     describe: Callable[[], str] | None = getattr(fn, "describe", None)
     return describe() if describe is not None else type(fn).__name__

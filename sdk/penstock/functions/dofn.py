@@ -12,7 +12,7 @@ from penstock.functions import params
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.coroutines import is_asynchronous
 from penstock.functions.params import DoFnParam
-from penstock.functions.signature import MethodSignature, Parameter, method_signature
+from penstock.functions.signature import MethodSignature, Parameter, read_method_signature
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
     IOTypeHints,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from penstock.functions.signature import DoFnSignature
 
 DEFAULT_CONCURRENCY = 100
-"""How many calls of an asynchronous DoFn a task makes at a time, unless ``with_concurrency`` says otherwise."""
+"""The number of calls of an asynchronous DoFn that a task makes at a time, without ``with_concurrency``."""
 
 
 def _does_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,12 +46,12 @@ class DoFn(WithTypeHints, HasDisplayData):
     asynchronous too. ``ParDo.with_concurrency`` says how many (penstock's own).
 
     Attributes:
-        takes_retractions: Whether a `process` that uses state or timers takes elements that take back earlier ones;
-            the ``kind`` of ``DoFn.PaneInfoParam`` tells them apart. Other DoFns need not declare it: what they give for
+        takes_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
+            the ``kind`` of ``DoFn.PaneInfoParam`` tells them apart. Other DoFns need not declare it: their outputs for
             a retraction is a retraction (penstock's own).
-        gives_retractions: Whether it gives elements whose pane has a ``kind`` that takes earlier ones back, although
+        gives_retractions: Whether it emits elements whose pane has a ``kind`` that retracts earlier ones, although
             its input has none (penstock's own).
-        gives_insertions_only: Whether it gives no such elements, whatever its input has (penstock's own).
+        gives_insertions_only: Whether it emits no such elements, whatever its input has (penstock's own).
 
     >>> class Words(DoFn):
     ...     def process(self, element):
@@ -65,7 +65,7 @@ class DoFn(WithTypeHints, HasDisplayData):
     gives_insertions_only: bool = False
 
     output_kinds: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})
-    """How outputs of other libraries' classes become penstock's, such as the ``TaggedOutput`` of Beam."""
+    """Converters from outputs of other libraries' classes to penstock's, such as the ``TaggedOutput`` of Beam."""
 
     ElementParam = DoFnParam("ElementParam")
     SideInputParam = DoFnParam("SideInputParam")
@@ -153,15 +153,15 @@ class DoFn(WithTypeHints, HasDisplayData):
         return get_function_arguments(self, func)
 
     def process_signature(self) -> MethodSignature:
-        """What `process` asks for; wrappers answer for the function they wrap."""
-        return method_signature("process", self.argspec_of_process())
+        """The arguments that `process` asks for; wrappers answer for the function they wrap."""
+        return read_method_signature("process", self.argspec_of_process())
 
     def own_signature(self) -> DoFnSignature | None:
         """The parameters of all methods, if this object knows them better than its methods show; else None."""
         return None
 
     def own_splits(self) -> Any:
-        """How a splittable DoFn divides its work, if this object knows better than its parameters; else None."""
+        """Returns the splits of a splittable DoFn, if this object knows better than its parameters; else None."""
         return None
 
     def timer_owner(self) -> Any:
@@ -180,7 +180,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """The type of the elements that `process` gives for elements of `input_type`."""
+        """Returns the type of the elements that `process` yields for elements of `input_type`."""
         if not self.defines_process or self.calls_asynchronously:
             return typehints.Any
         known = [input_type]
@@ -202,7 +202,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         return annotated_input(self)
 
     def get_output_batch_type(self, input_element_type: Any) -> Any:
-        """The type of the batches that it gives, None if it gives none; by default, as annotated or inferred.
+        """Returns the type of the batches that it yields, None if it yields none; by default, as annotated or inferred.
 
         Raises:
             TypeError: If `process` and `process_batch` give batches of different types, or no iterators of any.
@@ -211,12 +211,12 @@ class DoFn(WithTypeHints, HasDisplayData):
 
     @property
     def calls_asynchronously(self) -> bool:
-        """Whether `process` gives a coroutine or an asynchronous generator."""
+        """True if `process` returns a coroutine or an asynchronous generator."""
         return is_asynchronous(self.process)
 
     @property
     def concurrency_max(self) -> int:
-        """How many calls of an asynchronous `process` are made at a time."""
+        """The number of calls of an asynchronous `process` that are made at a time."""
         return DEFAULT_CONCURRENCY
 
     @property
@@ -274,7 +274,7 @@ def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[A
     >>> get_function_args_defaults(lambda x, y=3: x)
     (['x', 'y'], [3])
     """
-    parameters = [p for p in method_signature("", f).parameters if p.passed_by != "keyword"]
+    parameters = [p for p in read_method_signature("", f).parameters if p.passed_by != "keyword"]
     required = Parameter("").default
     return [p.name for p in parameters], [p.default for p in parameters if p.default is not required]
 
@@ -420,7 +420,7 @@ _TUPLE_HINT = "side inputs need parameters with defaults, as in lambda key, valu
 
 
 class FlatMapTupleDoFn(FlatMapDoFn):
-    """Calls `fn` with the parts of each tuple, and gives each element of what it returns.
+    """Calls `fn` with the parts of each tuple, and emits each element of what it returns.
 
     >>> list(FlatMapTupleDoFn(range).process((1, 3)))
     [1, 2]
@@ -431,7 +431,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
 
     def process_signature(self) -> MethodSignature:
         """One parameter for the whole tuple, then those with default arguments."""
-        inner = method_signature("process", self.fn)
+        inner = read_method_signature("process", self.fn)
         required = Parameter("").default
         optional = tuple(p for p in inner.parameters if p.default is not required)
         parameters = (Parameter("tuple_element"), *optional)
@@ -453,7 +453,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
 
 
 class MapTupleDoFn(FlatMapTupleDoFn):
-    """Calls `fn` with the parts of each tuple, and gives what it returns.
+    """Calls `fn` with the parts of each tuple, and emits what it returns.
 
     >>> MapTupleDoFn(lambda key, value: (value, key)).process(("a", 1))
     [(1, 'a')]

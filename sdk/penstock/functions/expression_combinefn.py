@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.functions.combinefn import CombineFn
-from penstock.functions.folds import NOTHING, Fold, FoldSource, fold_from, makes_fold
+from penstock.functions.folds import NOTHING, Fold, FoldSource, fold_from, register_fold
 
 
 class ExpressionCombineFn(CombineFn):
@@ -46,7 +46,7 @@ def _no_result() -> None:
     return None
 
 
-@makes_fold(ExpressionCombineFn)
+@register_fold(ExpressionCombineFn)
 def fold_by_expressions(fn: ExpressionCombineFn) -> Fold:
     """The fold of the expressions themselves."""
     return fold_from(fn.source, nothing=_no_result)

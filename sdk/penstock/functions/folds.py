@@ -212,13 +212,13 @@ def _compiled(
         finish = f"nothing() if partial is NOTHING else ({finish})"
     names: dict[str, Any] = {"NOTHING": NOTHING, "nothing": nothing}
     names |= {function.__name__: function for function in source.functions}
-    texts = (
+    expressions = (
         f"lambda value: {source.lift}",
         f"lambda partial, value: {step}",
         f"lambda partial, other: {merge}",
         f"lambda partial: {finish}",
     )
-    return tuple(eval(compile(text, "<fold>", "eval"), names) for text in texts)
+    return tuple(eval(compile(text, "<fold>", "eval"), names) for text in expressions)
 
 
 _Maker = TypeVar("_Maker", bound=Callable[[Any], Any])
@@ -226,7 +226,7 @@ _Maker = TypeVar("_Maker", bound=Callable[[Any], Any])
 _MAKERS: dict[type[CombineFn], Callable[[Any], Fold | None]] = {}
 
 
-def makes_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
+def register_fold(*kinds: type[CombineFn]) -> Callable[[_Maker], _Maker]:
     """Says how the CombineFns of some classes become folds; a function that returns None leaves it to their methods.
 
     Subclasses are not meant: they may do as they like.
@@ -280,15 +280,15 @@ MAX = fold_from(
 _OF_FUNCTIONS = ((sum, SUM), (min, MIN), (max, MAX))
 
 
-@makes_fold(CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn)
+@register_fold(CallableWrapperCombineFn, NoSideInputsCallableWrapperCombineFn)
 def _of_function(fn: CallableWrapperCombineFn) -> Fold | None:
     return next((fold for function, fold in _OF_FUNCTIONS if fn.fn is function), None)
 
 
-def side_by_side(folds: Sequence[Fold]) -> Fold | None:
+def combine_folds(folds: Sequence[Fold]) -> Fold | None:
     """The fold of lists with one value for each of some folds; None if a loop cannot contain one of them.
 
-    >>> both = side_by_side([SUM, MAX])
+    >>> both = combine_folds([SUM, MAX])
     >>> both.source.step, both.finish(both.add(both.empty(), [[1, 5], [2, 3]]))
     ('[partial[0] + value[0], value[1] if value[1] > partial[1] else partial[1]]', (3, 5))
     """
@@ -302,7 +302,7 @@ def _side_by_side(folds: tuple[Fold, ...]) -> Fold:
     own = [
         source.renamed(f"value[{at}]", f"partial[{at}]", f"other[{at}]") for at, source in enumerate(sources)
     ]
-    lift, step, merge, finish = (", ".join(texts[part] for texts in own) for part in range(4))
+    lift, step, merge, finish = (", ".join(parts[part] for parts in own) for part in range(4))
 
     def nothing() -> Any:
         return tuple(fold.finish(fold.empty()) for fold in folds)

@@ -22,22 +22,22 @@ def check_result(result: Any) -> None:
         raise refusal(TypeError, what, hint=f"return list({kind} ...), or a list with the one element")
     if not (hasattr(result, "__iter__") or hasattr(result, "__getitem__")):
         if isinstance(result, UNAWAITED):
-            raise unawaited([result])
+            raise make_unawaited_error([result])
         what = (
             f"FlatMap and ParDo must return an iterable. {type(result)} was returned instead: "
-            f"{type(result).__name__!r} object is not iterable and gives no outputs"
+            f"{type(result).__name__!r} object is not iterable and yields no outputs"
         )
         raise refusal(TypeError, what, hint="yield the element, return [element], or use Map")
 
 
-def unawaited(values: Iterable[Any]) -> TypeError:
+def make_unawaited_error(values: Iterable[Any]) -> TypeError:
     """Returns the error about coroutines and asynchronous generators among values, and closes coroutines."""
     kind = "an asynchronous generator"
     for value in values:
         if isinstance(value, CoroutineType):
             kind = "a coroutine"
             value.close()
-    what = f"the function gives {kind}, which nobody awaits"
+    what = f"the function returns {kind}, which is never awaited"
     hint = (
         "define the function itself with async def; a lambda or a plain function that calls one does not do"
     )

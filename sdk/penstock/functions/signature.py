@@ -21,13 +21,13 @@ from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import TypeCheckError
 
 
-class ArgumentsMisfit(TypeCheckError, TypeError):
+class ArgumentsError(TypeCheckError, TypeError):
     """The arguments do not fit the function: both Beam's type of error and Python's own."""
 
 
-def misfit(what: str, problem: str, hint: str, where: str | None = None) -> ArgumentsMisfit:
+def make_arguments_error(what: str, problem: str, hint: str, where: str | None = None) -> ArgumentsError:
     """The error about `what`, a function and its purpose, at the user's line if no other place is given."""
-    return ArgumentsMisfit(f"{what} {problem}", where=where, hint=hint)
+    return ArgumentsError(f"{what} {problem}", where=where, hint=hint)
 
 
 ELEMENT = DoFnParam("ElementParam")
@@ -49,7 +49,7 @@ class Parameter:
     name: str
     default: Any = _REQUIRED
     kind: str | None = None
-    """What it asks the runner for, such as ``WindowParam``; None for an ordinary argument."""
+    """The value that it asks the runner for, such as ``WindowParam``; None for an ordinary argument."""
 
     passed_by: str = "either"
     """``position``, ``keyword``, or ``either``."""
@@ -72,7 +72,7 @@ class MethodSignature:
 
 @dataclass(frozen=True)
 class Call:
-    """How to call a method: the runner replaces each `DoFnParam` with the value that it asks for."""
+    """Describes a call of a method: the runner replaces each `DoFnParam` with the value that it asks for."""
 
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...] = ()
@@ -99,12 +99,12 @@ class DoFnSignature:
 
     @property
     def is_stateful(self) -> bool:
-        """Whether it uses state or timers, and so needs keyed input."""
+        """True if it uses state or timers, and so needs keyed input."""
         return bool(self.state_specs or self.timers)
 
     @property
     def is_splittable(self) -> bool:
-        """Whether ``process`` asks for a restriction tracker."""
+        """True if ``process`` asks for a restriction tracker."""
         return bool(self.process.asking_for("RestrictionParam"))
 
     @property
@@ -146,10 +146,10 @@ def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[tuple[Par
     return tuple(found), more_positional, more_keywords
 
 
-def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature:
+def read_method_signature(name: str, function: Callable[..., Any]) -> MethodSignature:
     """The signature of a function or a bound method.
 
-    >>> [parameter.name for parameter in method_signature("process", lambda x, y=3: x).parameters]
+    >>> [parameter.name for parameter in read_method_signature("process", lambda x, y=3: x).parameters]
     ['x', 'y']
     """
     inner = getattr(function, "__func__", function)
@@ -166,7 +166,7 @@ def method_signature(name: str, function: Callable[..., Any]) -> MethodSignature
 
 
 def _has_parameters_of_class(function: Any) -> bool:
-    """Whether it is an object whose class alone says how it is called."""
+    """True if it is an object whose class alone says how it is called."""
     call = getattr(type(function), "__call__", None)  # noqa: B004
     if not isinstance(call, FunctionType) or isinstance(function, type):
         return False
@@ -181,23 +181,23 @@ def signature_of(dofn: Any) -> DoFnSignature:
             wrong.
         NotImplementedError: If ``process_batch`` asks for what belongs to one element or one key.
     """
-    signature = signature_of_checked(dofn)
+    signature = read_checked_signature(dofn)
     if dofn.own_signature() is None:
         _validate(dofn, signature)
     return signature
 
 
-def signature_of_checked(dofn: Any) -> DoFnSignature:
-    """The same for a DoFn that was checked when its step was built: each task of a worker asks again."""
+def read_checked_signature(dofn: Any) -> DoFnSignature:
+    """Returns the signature of a DoFn that was checked when its step was built: each task of a worker asks again."""
     own: DoFnSignature | None = dofn.own_signature()
     if own is not None:
         return own
     process = dofn.process_signature()
-    batch = method_signature("process_batch", dofn.process_batch) if dofn.defines_process_batch else None
+    batch = read_method_signature("process_batch", dofn.process_batch) if dofn.defines_process_batch else None
     life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}
     timers = _timers(dofn, process)
     found = expiration_method(dofn.timer_owner())
-    expiration = None if found is None else method_signature(found.__name__, found)
+    expiration = None if found is None else read_method_signature(found.__name__, found)
     methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
     asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
     states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
@@ -240,7 +240,7 @@ def _validate(dofn: Any, signature: DoFnSignature) -> None:
 def _overridden(dofn: Any, name: str) -> MethodSignature | None:
     method = getattr(dofn, name)
     is_default = getattr(getattr(method, "__func__", method), "does_nothing", False)
-    return None if is_default else method_signature(name, method)
+    return None if is_default else read_method_signature(name, method)
 
 
 def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignature]]:
@@ -272,7 +272,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
             f"for DoFn {type(owner).__name__} (perhaps it was overwritten?).",
             hint="give each method a name of its own, also in subclasses",
         )
-    return method_signature(name, method)
+    return read_method_signature(name, method)
 
 
 def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
@@ -304,7 +304,7 @@ _ONE_AFTER_ANOTHER = {
     "TimerParam": "timers",
     "RestrictionParam": "a restriction",
 }
-"""What a ``process`` can ask for only if its calls are made one after another."""
+"""Names of values that a ``process`` can ask for only if its calls are made one after another."""
 
 
 def _validate_asynchronous(
@@ -313,7 +313,7 @@ def _validate_asynchronous(
     others: Sequence[MethodSignature],
     life_cycle: Mapping[str, MethodSignature | None],
 ) -> None:
-    """Refuses asynchronous methods that nobody would await, and what does not go with an asynchronous process."""
+    """Refuses asynchronous methods that are never awaited, and what does not go with an asynchronous process."""
     name = type(dofn).__name__
     for other in others:
         if is_asynchronous(getattr(dofn.timer_owner(), other.name)):
@@ -332,7 +332,7 @@ def _validate_asynchronous(
         hint = "make the calls in a step of their own, and use its outputs in a step with a plain process"
         raise refusal(ValueError, what, hint=hint)
     if dofn.defines_process_batch or dofn.process_yields_batches:
-        what = f"{name}.process is asynchronous, and the DoFn takes or gives batches"
+        what = f"{name}.process is asynchronous, and the DoFn takes or yields batches"
         hint = "let a step before or after it make batches, as BatchElements does"
         raise refusal(ValueError, what, hint=hint)
 
@@ -358,7 +358,7 @@ def bind(
     the others in order (Beam's rule). `what` is the function's name in errors, which are TypeErrors, and `where` its
     place, which is by default the user's line.
 
-    >>> bind(method_signature("process", lambda x, w=DoFnParam("WindowParam"), y=1: x), (5,), {})
+    >>> bind(read_method_signature("process", lambda x, w=DoFnParam("WindowParam"), y=1: x), (5,), {})
     Call(args=(ElementParam, WindowParam, 5), kwargs=())
     """
     binding = _Binding(list(args), dict(kwargs))
@@ -369,7 +369,7 @@ def bind(
             # A function like `print` has parameters by name only, and takes the element among its `*args`.
             first, takers = None, iter(method.parameters)
         if (first is None and not method.more_positional) or (first and first.kind):
-            raise misfit(what, "takes no element", "its first parameter is the element", where)
+            raise make_arguments_error(what, "takes no element", "its first parameter is the element", where)
         binding.positional.append(ELEMENT)
     for parameter in takers:
         binding.fill(parameter)
@@ -379,15 +379,19 @@ def bind(
             "pass it as a further argument of the transform,"
             " or use MapTuple or FlatMapTuple if the elements are tuples"
         )
-        raise misfit(what, f"is missing a required argument: {names}", hint, where)
+        raise make_arguments_error(what, f"is missing a required argument: {names}", hint, where)
     if binding.args and not method.more_positional:
         count = len(binding.args)
         plural = "s" if count > 1 else ""
-        raise misfit(what, f"is given {count} argument{plural} too many", method.misfit_hint, where)
+        raise make_arguments_error(
+            what, f"is given {count} argument{plural} too many", method.misfit_hint, where
+        )
     known = {parameter.name for parameter in method.parameters}
     for name in binding.kwargs:
         if name in known or not method.more_keywords:
-            raise misfit(what, f"cannot be given an argument {name!r}", method.misfit_hint, where)
+            raise make_arguments_error(
+                what, f"cannot be given an argument {name!r}", method.misfit_hint, where
+            )
     return Call(
         (*binding.positional, *binding.args), (*binding.named.items(), *sorted(binding.kwargs.items()))
     )
@@ -433,7 +437,7 @@ def get_dofn_specs(dofn: Any) -> tuple[set[StateSpec], set[TimerSpec]]:
 
 
 def is_stateful_dofn(dofn: Any) -> bool:
-    """Whether a DoFn asks for states or timers (Beam's name)."""
+    """True if a DoFn asks for states or timers (Beam's name)."""
     return any(get_dofn_specs(dofn))
 
 

@@ -25,7 +25,7 @@ _PATIENCE_WITHOUT_CLAIMS: Final = 1000
 """Likewise, while none was: all outputs may belong to the last position that was claimed, such as a long listing."""
 
 
-class Limits(NamedTuple):
+class CallLimits(NamedTuple):
     """The limits after which an engine makes a checkpoint of a call, so that the rest is processed in a later one.
 
     Attributes:
@@ -37,7 +37,7 @@ class Limits(NamedTuple):
     seconds: float = 1.0
 
 
-class Rest(NamedTuple):
+class Residual(NamedTuple):
     """The part of a restriction that a call has left for a later one.
 
     Attributes:
@@ -51,7 +51,7 @@ class Rest(NamedTuple):
     resume_micros: int | None = None
 
 
-class Splits:
+class SplitRules:
     """A DoFn's rules for dividing the work on an element: its providers of restrictions and of watermark estimators."""
 
     def __init__(self, provider: Any, estimators: Any, is_unbounded: bool) -> None:
@@ -73,7 +73,7 @@ class Splits:
         for part in islice(parts, MOST_RESTRICTIONS):
             yield self.stored(part)
         for _ in parts:
-            what = f"{type(provider).__name__}.split gives more than {MOST_RESTRICTIONS:,} restrictions for one element"
+            what = f"{type(provider).__name__}.split returns more than {MOST_RESTRICTIONS:,} restrictions per element"
             raise refusal(
                 ValueError, what, hint="split into fewer, larger restrictions, and only a bounded one"
             )
@@ -102,7 +102,7 @@ class Splits:
         """Returns a watermark estimator that continues from a state; None without one."""
         return None if self.estimators is None else self.estimators.create_watermark_estimator(state)
 
-    def view(self, part: Part) -> Any:
+    def view(self, part: RestrictionCall) -> Any:
         """Returns the restriction tracker that ``process`` receives."""
         return TrackerView(part)
 
@@ -125,13 +125,13 @@ def _is_own(provider: Any, name: str) -> bool:
     return bool(kinds) and kinds[0].__name__ != "RestrictionProvider"
 
 
-def splits_of(dofn: Any) -> Splits:
+def splits_of(dofn: Any) -> SplitRules:
     """Returns the rules by which a splittable DoFn divides its work.
 
     Raises:
         ValueError: If it names no provider, and is none itself.
     """
-    own: Splits | None = dofn.own_splits()
+    own: SplitRules | None = dofn.own_splits()
     if own is not None:
         return own
     owner, process = dofn.timer_owner(), signature_of(dofn).process
@@ -146,10 +146,10 @@ def splits_of(dofn: Any) -> Splits:
         # The class itself, without a provider, asks for the DoFn's own.
         estimators = getattr(parameter.default, "watermark_estimator_provider", None) or owner
     is_unbounded = bool(getattr(owner.process, "unbounded_per_element", False))
-    return Splits(provider, estimators, is_unbounded)
+    return SplitRules(provider, estimators, is_unbounded)
 
 
-class Pairing(DoFn):
+class PairWithRestriction(DoFn):
     """Emits each element once for each restriction that its work is first split into."""
 
     def __init__(self, dofn: Any) -> None:
@@ -166,7 +166,7 @@ class Pairing(DoFn):
             yield element, restriction
 
 
-class PairingByWindow(Pairing):
+class PairWithRestrictionByWindow(PairWithRestriction):
     """The pairing for a DoFn that sees the window: each window of an element has restrictions of its own."""
 
     def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
@@ -174,7 +174,7 @@ class PairingByWindow(Pairing):
         return super().process(element)
 
 
-class Part:
+class RestrictionCall:
     """One call of a splittable ``process`` for a restriction: its tracker, its outputs, and its rest.
 
     Args:
@@ -188,18 +188,18 @@ class Part:
 
     def __init__(
         self,
-        splits: Splits,
+        splits: SplitRules,
         restriction: Any,
         estimator_state: Any,
         seconds: Callable[[], float],
-        limits: Limits | None = None,
+        limits: CallLimits | None = None,
         time: Timestamp | None = None,
     ) -> None:
         self.splits = splits
         self.tracker = splits.provider.create_tracker(restriction)
         self.estimator = splits.estimator(estimator_state)
         self.finalizer = BundleFinalizerDoFnParam()  # Takes callbacks for when the outputs are committed.
-        self.rest: Rest | None = None
+        self.rest: Residual | None = None
         self.view = splits.view(self)
         self._seconds = seconds
         self._limits = limits
@@ -214,7 +214,7 @@ class Part:
         """Yields the outputs of the call from the results of ``process``; afterwards `rest` is set if work remains."""
         # If no output is inspected, none of them costs a call.
         is_watched = self._limits is not None or self.estimator is not None
-        own = None if type(self.splits).own is Splits.own else self.splits.own
+        own = None if type(self.splits).own is SplitRules.own else self.splits.own
         for output in results or ():
             if own is not None:
                 output = own(output)
@@ -255,7 +255,7 @@ class Part:
             split = self.tracker.try_split(0)
             if not split:
                 return
-            self.rest = Rest(split[1])
+            self.rest = Residual(split[1])
         self.rest = self.rest._replace(delay_seconds=delay_seconds, resume_micros=resume_micros)
 
     def wait_seconds(self) -> float:
@@ -295,18 +295,18 @@ class Part:
             return
         if self._is_split:
             if self._count >= (_PATIENCE if self._is_refused else _PATIENCE_WITHOUT_CLAIMS) * outputs:
-                what = "process goes on after the rest of its restriction was split off"
+                what = "process continues after the rest of its restriction was split off"
                 raise refusal(
                     ValueError, what, hint="claim each position, and return when try_claim is False"
                 )
         elif self.rest is None and self._claims and (split := self.tracker.try_split(0)):
-            self.rest, self._is_split = Rest(split[1]), True
+            self.rest, self._is_split = Residual(split[1]), True
 
 
 class TrackerView:
     """The restriction tracker as ``process`` sees it (Beam's ``RestrictionTrackerView``)."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RestrictionCall) -> None:
         self._part = part
 
     def current_restriction(self) -> Any:

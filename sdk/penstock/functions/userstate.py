@@ -64,7 +64,7 @@ class SetRuntimeState(AccumulatingRuntimeState):
 
 
 class CombiningValueRuntimeState(AccumulatingRuntimeState):
-    """Values combined to one; `read` gives the result."""
+    """Combines values to one; `read` returns the result."""
 
 
 class MapRuntimeState(RuntimeState):
@@ -75,7 +75,7 @@ class MapRuntimeState(RuntimeState):
         raise NotImplementedError
 
     def contains(self, key: Any) -> bool:
-        """Whether a key is there."""
+        """True if a key is there."""
         raise NotImplementedError
 
     def put(self, key: Any, value: Any) -> None:
@@ -292,7 +292,7 @@ class BaseTimer:
         raise NotImplementedError
 
     def get_current_relative_time(self) -> Timestamp:
-        """What `set_relative` counts from: the machine's clock, or the element's timestamp (after Java's method)."""
+        """Returns what `set_relative` counts from: the clock, or the element's timestamp (after Java's method)."""
         raise NotImplementedError
 
 

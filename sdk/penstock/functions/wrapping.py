@@ -17,12 +17,12 @@ _SEEN_OF_A_CONTAINER = 100
 """The number of items of a container that are searched: functions are in small ones, large ones hold data."""
 
 
-def functions_in(function: Any) -> dict[int, Any]:
+def find_functions(function: Any) -> dict[int, Any]:
     """A DoFn or CombineFn and those that it calls, by identity.
 
     >>> from penstock.functions.combinefn import DefaultingCombineFn
     >>> total = CombineFn.from_callable(sum)
-    >>> id(total) in functions_in(DefaultingCombineFn(total))
+    >>> id(total) in find_functions(DefaultingCombineFn(total))
     True
     """
     found: dict[int, Any] = {}
@@ -57,7 +57,7 @@ class WrappingDoFn(DoFn):
                 setattr(self, name, getattr(dofn, name))
 
     def teardown(self) -> Any:
-        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
+        """Returns the result of the inner DoFn's ``teardown``: a coroutine, if it is asynchronous."""
         return self.dofn.teardown()
 
     @property

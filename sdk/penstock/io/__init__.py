@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.absent import no_attribute
+from penstock.absent import make_attribute_error
 from penstock.io import fileio as fileio
 from penstock.io import filesystem as filesystem
 from penstock.io import filesystems as filesystems
@@ -68,4 +68,4 @@ from penstock.io.tfrecordio import WriteToTFRecord as WriteToTFRecord
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        raise no_attribute("penstock.io", name)
+        raise make_attribute_error("penstock.io", name)

@@ -12,16 +12,16 @@ from penstock.error import refusal
 _BEAMS_CODERS = "apache_beam.coders.coders"
 
 
-def without_user(url: str) -> str:
+def strip_user(url: str) -> str:
     """A URL without a user or a password.
 
-    >>> without_user("postgresql://me:secret@db/lake")
+    >>> strip_user("postgresql://me:secret@db/lake")
     'postgresql://db/lake'
     """
     return re.sub(r"(?<=://)[^/@]*@", "", url)
 
 
-def text_pairs(argument: str, given: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+def check_text_pairs(argument: str, given: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     """Options as pairs in order; TypeError for what is not text."""
     pairs = dict(given or {}).items()
     if not all(isinstance(part, str) for pair in pairs for part in pair):
@@ -30,10 +30,10 @@ def text_pairs(argument: str, given: Mapping[str, str] | None) -> tuple[tuple[st
     return tuple(sorted(pairs))
 
 
-def column_names(argument: str, given: Any, *, may_be_empty: bool = False) -> tuple[str, ...]:
+def check_column_names(argument: str, given: Any, *, may_be_empty: bool = False) -> tuple[str, ...]:
     """The names of columns, each once.
 
-    >>> column_names("key", "team"), column_names("key", ["team", "day"])
+    >>> check_column_names("key", "team"), check_column_names("key", ["team", "day"])
     (('team',), ('team', 'day'))
     """
     names = (given,) if isinstance(given, str) else tuple(given)
@@ -64,8 +64,8 @@ def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str |
         raise refusal(ValueError, what, hint="times without a zone are in UTC") from None
 
 
-def number_from_zero(argument: str, given: Any, hint: str) -> int | None:
-    """A number that the user gives, or None."""
+def check_number_from_zero(argument: str, given: Any, hint: str) -> int | None:
+    """Returns a number that the user passes, or None."""
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
         return given
     what = f"{argument} must be a number from 0, but is {given!r}"
@@ -80,9 +80,9 @@ def check_one_of(**given: Any) -> None:
         raise refusal(ValueError, what, hint="leave one of them out")
 
 
-def key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
+def check_key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
     """The columns of a key, beside which `value` may name one more."""
-    keys = () if key is None else column_names("key", key)
+    keys = () if key is None else check_column_names("key", key)
     if value is not None and not keys:
         what = "value names the column beside a key, but there is no key"
         raise refusal(ValueError, what, hint="pass key=, or leave value out")

@@ -9,7 +9,7 @@ from penstock.absent import hint_at_absent_names
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
-from penstock.io.files.match_files import MatchContinuously, divided_arguments
+from penstock.io.files.match_files import MatchContinuously, divide_arguments
 from penstock.io.files.shards import Shards
 from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.sink_transforms import RecordFileSinkTransform
@@ -46,7 +46,7 @@ class ReadFromAvro(SourceTransform[Any]):
     """The records of Avro files (Beam's ``ReadFromAvro``).
 
     Records are dicts, with the Python values that ``fastavro`` makes of Avro's logical types; values of other types
-    than records are elements as they are. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
+    than records are elements unchanged. Each task reads a part of the files' blocks. Install ``penstock[avro]``.
 
     Args:
         file_pattern: The path, with wildcards as in ``ReadFromText``.
@@ -125,7 +125,7 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
     """
 
     def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: Any) -> None:
-        matching, reading = divided_arguments(kwargs)
+        matching, reading = divide_arguments(kwargs)
         super().__init__(label=label, **reading)
         self._match = MatchContinuously(file_pattern, **matching)
 
@@ -150,7 +150,7 @@ class WriteToAvro(RecordFileSinkTransform):
         shard_name_template: The middle of a file's name.
         mime_type: Ignored; no file system here keeps it.
         use_fastavro: Ignored, as in Beam.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
         partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``. The elements must
             be records.
 

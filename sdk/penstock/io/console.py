@@ -15,7 +15,7 @@ from penstock.functions.dofn import DoFn
 from penstock.io.sink_transforms import SinkTransform
 from penstock.relations.changelog import Changelog
 from penstock.transforms.elements.pardo import Map
-from penstock.utils.timestamp import time_text
+from penstock.utils.timestamp import format_time
 
 __all__ = ["ConsoleSink", "WriteToConsole"]
 
@@ -104,4 +104,4 @@ def _window_text(window: BoundedWindow) -> str:
     """
     if type(window) is not IntervalWindow:
         return str(window)
-    return f"[{time_text(window.start)}, {time_text(window.end)})"
+    return f"[{format_time(window.start)}, {format_time(window.end)})"

@@ -88,7 +88,7 @@ def ReadFromCsv(
 
     Args:
         path: The path, with wildcards as in ``ReadFromText``.
-        splittable: Whether every record is one line; False allows line ends within quotes, which stay as they are. A
+        splittable: Whether every record is one line; False allows line ends within quotes, which are kept. A
             task then holds a whole file, as it does for each file of a stream that is read so. A quote that is never
             closed is an error.
         filename_column: A column to add, with the name of the file.

@@ -55,11 +55,11 @@ class DatabaseSource(Streamable):
     reads_files = False
 
     def describe(self) -> str:
-        return f"{self.what} of {shown_url(self.url)}"
+        return f"{self.what} of {redact_url(self.url)}"
 
     @property
     def what(self) -> str:
-        """What is read, in words; the text of a query may have values that nobody should see."""
+        """Names what is read; the text of a query may have values that must stay secret."""
         return "a query" if self.table is None else f"table {self.table}"
 
     def known_fields(self) -> tuple[str, ...] | None:
@@ -92,17 +92,17 @@ class DatabaseSink(Sink):
     elements: str = "rows"  # Or ``"upserts"``, or ``"changes"``: pairs of a `ValueKind` and a row.
 
     def describe(self) -> str:
-        return f"table {self.table} of {shown_url(self.url)}"
+        return f"table {self.table} of {redact_url(self.url)}"
 
 
-def shown_url(url: Any) -> str:
-    """What an error may show of a URL: without user, password and options.
+def redact_url(url: Any) -> str:
+    """Returns what an error may show of a URL: without user, password and options.
 
-    >>> shown_url("postgresql://amy:secret@db.example:5432/sales?sslpassword=x")
+    >>> redact_url("postgresql://amy:secret@db.example:5432/sales?sslpassword=x")
     'postgresql://db.example:5432/sales'
-    >>> shown_url("postgresql://amy:p@ss?word@db.example:5432/sales")
+    >>> redact_url("postgresql://amy:p@ss?word@db.example:5432/sales")
     'postgresql://...'
-    >>> shown_url(lambda: "sqlite:///scores.db")
+    >>> redact_url(lambda: "sqlite:///scores.db")
     'a database'
     """
     found = _URL.fullmatch(url) if isinstance(url, str) else None
@@ -126,7 +126,7 @@ class ReadFromDatabase(SourceTransform[Any]):
 
     The elements are ``Row`` values. Times with a zone are in UTC, a uuid is a text, JSON is what Python makes of it. An
     interval of PostgreSQL is a timedelta; one with months, and times that Python lacks, such as ``infinity``, are
-    refused. Types are known from the columns of a table, and on PostgreSQL from a query, too.
+    refused. Types are known from the columns of a table, and on PostgreSQL also from a query.
 
     Args:
         url: The URL of the database; see `WriteToDatabase`.
@@ -209,8 +209,8 @@ class WriteToDatabase(SinkTransform):
     Each record is there exactly once, whatever fails. A batch writes all of its rows in one transaction, or none. A
     stream writes each micro-batch in one transaction, which also notes its number in the table ``penstock_commits``.
 
-    The elements are rows, NamedTuples, dataclasses or dicts; or, with ``mode="upsert"``, what `Upserts` or `Changelog`
-    gives. An `Upsert` fills the columns of `key` with its key: a tuple fills several, and a window its start and end.
+    The elements are rows, NamedTuples, dataclasses or dicts; or, with ``mode="upsert"``, the changes that `Upserts` or
+    `Changelog` emits. An `Upsert` fills the columns of `key` with its key: a tuple several, a window its start and end.
     Its value fills the others: a record by name, anything else the only one that is left. Of several changes of a key
     in one micro-batch the last one counts.
 
@@ -293,19 +293,21 @@ class WriteToDatabase(SinkTransform):
             check_field_names(self.sink.key, record_type, self._where())
         for name in names or ():
             if name.startswith(_RESERVED):
-                what = f"the name of the field {name} begins with {_RESERVED}, which is for columns of penstock's own"
+                what = (
+                    f"the name of the field {name} begins with {_RESERVED}, which is for penstock's columns"
+                )
                 raise refusal(ValueError, what, where=self._where(), hint="give the field another name")
 
 
 def _check_names_in(argument: str, names: Any) -> None:
-    """Refuses everything but a list of texts, or None."""
+    """Refuses everything but a list of strings, or None."""
     if names is None:
         return
     if isinstance(names, str) or not isinstance(names, list | tuple):
-        what = f"{argument} must be a list of texts, but is {names!r}"
+        what = f"{argument} must be a list of strings, but is {names!r}"
         raise refusal(TypeError, what, hint=f"pass {argument}=[...]")
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        what = f"{argument} must be different texts, but is {names!r}"
+        what = f"{argument} must be different strings, but is {names!r}"
         raise refusal(TypeError, what, hint=f"pass {argument}=[...]")
     if argument == "columns" and not names:
         raise refusal(ValueError, "columns is empty", hint="leave it out to read all columns")
@@ -337,7 +339,7 @@ def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predica
 
 
 def _elements_of(element_type: Any) -> tuple[str, Any]:
-    """What the elements are, and the type of the rows in them."""
+    """Returns what the elements are, and the type of the rows in them."""
     if element_type is Upsert:
         return "upserts", None
     match element_type:

@@ -1,4 +1,4 @@
-"""Tables of Delta Lake, read and written by the package ``deltalake``: neither a jar nor a connector of Spark's."""
+"""Reads and writes tables of Delta Lake by the package ``deltalake``, without a jar or a Spark connector."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
+    check_column_names,
+    check_key_and_value,
+    check_number_from_zero,
     check_one_of,
-    column_names,
-    key_and_value,
+    check_text_pairs,
     moment_of,
-    number_from_zero,
-    text_pairs,
-    without_user,
+    strip_user,
 )
 from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import TableSinkTransform
@@ -34,7 +34,7 @@ _MODES = ("append", "overwrite", "error")
 
 @dataclass(frozen=True)
 class TablePlace:
-    """Where a table is, and how to get there; the options may hold secrets, and are never shown.
+    """Locates a table, and holds the options to reach it; these may hold secrets, and are never shown.
 
     >>> TablePlace("s3://me:secret@lake/scores", (("aws_secret_access_key", "secret"),))
     TablePlace('s3://lake/scores')
@@ -46,7 +46,7 @@ class TablePlace:
     @property
     def shown(self) -> str:
         """The path without a user or a password."""
-        return without_user(self.path)
+        return strip_user(self.path)
 
     def __repr__(self) -> str:
         return f"TablePlace({self.shown!r})"
@@ -158,9 +158,9 @@ class ReadFromDelta(SourceTransform[Any]):
         check_one_of(version=version, timestamp=timestamp)
         source = DeltaSource(
             _place(path, storage_options),
-            number_from_zero("version", version, _VERSIONS),
+            check_number_from_zero("version", version, _VERSIONS),
             moment_of("timestamp", timestamp),
-            None if columns is None else column_names("columns", columns),
+            None if columns is None else check_column_names("columns", columns),
             "row" if as_rows else "dict",
         )
         super().__init__(source)
@@ -197,7 +197,7 @@ class ReadFromDelta(SourceTransform[Any]):
         check_one_of(version=self.source.version, starting_version=starting_version)
         check_one_of(timestamp=self.source.timestamp, starting_version=starting_version)
         if starting_version != "latest":
-            number_from_zero("starting_version", starting_version, _VERSIONS)
+            check_number_from_zero("starting_version", starting_version, _VERSIONS)
         read = copy.copy(self)
         read.source = replace(
             self.source, starting_version=starting_version, skips_changes=bool(skip_change_commits)
@@ -212,7 +212,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
     """The changes that were made to the rows of a Delta table (penstock's own).
 
     The table must have the property ``delta.enableChangeDataFeed``. Elements are pairs of a `ValueKind` and a row, as
-    `Changelog` gives them and as `WriteToDatabase` takes them with ``mode="upsert"``: an INSERT, a DELETE, or an
+    `Changelog` emits them and as `WriteToDatabase` takes them with ``mode="upsert"``: an INSERT, a DELETE, or an
     UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new one. Of one version, the rows that go come before
     those that come. With ``as_stream``, every later version follows; ``max_records_per_batch`` does not divide a
     version. Rows have the columns of the newest version when the pipeline starts. Install ``penstock[delta]``.
@@ -248,8 +248,8 @@ class ReadChangesFromDelta(SourceTransform[Any]):
         storage_options: Mapping[str, str] | None = None,
         as_rows: bool = False,
     ) -> None:
-        first = number_from_zero("starting_version", starting_version, _VERSIONS)
-        last = number_from_zero("ending_version", ending_version, _VERSIONS)
+        first = check_number_from_zero("starting_version", starting_version, _VERSIONS)
+        last = check_number_from_zero("ending_version", ending_version, _VERSIONS)
         if last is not None and (first is None or last < first):
             what = "ending_version needs a starting_version that is not after it"
             raise refusal(ValueError, what, hint=_VERSIONS)
@@ -257,7 +257,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
             _place(path, storage_options),
             first,
             last,
-            None if columns is None else column_names("columns", columns),
+            None if columns is None else check_column_names("columns", columns),
             "row" if as_rows else "dict",
         )
         super().__init__(source)
@@ -276,10 +276,10 @@ class WriteToDelta(TableSinkTransform):
     no commit. In batch, one commit adds everything, or nothing if the run fails. Files of attempts that have failed are
     no part of the table; Delta's ``vacuum`` deletes them. Install ``penstock[delta]``.
 
-    The table gives the columns if it exists: fields that the elements lack become null. Otherwise the schema, or the
-    element type, gives them.
+    If the table exists, its columns count: fields that the elements lack become null. Otherwise the schema, or the
+    element type, has the columns.
 
-    With a key, the elements are the changes that ``Upserts()`` gives: a row that replaces the one with the same key, or
+    With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces the one with the same key, or
     a deletion. A key of ``Upserts(by_window=True)`` fills a column for each of its parts, then one for the start and
     one for the end of the window. The elements that only the key tells apart must not be shuffled in between.
 
@@ -296,7 +296,7 @@ class WriteToDelta(TableSinkTransform):
             shown anywhere.
 
     Raises:
-        ValueError: For arguments that do not fit together. When it is applied: if nothing gives the columns. Before
+        ValueError: For arguments that do not fit together. When it is applied: if no columns are known. Before
             the pipeline starts: if the elements do not fit the table.
         FileExistsError: Before the pipeline starts, if there is a table and the mode is ``"error"``.
 
@@ -326,11 +326,15 @@ class WriteToDelta(TableSinkTransform):
         if mode not in _MODES:
             what = f"{mode!r} is not a mode of WriteToDelta"
             raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
-        keys = key_and_value(key, value)
+        keys = check_key_and_value(key, value)
         if keys and mode != "append":
             what = f"a key merges elements into the table, but the mode is {mode!r}"
             raise refusal(ValueError, what, hint="leave mode out, or delete the rows before")
-        parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
+        parts = (
+            ()
+            if partition_by is None
+            else check_column_names("partition_by", partition_by, may_be_empty=True)
+        )
         super().__init__(DeltaSink(_place(path, storage_options), mode, parts, keys, value, schema))
 
 
@@ -339,4 +343,4 @@ def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:
     if not isinstance(path, str) or not path:
         what = f"the path of a Delta table must be text, but is {noun_for(path)}"
         raise refusal(TypeError, what, hint="write path='/lake/scores' or path='s3://lake/scores'")
-    return TablePlace(path, text_pairs("storage_options", options))
+    return TablePlace(path, check_text_pairs("storage_options", options))

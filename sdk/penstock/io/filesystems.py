@@ -117,12 +117,12 @@ class FileSystems:
 
     @staticmethod
     def exists(path: str) -> bool:
-        """Whether a file or folder has this path."""
+        """True if a file or folder has this path."""
         return FileSystems.get_filesystem(path).exists(path)
 
     @staticmethod
     def last_updated(path: str) -> float:
-        """When the file was last changed, in seconds since 1970; a BeamIOError if it does not exist."""
+        """Returns when the file was last changed, in seconds since 1970; a BeamIOError if it does not exist."""
         return FileSystems.get_filesystem(path).last_updated(path)
 
     @staticmethod

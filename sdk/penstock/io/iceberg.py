@@ -1,4 +1,4 @@
-"""Tables of Apache Iceberg, read and written by the package ``pyiceberg``: neither a jar nor a connector of Spark's."""
+"""Reads and writes tables of Apache Iceberg by the package ``pyiceberg``, without a jar or a Spark connector."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
+    check_column_names,
+    check_key_and_value,
+    check_number_from_zero,
     check_one_of,
-    column_names,
-    key_and_value,
+    check_text_pairs,
     moment_of,
-    number_from_zero,
-    text_pairs,
 )
 from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import TableSinkTransform
@@ -153,9 +153,9 @@ class ReadFromIceberg(SourceTransform[Any]):
             raise refusal(TypeError, what, hint="leave it out to read all rows")
         source = IcebergSource(
             _place(table, catalog),
-            number_from_zero("snapshot_id", snapshot_id, "table.history() lists the snapshots"),
+            check_number_from_zero("snapshot_id", snapshot_id, "table.history() lists the snapshots"),
             moment_of("as_of", as_of),
-            None if columns is None else column_names("columns", columns),
+            None if columns is None else check_column_names("columns", columns),
             filter,
             "row" if as_rows else "dict",
         )
@@ -175,10 +175,10 @@ class WriteToIceberg(TableSinkTransform):
     attempts that have failed do not belong to the table; the maintenance of Iceberg removes such orphans. Install
     ``penstock[iceberg]``.
 
-    The table gives the columns if it exists: fields that the elements lack become null. Otherwise the schema, or the
-    element type, gives them, and the first commit makes the table; its namespace must exist.
+    If the table exists, its columns count: fields that the elements lack become null. Otherwise the schema, or the
+    element type, has the columns, and the first commit makes the table; its namespace must exist.
 
-    With a key, the elements are the changes that ``Upserts()`` gives: a row that replaces those with the same key, or
+    With a key, the elements are the changes that ``Upserts()`` emits: a row that replaces those with the same key, or
     a deletion. A key of ``Upserts(by_window=True)`` fills a column for each of its parts, then one for the start and
     one for the end of the window. The elements that only the key tells apart must not be shuffled in between. The
     driver writes each data file again that has rows with these keys.
@@ -189,13 +189,13 @@ class WriteToIceberg(TableSinkTransform):
             ``"name"``; or only the name of a catalog that is configured for pyiceberg. They are not shown anywhere.
         partition_by: The columns by whose values files are kept apart, or transforms of columns: ``"team"``,
             ``"bucket[16](team)"``, ``"truncate[3](team)"``, ``"day(at)"``, and likewise hour, month and year. None
-            takes those of the table.
+            means the table's.
         key: The column, or the columns, of the row's key. The elements are then ``Upsert`` values.
         value: With a key: the column of the upsert's value, if the value is not a record.
         schema: A ``pyarrow.Schema`` of the table to make.
 
     Raises:
-        ValueError: For arguments that do not fit together. When it is applied: if nothing gives the columns. Before
+        ValueError: For arguments that do not fit together. When it is applied: if no columns are known. Before
             the pipeline starts: if the elements do not fit the table.
         LookupError: Before the pipeline starts, if there is neither the table nor its namespace.
         UnsupportedByRunner: Before the pipeline starts, if the table has a format newer than 2.
@@ -222,12 +222,16 @@ class WriteToIceberg(TableSinkTransform):
         value: str | None = None,
         schema: Any = None,
     ) -> None:
-        parts = () if partition_by is None else column_names("partition_by", partition_by, may_be_empty=True)
+        parts = (
+            ()
+            if partition_by is None
+            else check_column_names("partition_by", partition_by, may_be_empty=True)
+        )
         super().__init__(
             IcebergSink(
                 _place(table, catalog),
                 tuple(map(_part, parts)),
-                key_and_value(key, value),
+                check_key_and_value(key, value),
                 value,
                 schema,
             )
@@ -250,7 +254,7 @@ def _place(table: Any, catalog: Any) -> CatalogTable:
     if not isinstance(catalog, Mapping):
         what = f"catalog must have properties or be a name, but is {noun_for(catalog)}"
         raise refusal(TypeError, what, hint="write catalog={'type': 'rest', 'uri': ...}")
-    properties = dict(text_pairs("catalog", catalog))
+    properties = dict(check_text_pairs("catalog", catalog))
     name = properties.pop("name", "default")
     return CatalogTable(table, name, tuple(properties.items()))
 

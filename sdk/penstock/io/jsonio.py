@@ -52,7 +52,7 @@ def ReadFromJson(
     """A transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
 
     Every row has all fields of the data, in the order of the first file; a field that an object lacks is None. Values
-    are the ones of Python's ``json``: nested objects are dicts. A text that is not a JSON object is an error that
+    are like Python's ``json`` makes them: nested objects are dicts. A text that is not a JSON object is an error that
     names the file. The element type has the types of the values if the files have at most 4 MB when the transform is
     applied; otherwise it only says that elements are rows.
 
@@ -111,7 +111,7 @@ def WriteToJson(
     reads the same number again. What JSON has no type for, bytes for example, is refused unless `default_handler` takes
     it. Times, dates and lengths of time are numbers that count since 1970 in UTC, in the unit `date_unit`; one that has
     more than this unit keeps is refused, and so is a time without a zone. With ``date_format="iso"`` they are text,
-    which times without a zone have, too, and ``date_unit="us"`` keeps all that Python's times have. A
+    times without a zone are also text, and ``date_unit="us"`` keeps all that Python's times have. A
     ``datetime.time`` is always text.
 
     Args:
@@ -136,7 +136,7 @@ def WriteToJson(
     Raises:
         TypeError: For another argument, or a value that no argument can have.
         ValueError: If `orient` is another one, or an argument has a value that it cannot have; and for columns of
-            `partition_by`, as in `WriteToCsv`. When it runs: for a value that would not be written as it is.
+            `partition_by`, as in `WriteToCsv`. When it runs: for a value that a reader would find changed.
 
     >>> WriteToJson("/out/a").sink.describe()
     'json /out/a'

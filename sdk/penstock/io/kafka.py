@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
-from penstock.io.argument_checks import number_from_zero
+from penstock.io.argument_checks import check_number_from_zero
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import Streamable
@@ -40,7 +40,7 @@ _POLICIES = ("ProcessingTime", "CreateTime", "LogAppendTime")
 _INSTEAD = {
     "consumer_polling_timeout": "patience_seconds says how long to wait for brokers that cannot be reached",
     "redistribute": "leave it out: tasks share the records of a partition; beam.Reshuffle() spreads them once more",
-    "redistribute_num_keys": "leave it out: beam.Reshuffle(num_buckets) spreads records over so many keys",
+    "redistribute_num_keys": "leave it out: beam.Reshuffle(num_buckets) spreads records over that number of keys",
     "allow_duplicates": "leave it out: each record counts once",
     "consumer_factory_fn_class": "it names a Java class; put what it sets into consumer_config",
     "consumer_factory_fn_params": "they are for a Java class; put what it sets into consumer_config",
@@ -89,7 +89,7 @@ Deserializer = Callable[[bytes], Any] | AvroDeserializer
 
 @dataclass(frozen=True, eq=False)
 class KafkaSource(Streamable):
-    """The description of some of Kafka's topics; see `ReadFromKafka`."""
+    """Describes topics of Kafka; see `ReadFromKafka`."""
 
     config: Mapping[str, Any] = field(repr=False)  # It may contain passwords.
     topics: tuple[str, ...] = ()
@@ -125,23 +125,23 @@ class KafkaSource(Streamable):
 
     @property
     def acknowledges(self) -> bool:  # type: ignore[override]
-        """Whether its offsets are committed to its group."""
+        """True if its offsets are committed to its group."""
         return self.commits_offsets
 
     @property
     def has_times(self) -> bool:  # type: ignore[override]
-        """Whether its elements have event times of their own."""
+        """True if its elements have event times of their own."""
         return self.timestamp_policy != _POLICIES[0]
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.max_num_records is not None:
             return (
-                "max_num_records ends a batch, and a stream goes on",
+                "max_num_records ends a batch, and a stream continues",
                 "pass max_records_per_batch to as_stream",
             )
         if self.max_read_seconds:
             return (
-                "max_read_time ends a batch, and a stream goes on",
+                "max_read_time ends a batch, and a stream continues",
                 "drain the stream when it has run that long",
             )
         return None
@@ -167,7 +167,7 @@ class ReadFromKafka(SourceTransform[Any]):
     """Reads Kafka's topics (Beam's ``ReadFromKafka``, without Java).
 
     Elements are pairs of key and value, or `KafkaRecord` values. As a root it reads what the topics hold when the
-    pipeline starts; ``.as_stream(...)`` goes on with what comes. Spark's checkpoint keeps the offsets, so each record
+    pipeline starts; ``.as_stream(...)`` also reads later records. Spark's checkpoint keeps the offsets, so each record
     counts once. Partitions that are added later are read from their beginning. Watermarks may follow each partition:
     ``BoundedDisorder(60, per_partition=True)``, inside an ``IdleTimeout`` if partitions may fall silent.
 
@@ -207,7 +207,7 @@ class ReadFromKafka(SourceTransform[Any]):
 
     Raises:
         TypeError: An argument has the wrong type, or is unknown.
-        UnsupportedByRunner: An argument of Beam's is given that penstock does not have.
+        UnsupportedByRunner: A Beam argument that penstock does not have is passed.
         ValueError: An argument has a value that cannot be, or two do not fit together.
 
     >>> read = ReadFromKafka({"bootstrap.servers": "kafka:9092"}, ["clicks"], value_deserializer="json")
@@ -268,9 +268,9 @@ class ReadFromKafka(SourceTransform[Any]):
                 _deserializer("value_deserializer", value_deserializer),
                 start,
                 None if end_offsets is None else _offsets("end_offsets", end_offsets),
-                number_from_zero("start_read_time", start_read_time, _NO_NUMBER),
-                number_from_zero("end_read_time", end_read_time, _NO_NUMBER),
-                number_from_zero("max_num_records", max_num_records, _NO_NUMBER),
+                check_number_from_zero("start_read_time", start_read_time, _NO_NUMBER),
+                check_number_from_zero("end_read_time", end_read_time, _NO_NUMBER),
+                check_number_from_zero("max_num_records", max_num_records, _NO_NUMBER),
                 _seconds("max_read_time", max_read_time, 0.0),
                 timestamp_policy,
                 with_metadata,
@@ -286,7 +286,7 @@ class ReadFromKafka(SourceTransform[Any]):
 
 
 class WriteToKafka(SinkTransform[Any]):
-    """Writes pairs of key and value to one of Kafka's topics (Beam's ``WriteToKafka``, without Java); no output.
+    """Writes pairs of key and value to a Kafka topic (Beam's ``WriteToKafka``, without Java); no output.
 
     By default each element is written at least once: Kafka drops what a producer sends twice, but a micro-batch that
     was written and not noted in the checkpoint when the program died is written once more. With `exactly_once`, each
@@ -474,7 +474,7 @@ def _serializer(argument: str, given: Any) -> Serializer | None:
 
 
 def _unknown(argument: str, given: Any) -> Exception:
-    what = f"{argument} must be a function, 'json' or the name of one of Kafka's own, but is {given!r}"
+    what = f"{argument} must be a function, 'json' or the name of one that Kafka has, but is {given!r}"
     return refusal(ValueError, what, hint=f'write {argument}="json", or pass a function')
 
 

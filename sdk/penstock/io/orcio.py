@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.error import refusal
-from penstock.io.argument_checks import column_names
+from penstock.io.argument_checks import check_column_names
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.files.shards import Shards
 from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
@@ -85,7 +85,7 @@ class ReadFromOrc(SourceTransform[Any]):
         partition_by: Any = (),
         schema: Any = None,
     ) -> None:
-        wanted = None if columns is None else column_names("columns", columns)
+        wanted = None if columns is None else check_column_names("columns", columns)
         source = OrcSource.in_folders(
             file_pattern, partition_by, schema, validate=validate, columns=wanted, as_rows=as_rows
         )
@@ -105,7 +105,7 @@ class ReadAllFromOrc(ReadAllFiles):
     """
 
     def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
-        wanted = None if columns is None else column_names("columns", columns)
+        wanted = None if columns is None else check_column_names("columns", columns)
         super().__init__(label, ReadFiles(OrcSource, with_filename, columns=wanted))
 
 
@@ -122,11 +122,11 @@ class WriteToOrc(RecordFileSinkTransform):
         num_shards: The number of files; 0 leaves it to Spark.
         shard_name_template: The middle of a file's name.
         mime_type: Ignored; no file system here keeps it.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
         partition_by: The columns by whose values the files are kept apart, as in ``WriteToParquet``.
 
     Raises:
-        ValueError: For an unknown codec. When it is applied: if nothing gives the columns. When the pipeline
+        ValueError: For an unknown codec. When it is applied: if no columns are known. When the pipeline
             starts: if ORC has no type for a column.
         UnsupportedByRunner: When the pipeline starts, for a path that only Hadoop's file systems reach.
 

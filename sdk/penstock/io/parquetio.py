@@ -41,14 +41,14 @@ class ParquetSource(RecordFileSource):
 
     @property
     def has_fields(self) -> bool:  # type: ignore[override]
-        """Whether elements are records, not tables."""
+        """True if elements are records, not tables."""
         return self.elements != "table"
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.elements != "table":
             return None
         what = "tables of records cannot be streamed: their contents would depend on the time of reading"
-        return what, "use ReadFromParquet, which gives the records"
+        return what, "use ReadFromParquet, which reads the records"
 
     def known_fields(self) -> tuple[str, ...] | None:
         # A name with a dot may be a field of a record, or a column of that name.
@@ -151,7 +151,7 @@ class ReadFromParquet(_ReadParquet):
 class ReadFromParquetBatched(_ReadParquet):
     """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
-    A table is one of Spark's batches of records; in Beam it is a row group. The columns have the types of Python's
+    A table is one of Spark's batches of records; in Beam it is a row group. The columns have the types of Python
     values: nanoseconds are cut to microseconds, and lists of one length are plain lists. See `ReadFromParquet` for the
     arguments.
     """
@@ -223,7 +223,7 @@ class WriteToParquet(RecordFileSinkTransform):
         num_shards: The number of files; 0 leaves it to Spark.
         shard_name_template: The middle of a file's name.
         mime_type: Ignored; no file system here keeps it.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
         partition_by: The columns by whose values the files are kept apart, in folders such as
             ``country=DE/day=2026-01-02`` below the folder of the prefix, as Hive and Spark name them. The files do not
             have these columns. They hold text, whole numbers, truth values or dates; None becomes
@@ -231,7 +231,7 @@ class WriteToParquet(RecordFileSinkTransform):
             elements writes no file.
 
     Raises:
-        ValueError: When it is applied: if nothing gives the columns, if the elements lack a column of `partition_by`,
+        ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`,
             or if no other column is left. When the pipeline starts: if such a column has another type. When it
             runs: for an empty text in such a column, which readers would take for None.
     """

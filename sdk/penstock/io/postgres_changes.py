@@ -1,4 +1,4 @@
-"""The changes of a table of PostgreSQL, as its logical replication gives them."""
+"""Reads the changes of a table of PostgreSQL from its logical replication."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.elements.row import Row
 from penstock.error import refusal
-from penstock.io.argument_checks import column_names
-from penstock.io.database import Url, check_database_url, check_table, shown_url
+from penstock.io.argument_checks import check_column_names
+from penstock.io.database import Url, check_database_url, check_table, redact_url
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import Streamable
 from penstock.typehints import typehints
@@ -44,13 +44,13 @@ class PostgresChangesSource(Streamable):
     acknowledges = True
 
     def describe(self) -> str:
-        return f"changes of table {self.table} of {shown_url(self.url)}"
+        return f"changes of table {self.table} of {redact_url(self.url)}"
 
 
 class ReadChangesFromPostgres(SourceTransform[Any]):
     """The changes of the rows of a table of PostgreSQL (penstock's own; Beam's ``DebeziumIO`` needs Java).
 
-    Elements are pairs of a `ValueKind` and a ``Row``, as `Changelog` gives them and as `WriteToDatabase` takes them
+    Elements are pairs of a `ValueKind` and a ``Row``, as `Changelog` emits them and as `WriteToDatabase` takes them
     with ``mode="upsert"``: an INSERT, a DELETE, or an UPDATE_BEFORE with the old row and an UPDATE_AFTER with the new
     one. They come in the order of the commits, and a micro-batch has whole transactions. What is rolled back is not
     read.
@@ -77,12 +77,12 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         url: The URL of the database; see `WriteToDatabase`.
         table: The name of the table, ``"scores"`` or ``"schema.scores"``.
         slot: The name of the replication slot: small letters, digits and underscores.
-        publication: The name of the publication, which may publish other tables, too. It must publish all kinds of
+        publication: The name of the publication, which may also publish other tables. It must publish all kinds of
             changes, as it does by default. If it has a condition for the rows, the initial rows meet it as well.
         columns: The columns to read; None reads all that are published.
         initial_rows: Whether a stream begins with the rows that the table has when the slot is made, each as an INSERT.
             All of them come in one micro-batch. If the program or the server dies before that ends, drop the slot and
-            begin anew: the server does not keep them.
+            begin again: the server does not keep them.
 
     Raises:
         ValueError: If an argument has a value that cannot be. Before the run starts: if there is no such table, column
@@ -90,7 +90,7 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
             first time: if the slot exists, but the initial rows are asked for. While it runs: if the table was emptied
             with TRUNCATE, or its columns have changed.
         TypeError: If an argument has the wrong type.
-        LookupError: If changes may be missing: the slot is gone, has lost what it kept, or was moved by somebody else;
+        LookupError: If changes may be missing: the slot is gone, has lost what it kept, or another client moved it;
             the publication was changed; the table was made again, or is on another server.
         RunnerError: If the database cannot be asked, or refuses to answer.
 
@@ -130,7 +130,7 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         if not isinstance(initial_rows, bool):
             what = f"initial_rows must be True or False, but is {initial_rows!r}"
             raise refusal(TypeError, what, hint="pass False to read only the changes")
-        names = None if columns is None else column_names("columns", columns)
+        names = None if columns is None else check_column_names("columns", columns)
         super().__init__(PostgresChangesSource(url, table, slot, publication, names, initial_rows))
 
     def infer_output_type(self, input_type: Any) -> Any:

@@ -72,7 +72,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         max_records_per_batch: int | None = None,
         ends: bool = False,
     ) -> Any:
-        """The same source, read continuously: first its present content, then every addition (penstock's own).
+        """Returns this source, read continuously: first its present content, then every addition (penstock's own).
 
         Files must be complete when they appear, and are read once. `event_time`, `arrival_time` and `partition` are
         the name of a field or a function of the element. A time is a ``Timestamp``, a ``datetime`` (in UTC if it has
@@ -99,7 +99,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
             ends: Whether the stream ends after the present content, as in a replay; otherwise it waits for more.
 
         Returns:
-            A transform that gives an unbounded PCollection; with `rejects`, one that gives two.
+            A transform whose output is an unbounded PCollection; with `rejects`, it has two outputs.
 
         >>> from penstock.io.sparkio import ReadFromSpark
         >>> from penstock.io.watermarks import BoundedDisorder

@@ -1,4 +1,4 @@
-"""All of Spark's own sources and sinks, by the name of the format."""
+"""Reads and writes all sources and sinks that Spark has, by the name of the format."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SparkSource(Streamable):
 
     @property
     def reads_files(self) -> bool:  # type: ignore[override]
-        """Whether it reads files, so that a micro-batch may be limited to some of them."""
+        """True if it reads files, so that a micro-batch may be limited to some of them."""
         return self.format.lower() in FILE_FORMATS
 
     def why_no_stream(self) -> tuple[str, str] | None:
@@ -91,7 +91,7 @@ class SparkSink(Sink):
 class FrameSink(Sink):
     """Elements as typed columns of a DataFrame, which is appended to the list `into`.
 
-    Without a schema, the element type gives the columns.
+    Without a schema, the element type has the columns.
     """
 
     into: list[Any]
@@ -132,7 +132,7 @@ def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
 
 def _check_format(format: Any) -> None:
     if not isinstance(format, str) or not format:
-        what = f"the format must be the name of a format of Spark's, but is {format!r}"
+        what = f"the format must be the name of a Spark format, but is {format!r}"
         raise refusal(TypeError, what, hint="write 'parquet', for example")
 
 
@@ -142,7 +142,7 @@ class ReadFromSpark(_ReadRows):
     Elements are ``Row`` values: nested structs are ``Row`` values too, arrays lists, maps dicts, timestamps
     ``datetime`` in UTC (without a time zone if Spark's type has none), decimals ``Decimal``, null None.
 
-    The schema gives the types of the fields. Without one, a Spark session that is already running finds them when the
+    The schema has the types of the fields. Without one, a Spark session that is already running finds them when the
     transform is applied; no session is started for that, and the types are then unknown.
 
     A record of CSV, JSON or XML that lacks a field, has one too many, or a value of another type is an error. With the

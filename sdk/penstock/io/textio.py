@@ -14,8 +14,8 @@ from penstock.io.argument_checks import plain_coder
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
 from penstock.io.files.compression import CompressionTypes
 from penstock.io.files.file_readers import FindFiles
-from penstock.io.files.match_files import MatchContinuously, divided_arguments
-from penstock.io.files.paths import with_folder
+from penstock.io.files.match_files import MatchContinuously, divide_arguments
+from penstock.io.files.paths import add_current_folder
 from penstock.io.files.shards import Shards
 from penstock.io.filesystem import FileMetadata
 from penstock.io.formats.text_sink import TextFileSink
@@ -84,7 +84,7 @@ class ReadFromText(SourceTransform[str]):
         **kwargs: Any,
     ) -> None:
         source = TextSource(
-            with_folder(file_pattern),
+            add_current_folder(file_pattern),
             compression_type,
             strip_trailing_newlines,
             plain_coder(coder, coders.StrUtf8Coder),
@@ -174,7 +174,7 @@ class ReadAllFromTextContinuously(ReadAllFromText):
     """
 
     def __init__(self, file_pattern: str, **kwargs: Any) -> None:
-        matching, reading = divided_arguments(kwargs)
+        matching, reading = divide_arguments(kwargs)
         super().__init__(**reading)
         self._match = MatchContinuously(file_pattern, **matching)
 
@@ -205,7 +205,7 @@ class WriteToText(FileSinkTransform):
         max_records_per_shard: The number of elements after which another file begins.
         max_bytes_per_shard: The number of bytes, before compression, after which another file begins.
         skip_if_empty: Whether an empty collection writes no file; otherwise it writes an empty one.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class TFRecordSource(FileSource):
 
     format: ClassVar[str] = "tfrecord"
 
-    coder: Any = None  # None leaves the bytes as they are.
+    coder: Any = None  # None leaves the bytes unchanged.
     compression_type: str = CompressionTypes.AUTO
 
 
@@ -43,7 +43,7 @@ class TFRecordSink(ShardedSink):
 
     format: ClassVar[str] = "tfrecord"
 
-    coder: Any = None  # None takes bytes as they are, and nothing else.
+    coder: Any = None  # None takes only bytes, unchanged.
     compression_type: str = CompressionTypes.AUTO
 
 
@@ -136,7 +136,7 @@ class WriteToTFRecord(FileSinkTransform):
         num_shards: The number of files; 0 leaves it to Spark.
         shard_name_template: The middle of a file's name, see `penstock.io.files.shards.Shards`.
         compression_type: A name of ``CompressionTypes``; by default the end of the path decides.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
 
     >>> WriteToTFRecord("/out/scores", file_name_suffix=".gz").sink.describe()
     'tfrecord /out/scores-SSSSS-of-NNNNN.gz'

@@ -418,8 +418,8 @@ def _warn_of_late(outputs: Iterable[TimestampedValue[Any]], watermark: Timestamp
 class Watch(PTransform[PCollection[InputT], PCollection[tuple[InputT, OutputT]]], Generic[InputT, OutputT]):
     """Polls a function about each input, and yields pairs of the input and an output that is new (Beam's ``Watch``).
 
-    The polls of an input go on until its result is `PollResult.complete`, or until `termination` stops them. Outputs
-    have the times that the function gives them. The watermark of an input is the one that its results promise.
+    The polls of an input continue until its result is `PollResult.complete`, or until `termination` stops them. Outputs
+    have the times that the function sets. The watermark of an input is the one that its results promise.
 
     As in Beam, the result is unbounded: the pipeline is a stream, and a grouping needs windows or a trigger. Each
     output is yielded once, also if the program is killed and continues from its checkpoint.

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Arrival
-from penstock.windows.window_fn import Sessions, runs
+from penstock.windows.window_fn import Sessions, merge_runs
 
 
-def united(program: GroupingProgram, arrivals: Iterable[Arrival]) -> list[Arrival]:
+def unite_arrivals(program: GroupingProgram, arrivals: Iterable[Arrival]) -> list[Arrival]:
     """One arrival for each window, or session, of what arrives of one key at one logical time; uses `arrivals` up."""
     arrivals = list(arrivals)
     if len(arrivals) == 1:
@@ -18,7 +18,7 @@ def united(program: GroupingProgram, arrivals: Iterable[Arrival]) -> list[Arriva
     groups: dict[BoundedWindow, list[Arrival]] = {}
     if isinstance(program.windowfn, Sessions):
         windows = [arrival.window for arrival in arrivals]
-        for window, places in runs(windows, program.windowfn.merge_touching):
+        for window, places in merge_runs(windows, program.windowfn.merge_touching):
             groups[window] = [arrivals[place] for place in sorted(places)]
     else:
         for arrival in arrivals:

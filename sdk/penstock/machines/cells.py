@@ -64,10 +64,10 @@ class _Cell:
         """Does nothing: each write has already stored its value."""
 
     def _encoded(self, value: Any) -> bytes:
-        return checked_coding.encoded(self._spec.coder, value, self._spec)
+        return checked_coding.encode_value(self._spec.coder, value, self._spec)
 
     def _decoded(self, stored: bytes) -> Any:
-        return checked_coding.decoded(self._spec.coder, stored, self._spec)
+        return checked_coding.decode_value(self._spec.coder, stored, self._spec)
 
 
 class ValueCell(_Cell, userstate.ReadModifyWriteRuntimeState):
@@ -163,10 +163,10 @@ class MapCell(_Cell, userstate.MapRuntimeState):
         return self.entries()
 
     def _encoded_key(self, key: Any) -> bytes:
-        return checked_coding.encoded(self._spec.key_coder, key, self._spec)
+        return checked_coding.encode_value(self._spec.key_coder, key, self._spec)
 
     def _decoded_key(self, stored: bytes) -> Any:
-        return checked_coding.decoded(self._spec.key_coder, stored, self._spec)
+        return checked_coding.decode_value(self._spec.key_coder, stored, self._spec)
 
 
 class CombiningCell(_Cell, userstate.CombiningValueRuntimeState):

@@ -9,13 +9,13 @@ from typing import Any
 
 from penstock.machines.records import Element
 from penstock.machines.simple_triggers import AfterCountMachine, AlwaysMachine
-from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, unfinished
+from penstock.machines.trigger_machine import Alarm, TriggerMachine, WindowStatus, select_unfinished
 from penstock.windows.triggers import FINISHED
 
 
 @dataclass(frozen=True)
 class RepeatedlyMachine(TriggerMachine):
-    """A trigger that starts anew whenever it has finished (paper's ``Repeat``, Beam's ``Repeatedly``)."""
+    """Starts a trigger again whenever it has finished (paper's ``Repeat``, Beam's ``Repeatedly``)."""
 
     part: TriggerMachine
 
@@ -65,9 +65,9 @@ class AfterWatermarkMachine(TriggerMachine):
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """Late if all states are and the new end has passed as well; otherwise early (again)."""
         if all(state is FINISHED or state[0] for state in states) and status.is_past_end:
-            late = [state[1] for state in unfinished(states)]
+            late = [state[1] for state in select_unfinished(states)]
             return (True, self.late.merge(late, status)) if late and self.late is not None else FINISHED
-        early = [state[1] for state in unfinished(states) if not state[0]]
+        early = [state[1] for state in select_unfinished(states) if not state[0]]
         return False, self.early.merge(early, status) if early else self.early.start()
 
     def signal(self, state: tuple[bool, Any], name: str) -> tuple[bool, Any]:
@@ -109,7 +109,7 @@ class _Parts(TriggerMachine):
         return tuple(part.start() for part in self.parts)
 
     def _active(self, state: tuple[Any, ...]) -> Iterator[int]:
-        """The numbers of the parts that are told and asked: here, of those that are not finished."""
+        """Yields the numbers of the parts that see elements and decide: here, the unfinished ones."""
         return (number for number, part in enumerate(self.parts) if not part.is_finished(state[number]))
 
     def element(self, state: tuple[Any, ...], element: Element, status: WindowStatus) -> tuple[Any, ...]:
@@ -194,14 +194,14 @@ class AfterEachMachine(AfterAllMachine):
                 return
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> tuple[Any, ...]:
-        """Goes back to the first part that is not finished everywhere; those after it start anew."""
+        """Goes back to the first part that is not finished everywhere; those after it start again."""
         merged = super().merge(states, status)
         active = next(self._active(merged), len(merged))
         return merged[: active + 1] + tuple(part.start() for part in self.parts[active + 1 :])
 
 
 def _tells_one_from_many_late(late: TriggerMachine | None) -> bool:
-    """Whether a trigger tells one late element from many: not if one is enough to fire it."""
+    """True if a trigger tells one late element from many: not if one is enough to fire it."""
     match late:
         case None | AlwaysMachine() | AfterCountMachine(0 | 1, None):
             return False

@@ -17,7 +17,7 @@ from penstock.machines.trigger_machine import (
     Domain,
     TriggerMachine,
     WindowStatus,
-    unfinished,
+    select_unfinished,
 )
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.windows.custom_trigger import CustomTrigger, TriggerContext, TriggerElement, TriggerTimer
@@ -94,7 +94,7 @@ class CustomMachine(TriggerMachine):
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
         """The user's ``on_merge`` of the states that have not finished; keeps the earliest timer of each domain."""
-        waiting: list[_State] = list(unfinished(states))
+        waiting: list[_State] = list(select_unfinished(states))
         if not waiting:
             return FINISHED
         alarms = (alarm for _, timers in waiting for alarm in timers)

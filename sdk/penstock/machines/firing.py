@@ -1,4 +1,4 @@
-"""How a window fires: the panes that it gives, and what it holds afterwards (paper, section 2.3: refinement)."""
+"""Fires a window: computes its panes, and what it holds afterwards (paper, section 2.3: refinement)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fire(program: GroupingProgram, state: WindowState, timing: int, is_last: boo
 
 
 def _has_result(program: GroupingProgram, state: WindowState) -> bool:
-    """Whether the window has something to give: values, or a result of no values after earlier panes."""
+    """True if the window has something to emit: values, or a result of no values after earlier panes."""
     if not (state.live or state.panes):
         return False
     has_values = (program.keeps or state.fresh > 0) and program.fold.has_values(state.held)
@@ -78,7 +78,7 @@ def _refined(program: GroupingProgram, state: WindowState, timing: int, is_last:
 
 
 def _difference(program: GroupingProgram, state: WindowState, timing: int, is_last: bool) -> list[Pane]:
-    """What earlier panes held and has been retracted since; then the new values, if any."""
+    """Returns retractions of what earlier panes held and has been retracted since; then the new values, if any."""
     held, owed = state.held, program.fold.empty()
     for value in program.fold.owed(held):
         owed = program.fold.step(owed, value)

@@ -2,7 +2,7 @@
 
 Memory follows the partial result, not the elements, wherever the CombineFn allows it: always while nothing is
 retracted, and otherwise if the CombineFn has ``subtract_input`` (the paper's ``uncombine``) and says that it subtracts
-the value exactly. Other values are kept, and combined anew.
+the value exactly. Other values are kept, and combined again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.functions.folds import Fold, accumulator_fold, fold_of
-from penstock.machines.long_lists import AnyList, LongList, joined
+from penstock.machines.long_lists import AnyList, LongList, join_lists
 
 Bag = tuple[list[Any], list[Any]]
 """Values that can be retracted: those that are there, and those that were retracted before they arrived."""
@@ -28,7 +28,7 @@ def _extend(partial: AnyList, values: Iterable[Any]) -> AnyList:
 
 
 def _concatenate(partial: AnyList, other: AnyList) -> AnyList:
-    return joined(partial, other) if isinstance(other, LongList) else _extend(partial, other)
+    return join_lists(partial, other) if isinstance(other, LongList) else _extend(partial, other)
 
 
 def _as_list(partial: AnyList) -> list[Any]:
@@ -99,7 +99,7 @@ def exact_fold(fn: Any) -> Fold:
     """The fold of a CombineFn with ``subtract_input`` and ``subtracts``: an accumulator, beside a bag.
 
     The accumulator has the values that the CombineFn subtracts exactly, and the bag all others. So a sum of integers
-    stays one number, whatever is retracted, and the floats that are there are added up anew.
+    stays one number, whatever is retracted, and the floats that are there are added up again.
     """
     numbers, others = accumulator_fold(fn), bag_fold(fn)
     retracted = numbers.inverse
@@ -149,7 +149,7 @@ def fold_for(combine: Any, input_retracts: bool, keeps: bool = False) -> Fold:
 
     Args:
         combine: The CombineFn; None for a raw group.
-        input_retracts: Whether elements may take back earlier ones.
+        input_retracts: Whether elements may retract earlier ones.
         keeps: Whether windows keep their elements after a pane.
     """
     if not input_retracts:

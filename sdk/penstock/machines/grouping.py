@@ -69,7 +69,7 @@ class GroupingMachine:
         return KeyState()
 
     def renew_lists(self, key: KeyState, renewed: Callable[[AnyList], AnyList]) -> None:
-        """Replaces each list to which values are only ever added by what a function gives of it."""
+        """Replaces each list to which values are only ever added by what a function returns for it."""
         if self.program.fold is LIST:
             for state in key.windows.values():
                 # A window that takes no more elements holds nothing at all.
@@ -77,7 +77,7 @@ class GroupingMachine:
                     state.held = renewed(state.held)
 
     def element(self, key: KeyState, element: Element, times: Times) -> list[Emitted]:
-        """An element arrives in its windows; gives panes, and a `Dropped` for each window that has expired or
+        """Adds an element to its windows; returns panes, and a `Dropped` for each window that has expired or
         finished.
         """
         program = self.program
@@ -146,7 +146,7 @@ class GroupingMachine:
         return emitted
 
     def end_micro_batch(self, key: KeyState, times: Times) -> list[Emitted]:
-        """A micro-batch ends: its own watermark becomes infinite, and every window that changed fires and starts anew.
+        """Ends a micro-batch: its watermark becomes infinite, and every window that changed fires and starts again.
 
         The watermark of the source (``expiry_micros`` of `times`) decides which windows expire.
         """
@@ -222,10 +222,10 @@ class GroupingMachine:
         self, key: KeyState, window: BoundedWindow, status: StoredWindowStatus, emitted: list[Emitted]
     ) -> WindowState | DropReason:
         """The window that a new one merges into; other windows may merge at the same time."""
-        candidates = merging.concerned(self.program, key, window)
+        candidates = merging.find_merge_candidates(self.program, key, window)
         if not candidates and self.program.merges_in_order:
             return self._opened(key, window, status)
-        if merging.surrounding(self.program, window, candidates):
+        if merging.is_surrounded(self.program, window, candidates):
             state = key.windows[candidates[0]]
             if self.program.together is None or not splitting.is_hollow(state):
                 return state
@@ -243,7 +243,7 @@ class GroupingMachine:
     def _united(
         self, key: KeyState, states: list[WindowState], window: BoundedWindow, status: StoredWindowStatus
     ) -> WindowState:
-        united = merging.unite(self.program, key, states, window, status)
+        united = merging.unite_states(self.program, key, states, window, status)
         set_alarms(self.program, key, united, status)
         return united
 
@@ -258,7 +258,7 @@ class GroupingMachine:
         """The windows of what remains in a window after it has taken an element."""
         if self.program.together is None:
             return (state,)
-        states = splitting.parted(self.program, key, state, element, window, status)
+        states = splitting.split_window(self.program, key, state, element, window, status)
         for one in states:
             set_alarms(self.program, key, one, status)
         return states
@@ -266,7 +266,7 @@ class GroupingMachine:
     def _take(
         self, state: WindowState, element: Element, window: BoundedWindow, status: StoredWindowStatus
     ) -> None:
-        """Adds an element to a window, or takes it back; `window` is the element's window before merging."""
+        """Adds an element to a window, or retracts it; `window` is the element's window before merging."""
         program, is_less = self.program, element.kind.is_retraction
         if program.together is not None:
             state.held = put(program.together, state.held, element, window)

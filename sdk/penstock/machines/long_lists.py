@@ -22,7 +22,7 @@ class Segment(NamedTuple):
     size_bytes: int
 
 
-class Keeper(Protocol):
+class SegmentStore(Protocol):
     """A store of segments."""
 
     def read(self, segments: Sequence[Segment]) -> Iterable[list[Any]]:
@@ -45,7 +45,7 @@ class LongList:
 
     __slots__ = ("keeper", "parts")
 
-    def __init__(self, parts: list[Any], keeper: Keeper | None = None) -> None:
+    def __init__(self, parts: list[Any], keeper: SegmentStore | None = None) -> None:
         self.parts: list[Any] = parts  # Segments and lists.
         self.keeper = keeper
 
@@ -119,10 +119,10 @@ class Snapshot(LongList):
         return tuple, (tuple(self),)
 
 
-def joined(one: AnyList, other: LongList) -> LongList:
+def join_lists(one: AnyList, other: LongList) -> LongList:
     """Joins two lists; reads nothing.
 
-    >>> joined(["a"], LongList([Segment(-1, 5, 60), ["b"]])).parts
+    >>> join_lists(["a"], LongList([Segment(-1, 5, 60), ["b"]])).parts
     [['a'], Segment(number=-1, length=5, size_bytes=60), ['b']]
     """
     both = one if isinstance(one, LongList) else LongList([one])

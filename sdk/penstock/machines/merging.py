@@ -1,4 +1,4 @@
-"""How windows of a key merge: which windows a new one may merge with, and one state for several."""
+"""Merges windows of a key: finds which windows a new one may merge with, and makes one state of several."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ class Merging(WindowFn.MergeContext):
 
 
 def start_of(window: BoundedWindow) -> int:
-    """Where a window starts, in microseconds."""
+    """Returns the start of a window, in microseconds."""
     micros: int | None = getattr(window, "start_micros", None)
     return window.start.micros if micros is None else micros
 
 
-def concerned(program: GroupingProgram, key: KeyState, window: BoundedWindow) -> list[BoundedWindow]:
+def find_merge_candidates(
+    program: GroupingProgram, key: KeyState, window: BoundedWindow
+) -> list[BoundedWindow]:
     """The windows of a key that may merge with a new one; closed windows merge no more."""
     if program.windowfn.merge_scope is MergeScope.ALL:
         return [window for window, state in key.windows.items() if not state.is_closed]
@@ -59,8 +61,8 @@ def concerned(program: GroupingProgram, key: KeyState, window: BoundedWindow) ->
     return [candidate for candidate in candidates if candidate.end_micros >= start_micros]
 
 
-def surrounding(program: GroupingProgram, window: BoundedWindow, candidates: list[BoundedWindow]) -> bool:
-    """Whether the only candidate contains a new window, and so takes it in without growing."""
+def is_surrounded(program: GroupingProgram, window: BoundedWindow, candidates: list[BoundedWindow]) -> bool:
+    """True if the only candidate contains a new window, and so takes it in without growing."""
     if len(candidates) != 1 or program.windowfn.merge_scope is not MergeScope.NEIGHBOURS:
         return False
     return candidates[0].end_micros >= window.end_micros and start_of(candidates[0]) <= start_of(window)
@@ -99,7 +101,7 @@ def take_out_of_order(key: KeyState, state: WindowState) -> None:
     del key.starts[place], key.ordered[place]
 
 
-def unite(
+def unite_states(
     program: GroupingProgram,
     key: KeyState,
     states: list[WindowState],
@@ -113,7 +115,7 @@ def unite(
     same = next((state for state in states if state.window == window), None)
     numbers = (same.panes, same.nonspeculative) if same is not None else (0, 0)
     has_changed = any(state.number in key.changed for state in states)
-    owed_micros = owed_by(program, key, states, window, status) if program.retracts else None
+    owed_micros = find_owed_micros(program, key, states, window, status) if program.retracts else None
     for state in states:
         remove(program, key, state)
     if has_changed:
@@ -137,7 +139,7 @@ def unite(
     return first
 
 
-def owed_by(
+def find_owed_micros(
     program: GroupingProgram,
     key: KeyState,
     states: list[WindowState],
@@ -164,6 +166,6 @@ def owed_by(
 
 
 def _held_together(program: GroupingProgram, states: list[WindowState]) -> Any:
-    """What windows hold together, except for those that have just given everything away and may not even merge."""
+    """Returns what windows hold together, except for those that have just fired everything and may not even merge."""
     several = [state.held for state in states if program.keeps or state.fresh]
     return program.fold.merged(several) if several else program.fold.empty()

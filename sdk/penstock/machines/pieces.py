@@ -1,4 +1,4 @@
-"""What a window holds if it may come apart: all values together, and by their windows before merging."""
+"""Holds the values of a window that may come apart: all together, and by their windows before merging."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Pieces = dict[tuple[BoundedWindow, int], tuple[list[Any], list[Any]]]
 """The values that are there and the values that are owed, by an element's window before merging and its event time."""
 
 
-class Held(NamedTuple):
-    """What a window holds if it may come apart."""
+class SeparableValues(NamedTuple):
+    """The values of a window that may come apart."""
 
     whole: Any
     pieces: Pieces
@@ -24,7 +24,7 @@ class Held(NamedTuple):
 def separable_fold(together: Fold) -> Fold:
     """The fold of values that are held together, beside the same by their windows before merging; see `put`."""
 
-    def merge(held: Held, other: Held) -> Held:
+    def merge(held: SeparableValues, other: SeparableValues) -> SeparableValues:
         pieces = held.pieces
         for place, piece in other.pieces.items():
             pieces[place] = merge_bags(pieces[place], piece) if place in pieces else piece
@@ -32,7 +32,7 @@ def separable_fold(together: Fold) -> Fold:
         return _held(whole, {place: piece for place, piece in pieces.items() if any(piece)})
 
     return Fold(
-        empty=lambda: Held(together.empty(), {}),
+        empty=lambda: SeparableValues(together.empty(), {}),
         lift=_needs_its_window,
         step=_needs_its_window,
         merge=merge,
@@ -48,7 +48,7 @@ def _needs_its_window(*given: Any) -> Any:
     raise AssertionError("a value without its window came to a window that may come apart")
 
 
-def put(together: Fold, held: Held, element: Element, window: BoundedWindow) -> Held:
+def put(together: Fold, held: SeparableValues, element: Element, window: BoundedWindow) -> SeparableValues:
     """Adds an element to what a window holds, or retracts it; `window` is its window before merging."""
     place = window, element.timestamp_micros
     piece = held.pieces.setdefault(place, ([], []))
@@ -62,10 +62,10 @@ def put(together: Fold, held: Held, element: Element, window: BoundedWindow) -> 
         add_to_bag(piece, element.value)
     if not any(piece):
         del held.pieces[place]
-    return Held(whole, held.pieces, held.owing - owed_before + len(piece[1]))
+    return SeparableValues(whole, held.pieces, held.owing - owed_before + len(piece[1]))
 
 
-def of_pieces(together: Fold, pieces: Pieces) -> Held:
+def join_pieces(together: Fold, pieces: Pieces) -> SeparableValues:
     """Everything that a window holds if it consists of some pieces."""
     assert together.inverse is not None
     whole = together.empty()
@@ -77,10 +77,10 @@ def of_pieces(together: Fold, pieces: Pieces) -> Held:
     return _held(whole, pieces)
 
 
-def _held(whole: Any, pieces: Pieces) -> Held:
-    return Held(whole, pieces, sum(len(owed) for _, owed in pieces.values()))
+def _held(whole: Any, pieces: Pieces) -> SeparableValues:
+    return SeparableValues(whole, pieces, sum(len(owed) for _, owed in pieces.values()))
 
 
-def own_windows(held: Held) -> list[BoundedWindow]:
+def windows_of_pieces(held: SeparableValues) -> list[BoundedWindow]:
     """The windows before merging of the values that are there."""
     return [window for (window, _), (there, _) in held.pieces.items() if there]

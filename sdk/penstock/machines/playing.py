@@ -11,14 +11,14 @@ from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
+    AddElement,
     AdvanceClock,
     AdvanceWatermark,
-    Arrive,
     Element,
     Emitted,
     EndMicroBatch,
     Event,
-    Played,
+    EventOutput,
     Signal,
     Times,
 )
@@ -27,7 +27,7 @@ from penstock.machines.states import KeyState
 _MODES = ("batch", "micro_batch", "streaming")
 
 
-class Player:
+class ReferenceEngine:
     """Plays events on the machines of all keys, one after the other.
 
     At one processing time elements come first, then the watermark, then what waits for the clock. So an event is played
@@ -53,20 +53,20 @@ class Player:
         holds = [self.machine.hold_micros(state) for _, state in self._keys.values()]
         return min((hold for hold in holds if hold is not None), default=None)
 
-    def play(self, event: Event) -> list[Played]:
+    def play(self, event: Event) -> list[EventOutput]:
         """Plays one event."""
-        played: list[Played] = []
+        played: list[EventOutput] = []
         if self.mode == "batch":
-            if isinstance(event, Arrive):
+            if isinstance(event, AddElement):
                 self._arrive(event, played)
         else:
             self._play(event, played)
         self.step += 1
         return played
 
-    def finish(self) -> list[Played]:
+    def finish(self) -> list[EventOutput]:
         """Ends the input: the watermark becomes infinite."""
-        played: list[Played] = []
+        played: list[EventOutput] = []
         self._set_watermark(MAX_MICROS, {})
         self._for_all_keys("advance_watermark", played)
         if self.mode == "micro_batch":
@@ -79,12 +79,12 @@ class Player:
         for name, (key, state) in self._keys.items():
             self._keys[name] = key, self.machine.restore(self.machine.snapshot(state))
 
-    def _play(self, event: Event, played: list[Played]) -> None:
+    def _play(self, event: Event, played: list[EventOutput]) -> None:
         clock_micros = event.clock_micros
         if clock_micros is not None:
             self._advance_clock(clock_micros, isinstance(event, AdvanceClock), played)
         match event:
-            case Arrive():
+            case AddElement():
                 self._arrive(event, played)
             case AdvanceWatermark(watermark_micros):
                 self._set_watermark(watermark_micros, event.percentile_micros)
@@ -97,7 +97,7 @@ class Player:
                     self._for_all_keys("end_micro_batch", played)
                     self._for_all_keys("advance_watermark", played)
 
-    def _arrive(self, event: Arrive, played: list[Played]) -> None:
+    def _arrive(self, event: AddElement, played: list[EventOutput]) -> None:
         name = encode_key(event.key)
         if name not in self._keys:
             self._keys[name] = event.key, self.machine.new_key()
@@ -106,7 +106,7 @@ class Player:
         element = Element(event.value, event.timestamp_micros, windows, event.kind)
         self._add(played, key, self.machine.element(state, element, self._times))
 
-    def _advance_clock(self, clock_micros: int, to_the_end: bool, played: list[Played]) -> None:
+    def _advance_clock(self, clock_micros: int, to_the_end: bool, played: list[EventOutput]) -> None:
         """Fires everything that is due before a processing time, and with `to_the_end` also what is due then."""
         until_micros = clock_micros if to_the_end else clock_micros - 1
         for due_micros in self._times_due(until_micros):
@@ -133,28 +133,28 @@ class Player:
                 ahead[percentile] = max(micros, ahead.get(percentile, MIN_MICROS))
             self._times = self._times._replace(watermark_micros=horizon_micros, percentile_micros=ahead)
 
-    def _for_all_keys(self, name: str, played: list[Played]) -> None:
+    def _for_all_keys(self, name: str, played: list[EventOutput]) -> None:
         method = getattr(self.machine, name)
         for key, state in self._keys.values():
             self._add(played, key, method(state, self._times))
 
-    def _add(self, played: list[Played], key: Any, emitted: Sequence[Emitted]) -> None:
-        played += [Played(self.step, self._times.clock_micros, key, one) for one in emitted]
+    def _add(self, played: list[EventOutput], key: Any, emitted: Sequence[Emitted]) -> None:
+        played += [EventOutput(self.step, self._times.clock_micros, key, one) for one in emitted]
 
 
 def play(
     machine: GroupingMachine, events: Sequence[Event], mode: str = "streaming", finish: bool = False
-) -> list[Played]:
+) -> list[EventOutput]:
     """Plays a whole recorded input, which batch sorts by event time and always ends; `finish` ends it in other modes.
 
     >>> from penstock.transforms.window import FixedWindows
     >>> from penstock.transforms.grouping.windowing import Windowing
     >>> machine = GroupingMachine(Windowing(FixedWindows(10)), combine=None)
-    >>> events = [Arrive("a", 3_000_000), AdvanceWatermark(10_000_000), Arrive("late", 4_000_000)]
+    >>> events = [AddElement("a", 3_000_000), AdvanceWatermark(10_000_000), AddElement("late", 4_000_000)]
     >>> [(played.step, type(played.emitted).__name__) for played in play(machine, events)]
     [(1, 'Pane'), (2, 'Dropped')]
     """
-    player = Player(machine, mode)
+    player = ReferenceEngine(machine, mode)
     numbers: Iterable[int] = range(len(events))
     if mode == "batch":
         numbers = sorted(numbers, key=lambda number: getattr(events[number], "timestamp_micros", MIN_MICROS))

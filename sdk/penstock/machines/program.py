@@ -1,4 +1,4 @@
-"""What the machines of one grouping share: its windowing and its combiner, prepared for quick use."""
+"""Defines what the machines of one grouping share: its windowing and its combiner, prepared for quick use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GroupingProgram:
     together: Fold | None = None
 
     def expiry_micros(self, window: BoundedWindow) -> int:
-        """Where the watermark must be for the window to take no more elements."""
+        """Returns the watermark at which the window takes no more elements."""
         return min(window.end_micros + self.lateness_micros, MAX_MICROS)
 
 
@@ -72,7 +72,7 @@ def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> Grou
 
 
 def _may_combine(windowing: Windowing, machine: TriggerMachine) -> bool:
-    """Whether the elements of one logical time may be combined before windows and triggers see them."""
+    """True if the elements of one logical time may be combined before windows and triggers see them."""
     # The first late element may be the last that a window takes, and then the others must be dropped.
     if DataLossReason.MAY_FINISH in windowing.triggerfn.may_lose_data(windowing):
         return False

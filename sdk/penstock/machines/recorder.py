@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Arrive, Dropped, Element, Emitted, Pane
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, AddElement, Dropped, Element, Emitted, Pane
 
 ARRIVALS, PANES = "Recorded arrivals", "Recorded panes"
 """The last part of the labels of steps that record the input and the output of a grouping."""
@@ -50,7 +50,7 @@ class RecordedPane:
     is_last: bool = False
 
 
-class At(NamedTuple):
+class EventPosition(NamedTuple):
     """The time of an event, and its place among the events of that time."""
 
     clock_micros: int
@@ -58,12 +58,12 @@ class At(NamedTuple):
     number: int = 0  # Its number among all that a worker has seen.
 
 
-Row = tuple[At, Any]
+Row = tuple[EventPosition, Any]
 """The time of an event, and the event: a RecordedInput, a RecordedPane or an event time in microseconds."""
 
 
 @dataclass(frozen=True)
-class Happenings:
+class RecordedEvents:
     """Elements, panes and watermarks of one grouping, each in order; the first `room` of each if there are more."""
 
     room: int
@@ -73,13 +73,13 @@ class Happenings:
     watermarks: tuple[Row, ...] = ()  # Each holds from its time on.
     is_complete: bool = True  # Whether nothing had to be left out.
 
-    def combine(self, other: Happenings | None) -> Happenings:
+    def combine(self, other: RecordedEvents | None) -> RecordedEvents:
         """Returns the union of both; queries for metrics do not show it.
 
-        >>> one = Happenings(1, watermarks=((At(3), 7),))
-        >>> both = one.combine(Happenings(1, watermarks=((At(2), 5),)))
+        >>> one = RecordedEvents(1, watermarks=((EventPosition(3), 7),))
+        >>> both = one.combine(RecordedEvents(1, watermarks=((EventPosition(2), 5),)))
         >>> both.watermarks, both.is_complete
-        (((At(clock_micros=2, step=0, number=0), 5),), False)
+        (((EventPosition(clock_micros=2, step=0, number=0), 5),), False)
         """
         if other is None:
             return self
@@ -90,7 +90,7 @@ class Happenings:
             rows: tuple[tuple[Row, ...], ...] = (getattr(self, name), getattr(other, name))
             kept[name] = tuple(islice(merge(*rows, key=_order), self.room))
             is_complete = is_complete and sum(map(len, rows)) <= self.room
-        return Happenings(self.room, **kept, is_complete=is_complete)
+        return RecordedEvents(self.room, **kept, is_complete=is_complete)
 
 
 def _order(row: Row) -> tuple[Any, ...]:
@@ -103,7 +103,7 @@ class Recorder:
 
     >>> from penstock.transforms.window import IntervalWindow
     >>> recorder = Recorder(10)
-    >>> recorder.arrived(At(5), "game", Element(7, 3, (IntervalWindow(0, 60),)))
+    >>> recorder.arrived(EventPosition(5), "game", Element(7, 3, (IntervalWindow(0, 60),)))
     >>> [kept.value for _, kept in recorder.happenings().inputs]
     ['7']
     """
@@ -114,27 +114,27 @@ class Recorder:
         self._is_complete = True
         self._number = 0
 
-    def arrived(self, at: At, key: Any, element: Element) -> None:
+    def arrived(self, at: EventPosition, key: Any, element: Element) -> None:
         """Records an element that arrives."""
-        self._put("inputs", at, lambda: recorded_input(at.clock_micros, key, element))
+        self._put("inputs", at, lambda: record_input(at.clock_micros, key, element))
 
-    def emitted(self, at: At, key: Any, emitted: Emitted) -> None:
+    def emitted(self, at: EventPosition, key: Any, emitted: Emitted) -> None:
         """Records a pane, or an element that a window dropped."""
         if isinstance(emitted, Dropped):
-            self._put("dropped", at, lambda: recorded_input(at.clock_micros, key, emitted.element))
+            self._put("dropped", at, lambda: record_input(at.clock_micros, key, emitted.element))
         else:
-            self._put("panes", at, lambda: recorded_pane(at.clock_micros, key, emitted))
+            self._put("panes", at, lambda: record_pane(at.clock_micros, key, emitted))
 
-    def watermark(self, at: At, micros: int) -> None:
+    def watermark(self, at: EventPosition, micros: int) -> None:
         """Records the watermark of the input."""
         self._put("watermarks", at, lambda: micros)
 
-    def happenings(self) -> Happenings:
+    def happenings(self) -> RecordedEvents:
         """Returns all recorded events."""
         rows = {name: tuple(sorted(found, key=_order)) for name, found in self._rows.items()}
-        return Happenings(self._room, **rows, is_complete=self._is_complete)
+        return RecordedEvents(self._room, **rows, is_complete=self._is_complete)
 
-    def _put(self, name: str, at: At, make: Any) -> None:
+    def _put(self, name: str, at: EventPosition, make: Any) -> None:
         rows = self._rows[name]
         if len(rows) >= self._room:
             self._is_complete = False
@@ -143,8 +143,8 @@ class Recorder:
         rows.append((at._replace(number=self._number), make()))
 
 
-def recorded_input(
-    clock_micros: int, key: Any, element: Element | Arrive, is_dropped: bool = False
+def record_input(
+    clock_micros: int, key: Any, element: Element | AddElement, is_dropped: bool = False
 ) -> RecordedInput:
     """Returns an element of a key, as a recording has it."""
     value, is_retraction = value_text(element.value), element.kind.is_retraction
@@ -153,7 +153,7 @@ def recorded_input(
     )
 
 
-def recorded_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
+def record_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
     """Returns a pane of a key, as a recording has it."""
     info = pane.info
     return RecordedPane(

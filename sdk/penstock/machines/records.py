@@ -92,7 +92,7 @@ class Dropped:
     count: int = 1  # The number of elements that it stands for.
 
 
-class Given(NamedTuple):
+class MethodOutput(NamedTuple):
     """The results of one call of a stateful DoFn's method."""
 
     # The values that it returned or yielded, some with their own tags, timestamps or windows.
@@ -107,7 +107,7 @@ Emitted = Pane | Dropped
 
 
 @dataclass(frozen=True, slots=True)
-class Arrive:
+class AddElement:
     """An event of a recorded input: an element arrives. The WindowFn sees ``(key, value)``.
 
     Here and in other events, no `clock_micros` means that processing time stands still.
@@ -151,11 +151,11 @@ class EndMicroBatch:
     clock_micros: int | None = None
 
 
-Event = Arrive | AdvanceWatermark | AdvanceClock | Signal | EndMicroBatch
+Event = AddElement | AdvanceWatermark | AdvanceClock | Signal | EndMicroBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class EventOutput:
     """The output at one event of a recorded input."""
 
     step: int  # The number of the event that caused it; the number of events if the end of the input did.

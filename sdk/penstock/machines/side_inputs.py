@@ -17,7 +17,7 @@ Mapping = Callable[[BoundedWindow], BoundedWindow]
 
 
 @dataclass
-class Waiting:
+class WaitingElements:
     """The elements that wait in one window of the main input."""
 
     count: int
@@ -32,7 +32,7 @@ class SideInputState:
     next_number: int = 1
     # The numbers of the present contents, by the place of the side input and its window.
     contents: dict[tuple[int, BoundedWindow], int] = field(default_factory=dict)
-    waiting: dict[BoundedWindow, Waiting] = field(default_factory=dict)  # In order of arrival.
+    waiting: dict[BoundedWindow, WaitingElements] = field(default_factory=dict)  # In order of arrival.
 
 
 class SideInputMachine:
@@ -77,7 +77,7 @@ class SideInputMachine:
 
     def wait(self, state: SideInputState, window: BoundedWindow, count: int, earliest_micros: int) -> None:
         """Lets elements of a window wait."""
-        known = state.waiting.setdefault(window, Waiting(0, earliest_micros))
+        known = state.waiting.setdefault(window, WaitingElements(0, earliest_micros))
         known.count += count
         known.earliest_micros = min(known.earliest_micros, earliest_micros)
 
@@ -99,7 +99,7 @@ class SideInputMachine:
 
     def released(
         self, state: SideInputState, times: Times, is_end: bool = False
-    ) -> list[tuple[BoundedWindow, Waiting]]:
+    ) -> list[tuple[BoundedWindow, WaitingElements]]:
         """Returns the elements that need not wait any more, by window and in order; with `is_end`, all of them."""
         windows = [window for window in state.waiting if is_end or not self.missing(state, window, times)]
         return [(window, state.waiting.pop(window)) for window in sorted(windows)]

@@ -102,7 +102,7 @@ class AfterProcessingTimeMachine(TriggerMachine):
         return self.due_micros(status.times.clock_micros) if state is None else state
 
     def due_micros(self, clock_micros: int) -> int:
-        """When the trigger is due after a first element that arrives at `clock_micros`."""
+        """Returns when the trigger is due after a first element that arrives at `clock_micros`."""
         due = clock_micros + self.delay_micros
         return due + (self.offset_micros - due) % self.period_micros if self.period_micros else due
 

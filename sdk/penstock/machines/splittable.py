@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from penstock.error import refusal
-from penstock.functions.splitting import Limits, Part, Splits
+from penstock.functions.splitting import CallLimits, RestrictionCall, SplitRules
 from penstock.machines.long_lists import AnyList
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, Given, Times
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Element, MethodOutput, Times
 from penstock.machines.stateful_keys import plain_window, window_of
 from penstock.machines.timers import NextTimers
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
@@ -29,12 +29,12 @@ _LATEST_HOLD: Final = MAX_MICROS - 1
 """Whatever an estimator says, the watermark is not at the end of time before the restriction is done."""
 
 
-class Code(Protocol):
+class SplittableInvoker(Protocol):
     """The user's code, and the operations that the machine may not do itself."""
 
-    splits: Splits
+    splits: SplitRules
 
-    def process(self, element: Element, part: Part) -> Iterable[Any] | None:
+    def process(self, element: Element, part: RestrictionCall) -> Iterable[Any] | None:
         """Calls ``process`` for a restriction of an element."""
         ...
 
@@ -120,8 +120,8 @@ class SplittableMachine:
 
     def __init__(
         self,
-        code: Code,
-        limits: Limits = Limits(),
+        code: SplittableInvoker,
+        limits: CallLimits = CallLimits(),
         through_micros: int = MIN_MICROS,
         is_draining: bool = False,
     ) -> None:
@@ -137,7 +137,7 @@ class SplittableMachine:
     def renew_lists(self, state: SplittableKey, renewed: Callable[[AnyList], AnyList]) -> None:
         """Does nothing: a restriction has no list to which values are added."""
 
-    def element(self, state: SplittableKey, element: Element, times: Times) -> list[Given]:
+    def element(self, state: SplittableKey, element: Element, times: Times) -> list[MethodOutput]:
         """Adds an element with a restriction; makes the first call, and stores its outputs."""
         code = self._code
         if state.windows:
@@ -158,11 +158,11 @@ class SplittableMachine:
         self._call(state, times)
         return []
 
-    def advance_watermark(self, state: SplittableKey, times: Times) -> list[Given]:
+    def advance_watermark(self, state: SplittableKey, times: Times) -> list[MethodOutput]:
         """Ignores the watermark: work on an element continues after the end of the input."""
         return []
 
-    def advance_clock(self, state: SplittableKey, times: Times) -> list[Given]:
+    def advance_clock(self, state: SplittableKey, times: Times) -> list[MethodOutput]:
         """Advances the clock to `times`: emits what is stored, and calls ``process`` for what remains."""
         if not state.windows or state.next_micros > times.clock_micros:
             return []
@@ -175,7 +175,7 @@ class SplittableMachine:
             state.next_micros = state.resume_micros
         return reactions
 
-    def signal(self, state: SplittableKey, name: str, times: Times) -> list[Given]:
+    def signal(self, state: SplittableKey, name: str, times: Times) -> list[MethodOutput]:
         """Truncates the restriction if the stream is drained; other signals are for triggers."""
         if name == DRAIN and state.windows and not state.asked_to_end:
             self._truncate(state)
@@ -183,7 +183,7 @@ class SplittableMachine:
             state.next_micros = min(state.next_micros, self._later(times))
         return []
 
-    def end_micro_batch(self, state: SplittableKey, times: Times) -> list[Given]:
+    def end_micro_batch(self, state: SplittableKey, times: Times) -> list[MethodOutput]:
         """Ignores rounds: the clock says when to resume."""
         return []
 
@@ -216,7 +216,7 @@ class SplittableMachine:
         """Returns the earliest time at which what happens now has been committed."""
         return max(times.clock_micros, self._through_micros) + 1
 
-    def _give(self, state: SplittableKey) -> list[Given]:
+    def _give(self, state: SplittableKey) -> list[MethodOutput]:
         """Emits the outputs of the last call."""
         state.reported_micros = max(state.reported_micros, state.latest_micros)
         if state.made is None:
@@ -229,7 +229,7 @@ class SplittableMachine:
             return []
         first, *others = map(window_of, state.windows)
         info = unknown_pane(ValueKind(state.kind))
-        return [Given(outputs, state.timestamp_micros, first, info, tuple(others))]
+        return [MethodOutput(outputs, state.timestamp_micros, first, info, tuple(others))]
 
     def _call(self, state: SplittableKey, times: Times) -> None:
         """Calls ``process``, and stores its results and its remainder."""
@@ -240,7 +240,7 @@ class SplittableMachine:
         windows = tuple(map(window_of, state.windows))
         element = Element(code.loads(state.element), state.timestamp_micros, windows, ValueKind(state.kind))
         restriction = code.splits.restored(code.loads(state.restriction))
-        part = Part(
+        part = RestrictionCall(
             code.splits,
             restriction,
             code.loads(state.estimator),
@@ -269,7 +269,7 @@ class SplittableMachine:
         if state.made is None and state.latest_micros <= state.reported_micros:
             state.next_micros = max(state.next_micros, state.resume_micros)
 
-    def _note_watermark(self, state: SplittableKey, part: Part) -> None:
+    def _note_watermark(self, state: SplittableKey, part: RestrictionCall) -> None:
         watermark_micros = part.watermark_micros()
         if part.estimator is None:
             return

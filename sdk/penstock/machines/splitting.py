@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines import merging
-from penstock.machines.pieces import Held, Pieces, of_pieces, own_windows
+from penstock.machines.pieces import Pieces, SeparableValues, join_pieces, windows_of_pieces
 from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Element
 from penstock.machines.states import KeyState, WindowState
@@ -14,7 +14,7 @@ from penstock.machines.window_status import StoredWindowStatus
 
 
 def is_hollow(state: WindowState) -> bool:
-    """Whether nothing is left in a window, which waits only to retract its pane or to receive what it owes."""
+    """True if nothing is left in a window, which waits only to retract its pane or to receive what it owes."""
     return not any(there for there, _ in state.held.pieces.values())
 
 
@@ -22,12 +22,12 @@ def window_of(
     program: GroupingProgram, states: Iterable[WindowState], window: BoundedWindow
 ) -> BoundedWindow:
     """The window that a new one becomes with all that windows hold, however far they reached before."""
-    windows = [own for state in states for own in own_windows(state.held)]
+    windows = [own for state in states for own in windows_of_pieces(state.held)]
     merged = merging.Merging(program.windowfn, dict.fromkeys([*windows, window])).sources
     return next(into for into, sources in merged.items() if window in sources)
 
 
-def parted(
+def split_window(
     program: GroupingProgram,
     key: KeyState,
     state: WindowState,
@@ -56,12 +56,12 @@ def _apart(
 ) -> list[WindowState]:
     """One state for each window that is left of one; the first keeps its number.
 
-    The window that gave a pane retracts it if it still exists, and otherwise the first does.
+    The window that fired a pane retracts it if it still exists, and otherwise the first does.
     """
     assert program.together is not None
     shown, trigger = state.shown, state.trigger
     has_changed = state.number in key.changed
-    owed_micros = merging.owed_by(program, key, [state], None, status) if program.retracts else None
+    owed_micros = merging.find_owed_micros(program, key, [state], None, status) if program.retracts else None
     merging.remove(program, key, state)
     states = [state]
     for window in [*dealt][1:]:
@@ -69,7 +69,7 @@ def _apart(
         key.next_number += 1
     for number, (part, (window, pieces)) in enumerate(zip(states, dealt.items(), strict=True)):
         part.window = window
-        part.held = of_pieces(program.together, pieces)
+        part.held = join_pieces(program.together, pieces)
         part.live = sum(len(there) - len(owed) for there, owed in pieces.values())
         part.panes = part.nonspeculative = 0
         part.output_micros = _output_micros(program, window, pieces, status)
@@ -88,12 +88,12 @@ def _apart(
     return states
 
 
-def _dealt(program: GroupingProgram, held: Held) -> dict[BoundedWindow, Pieces]:
+def _dealt(program: GroupingProgram, held: SeparableValues) -> dict[BoundedWindow, Pieces]:
     """The pieces of a window by the windows that they make without the retracted elements; hollow windows come last.
 
     What is only owed stays in the window that its value would join, or else has its own.
     """
-    merged = merging.Merging(program.windowfn, dict.fromkeys(own_windows(held))).sources
+    merged = merging.Merging(program.windowfn, dict.fromkeys(windows_of_pieces(held))).sources
     into = {own: window for window, sources in merged.items() for own in sources}
     if held.owing:
         everything = merging.Merging(program.windowfn, dict.fromkeys(own for own, _ in held.pieces))

@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.cells import is_bag
 from penstock.machines.long_lists import AnyList
-from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, Given, Times
+from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, MethodOutput, Times
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, window_of
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, NextTimers
 from penstock.machines.trigger_machine import CLOCK, Domain
@@ -24,10 +24,10 @@ from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, unknown_pane
 
 _VERSION: Final = b"\x04"
 
-Reaction = Given | Dropped
+Reaction = MethodOutput | Dropped
 
 
-class Ring(NamedTuple):
+class TimerFiring(NamedTuple):
     """A timer that fires."""
 
     name: str  # The name of the TimerSpec.
@@ -36,7 +36,7 @@ class Ring(NamedTuple):
     output_micros: int  # The event time of its results.
 
 
-class Code(Protocol):
+class StatefulInvoker(Protocol):
     """The methods of a stateful DoFn; each returns the results of a user's method, in order."""
 
     has_expiration: bool
@@ -48,7 +48,9 @@ class Code(Protocol):
         """Processes an element in one of its windows."""
         ...
 
-    def on_timer(self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+    def on_timer(
+        self, key: Any, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
+    ) -> Iterable[Any]:
         """Fires a timer."""
         ...
 
@@ -60,7 +62,7 @@ class Code(Protocol):
 class StatefulMachine:
     """The machine of one stateful DoFn, which keeps a window's state for `lateness_micros` after its end."""
 
-    def __init__(self, code: Code, lateness_micros: int = 0) -> None:
+    def __init__(self, code: StatefulInvoker, lateness_micros: int = 0) -> None:
         self._code = code
         self._lateness_micros = lateness_micros
 
@@ -96,7 +98,7 @@ class StatefulMachine:
             context = UserState(plain, cells, timers, timestamp_micros, expiry_micros, clock_micros)
             results = tuple(self._code.process(state.key, element, window, context))
             if results:
-                reactions.append(Given(results, timestamp_micros, window, unknown_pane(kind)))
+                reactions.append(MethodOutput(results, timestamp_micros, window, unknown_pane(kind)))
             if not cells or (plain, END_OF_WINDOW, "") not in timers.settings:
                 self._keep_if_used(state, plain, expiry_micros)
         first_micros = timers.earliest(True)
@@ -188,10 +190,10 @@ class StatefulMachine:
             window = window_of(plain)
             expiry_micros, cells = self._expiry_micros(window), state.windows[plain]
             context = UserState(plain, cells, timers, output_micros, expiry_micros, times.clock_micros)
-            ring = Ring(name, tag, fire_micros, output_micros)
+            ring = TimerFiring(name, tag, fire_micros, output_micros)
             results = tuple(self._code.on_timer(state.key, ring, window, context))
             if results:
-                reactions.append(Given(results, output_micros, window, PANE_INFO_UNKNOWN))
+                reactions.append(MethodOutput(results, output_micros, window, PANE_INFO_UNKNOWN))
             self._keep_if_used(state, plain, expiry_micros)
 
     def _end(self, state: StatefulKey, plain: PlainWindow, times: Times, reactions: list[Reaction]) -> None:
@@ -202,5 +204,5 @@ class StatefulMachine:
             context = UserState(plain, cells, state.timers, last_micros, None, times.clock_micros)
             results = tuple(self._code.on_window_expiration(state.key, window, context))
             if results:
-                reactions.append(Given(results, last_micros, window, PANE_INFO_UNKNOWN))
+                reactions.append(MethodOutput(results, last_micros, window, PANE_INFO_UNKNOWN))
         state.close(plain)

@@ -85,7 +85,7 @@ def _restored(window: BoundedWindow, content: tuple[Any, ...]) -> WindowState:
     return state
 
 
-class Agenda:
+class AlarmQueue:
     """Windows by the earliest time at which each may need a visit: a heap whose entries may be out of date.
 
     No entry is later than its window needs. Whoever takes an entry asks the window again.
@@ -101,7 +101,7 @@ class Agenda:
         heappush(self.entries, (micros, number))
 
     def may_be_untidy(self, windows: int) -> bool:
-        """Whether most entries are out of date if there are so many windows."""
+        """True if most entries are out of date when there is this number of windows."""
         return len(self.entries) > 2 * windows + _SPARE_ENTRIES
 
     def tidy(self, is_current: Callable[[int, int], bool]) -> None:
@@ -140,8 +140,8 @@ class KeyState:
         self.windows: dict[BoundedWindow, WindowState] = {}
         self.numbered: dict[int, WindowState] = {}
         self.next_number = 0
-        self.agendas: dict[Domain, Agenda] = {}
-        self.holds = Agenda()  # Windows by the output timestamps that must not be passed.
+        self.agendas: dict[Domain, AlarmQueue] = {}
+        self.holds = AlarmQueue()  # Windows by the output timestamps that must not be passed.
         self.ordered: list[WindowState] = []  # Windows ordered by start, if they merge in order.
         self.starts: list[int] = []  # The starts of the ordered windows, in microseconds.
         self.longest_micros = 0  # The length of the longest window so far, if windows merge in order.
@@ -160,7 +160,7 @@ class KeyState:
         state.alarms[domain] = micros
         agenda = self.agendas.get(domain)
         if agenda is None:
-            agenda = self.agendas[domain] = Agenda()
+            agenda = self.agendas[domain] = AlarmQueue()
         agenda.add(micros, state.number)
         if agenda.may_be_untidy(len(self.windows)):
             agenda.tidy(lambda due_micros, number: self._alarm(number, domain) == due_micros)
@@ -220,8 +220,8 @@ def _restored_key(
         state = _restored(window, content)
         key.windows[window] = key.numbered[state.number] = state
     key.next_number = next_number
-    key.agendas = {domain: Agenda(entries) for domain, entries in agendas.items()}
-    key.holds = Agenda(holds)
+    key.agendas = {domain: AlarmQueue(entries) for domain, entries in agendas.items()}
+    key.holds = AlarmQueue(holds)
     key.longest_micros = longest_micros
     key.changed = dict.fromkeys(changed)
     key.ordered = [key.numbered[number] for number in ordered]

@@ -46,12 +46,12 @@ class Tally:
         return Tally(counts, tuple(sorted(other.fired + self.fired)))
 
 
-class Tallier:
+class PaneCounter:
     """Counts in one worker and micro-batch.
 
     >>> from penstock.transforms.window import IntervalWindow
     >>> from penstock.utils.windowed_value import PaneInfo
-    >>> tallier = Tallier()
+    >>> tallier = PaneCounter()
     >>> tallier.panes(7, IntervalWindow(0, 60), [PaneInfo(True, True, PaneInfoTiming.ON_TIME, 0, 0)] * 3)
     >>> tallier.tally()
     Tally(counts={'on_time': 3}, fired=((7, 0, 60000000, 'on_time', 3),))

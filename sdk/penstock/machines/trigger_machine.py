@@ -105,6 +105,6 @@ class TriggerMachine(ABC):
         return ()
 
 
-def unfinished(states: Iterable[Any]) -> Iterator[Any]:
+def select_unfinished(states: Iterable[Any]) -> Iterator[Any]:
     """Returns the states that are not `FINISHED`."""
     return (state for state in states if state is not FINISHED)

@@ -91,12 +91,12 @@ _LOOKING = (descriptions.AfterDelta, CustomTrigger)
 
 
 def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
-    """Whether a trigger, or a part of it, may ask what the last pane held.
+    """True if a trigger, or a part of it, may ask what the last pane held.
 
     >>> looks_at_last_pane(descriptions.AfterCount(3))
     False
     """
-    return any(isinstance(part, _LOOKING) for part in descriptions.every_part(trigger))
+    return any(isinstance(part, _LOOKING) for part in descriptions.walk_parts(trigger))
 
 
 _CLOCKED = (
@@ -114,4 +114,4 @@ def may_wait_for_clock(trigger: descriptions.TriggerFn) -> bool:
     >>> may_wait_for_clock(AfterWatermark(early=AfterProcessingTime(5))), may_wait_for_clock(AfterCount(5))
     (True, False)
     """
-    return any(isinstance(part, _CLOCKED) for part in descriptions.every_part(trigger))
+    return any(isinstance(part, _CLOCKED) for part in descriptions.walk_parts(trigger))

@@ -74,7 +74,7 @@ class UserTimer(BaseTimer):
         self.set(Timestamp.from_micros(fire_micros), dynamic_timer_tag)
 
     def get_current_relative_time(self) -> Timestamp:
-        """What `set_relative` counts from; see `BaseTimer`."""
+        """Returns what `set_relative` counts from; see `BaseTimer`."""
         context = self._context
         return Timestamp.from_micros(
             context.timestamp_micros if self._is_event_time else context.clock_micros

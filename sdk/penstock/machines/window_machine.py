@@ -91,13 +91,13 @@ class WindowMachine:
         return times.watermark_micros >= self.rule.program.expiry_micros(window)
 
     def next_micros(self, column: WindowCells) -> int:
-        """Where the watermark must be for something to happen to all keys of a window."""
+        """Returns the watermark at which something happens to all keys of a window."""
         if column.is_past_end:
             return self.rule.program.expiry_micros(column.window)
         return column.window.end_micros
 
     def takes_together(self, column: WindowCells) -> bool:
-        """Whether elements can be added in any parts, because they fire nothing."""
+        """True if elements can be added in any parts, because they fire nothing."""
         return not (column.is_past_end or column.ended or self._takes_singly)
 
     def take_together(
@@ -135,7 +135,7 @@ class WindowMachine:
     def take(
         self, column: WindowCells, names: Sequence[bytes], values: Sequence[Any], times: Times
     ) -> Firing | None:
-        """Single elements arrive, one after the other; gives the panes that they fire, in that order."""
+        """Adds single elements, one after the other; returns the panes that they fire, in that order."""
         return self._take(column, names, values, repeat(1), self.fold.lift, self.fold.step, times)
 
     def _take(
@@ -190,7 +190,7 @@ class WindowMachine:
 
     @property
     def _rule_of_ended(self) -> SimpleTrigger | None:
-        """What fires new elements of a key for which the window had ended before it was open again."""
+        """The rule that fires new elements of a key for which the window had ended before it was open again."""
         return None if self.rule.late_waits_for_end else self.rule.late
 
     def _numbering(self, timing: int, is_last: bool) -> Numbering:
@@ -238,7 +238,7 @@ class WindowMachine:
 
     def _with_panes(self, column: WindowCells, fires_empty: bool) -> list[bytes]:
         """All keys with something new, and perhaps the others."""
-        # An empty window has no maximum, for example, and then gives no pane.
+        # An empty window has no maximum, for example, and then fires no pane.
         if fires_empty and (self._keeps or self.fold.has_result_of_nothing):
             return sorted(column.cells)
         if column.fresh:

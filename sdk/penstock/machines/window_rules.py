@@ -30,7 +30,7 @@ SimpleTrigger = AfterCountMachine | AfterProcessingTimeMachine
 
 @dataclass(frozen=True)
 class WindowRule:
-    """When the windows of a grouping fire.
+    """Says when the windows of a grouping fire.
 
     The first element of a key in a window whose end has passed fires in any case.
 
@@ -40,15 +40,15 @@ class WindowRule:
 
     program: GroupingProgram
     early: SimpleTrigger | None  # What fires repeatedly before the end; None if nothing does.
-    late: SimpleTrigger  # The same for elements after the end.
-    # Whether a key has a pane at the end of a window in which nothing is new for it.
+    late: SimpleTrigger  # The rule for elements after the end.
+    # True if a key has a pane at the end of a window in which nothing is new for it.
     fires_empty_at_end: bool
     # True if late elements fire because the watermark is past the end. If it has gone back, they wait for it.
     late_waits_for_end: bool
 
 
 def window_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> WindowRule | None:
-    """When the windows of a grouping fire; None if it needs a machine for each key.
+    """Returns when the windows of a grouping fire; None if it needs a machine for each key.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
     >>> from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
@@ -91,7 +91,7 @@ def _early_and_late(
     ]
     | None
 ):
-    """What fires before the end and after it, if that is simple enough; None stands for the end alone."""
+    """Returns what fires before the end and after it, if that is simple enough; None stands for the end alone."""
     match trigger:
         case RepeatedlyMachine(EndOfWindowMachine(1.0)) | EndOfWindowMachine(1.0):
             # Both fire at every element after the end.

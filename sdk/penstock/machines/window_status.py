@@ -11,7 +11,7 @@ from penstock.machines.trigger_machine import WindowStatus
 
 
 class StoredWindowStatus(WindowStatus):
-    """What a window's trigger sees, read from the window's state."""
+    """Shows a window's trigger what it may see, read from the window's state."""
 
     __slots__ = ("_program", "_state")
     _state: WindowState
@@ -23,7 +23,7 @@ class StoredWindowStatus(WindowStatus):
         self.keeps = program.keeps
 
     def at(self, state: WindowState) -> StoredWindowStatus:
-        """The same times, for a window."""
+        """Returns the status of a window at these times."""
         self._state = state
         self.window = state.window
         self.fresh = state.fresh

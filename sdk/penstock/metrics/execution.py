@@ -39,7 +39,7 @@ TALLIES = "tallies"
 """The kind of what the view of a run counts, which are not metrics either."""
 
 ELEMENTS = "elements"
-"""The kind of how many elements an edge has carried, which the view of a run counts, too; its number is the step."""
+"""The kind of counts of elements on edges, which the view of a run also counts; its number is the step."""
 
 Snapshot = dict[tuple[str, str, str, str], Any]
 """Values by kind, step, namespace and name: whole numbers for counters, else the frozen data of `cells`."""
@@ -265,15 +265,15 @@ _SHOWN: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def recordings_in(snapshot: Snapshot) -> dict[str, Any]:
+def find_recordings(snapshot: Snapshot) -> dict[str, Any]:
     """The data that `MetricsContainer.keep` got, by step."""
     return {step: data for (kind, step, *_), data in snapshot.items() if kind == RECORDINGS}
 
 
-def taken_out(snapshot: Snapshot, kind: str) -> tuple[Snapshot, dict[str, Any]]:
+def take_out(snapshot: Snapshot, kind: str) -> tuple[Snapshot, dict[str, Any]]:
     """A snapshot without what it has of a kind, and that, by step.
 
-    >>> taken_out({("tallies", "Sum", "penstock", "tallies"): 1, ("counters", "Sum", "n", "x"): 2}, TALLIES)
+    >>> take_out({("tallies", "Sum", "penstock", "tallies"): 1, ("counters", "Sum", "n", "x"): 2}, TALLIES)
     ({('counters', 'Sum', 'n', 'x'): 2}, {'Sum': 1})
     """
     rest = {key: data for key, data in snapshot.items() if key[0] != kind}

@@ -10,7 +10,7 @@ from penstock.error import refusal
 from penstock.metrics.execution import BOUNDED_TRIES, MetricResult, current_container
 
 
-class Queried(Protocol):
+class MetricQuery(Protocol):
     """The metrics of a run, as `Lineage` reads them: `penstock.metrics.metric.MetricResults`."""
 
     def query(self) -> Mapping[str, Sequence[MetricResult]]:
@@ -70,13 +70,13 @@ class Lineage:
         self.add_raw(*_parts(system, segments, subtype, last_segment_sep))
 
     def add_raw(self, *rollup_segments: str) -> None:
-        """Records a full name given in parts that are joined as they are."""
+        """Records a full name of parts that are joined unchanged."""
         container = current_container()
         if container is not None:
             container.add(BOUNDED_TRIES, (self.LINEAGE_NAMESPACE, self._label), rollup_segments)
 
     @staticmethod
-    def query(results: Queried, label: str, truncated_marker: str = "*") -> set[str]:
+    def query(results: MetricQuery, label: str, truncated_marker: str = "*") -> set[str]:
         """The full names that a run recorded under a label, ending with the marker if they stand for several."""
         _known(label)
         found = set()

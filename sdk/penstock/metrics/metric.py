@@ -133,7 +133,7 @@ class Metrics:
 
     @staticmethod
     def get_namespace(namespace: type | str) -> str:
-        """The text of a namespace: a class gives its module and name."""
+        """Returns the text of a namespace: of a class its module and name."""
         if isinstance(namespace, type):
             return f"{namespace.__module__}.{namespace.__name__}"
         if isinstance(namespace, str):
@@ -168,7 +168,7 @@ class Metrics:
 
     @staticmethod
     def histogram(namespace: type | str, name: str, bucket_type: BucketType, logger: Any = None) -> Histogram:
-        """How many numbers fall into each bucket; `logger` is Beam's and of no effect."""
+        """Counts how many numbers fall into each bucket; `logger` is Beam's and of no effect."""
         return DelegatingHistogram(_name(namespace, name), bucket_type)
 
 
@@ -269,7 +269,7 @@ class MetricResults:
 
     @staticmethod
     def matches(filter: MetricsFilter | None, metric_key: MetricKey) -> bool:
-        """Whether a filter asks for a metric; no filter asks for all."""
+        """True if a filter asks for a metric; no filter asks for all."""
         if filter is None:
             return True
         metric = metric_key.metric

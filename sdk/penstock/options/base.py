@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 from penstock.base.display import HasDisplayData
 from penstock.error import noun_for, refusal, three_parts
 from penstock.options.option import Option
-from penstock.options.parsing import OptionsParser, nearest_option
+from penstock.options.parsing import OptionsParser, find_nearest_option
 from penstock.options.table import STREAMING
 from penstock.options.value_provider import ValueProvider
 from penstock.where import here
@@ -90,7 +90,7 @@ class PipelineOptions(HasDisplayData):
         """Options from values by name (Beam's ``from_dictionary``).
 
         Args:
-            options: True gives the flag alone; False the flag that switches the option off, if there is one;
+            options: True means the flag alone; False the flag that switches the option off, if there is one;
                 a list repeats the flag; a dict becomes JSON; None is left out with a warning.
 
         >>> PipelineOptions.from_dictionary({"streaming": True, "label": ["a", "b"]})._flags
@@ -118,7 +118,7 @@ class PipelineOptions(HasDisplayData):
             display_warnings: Logs each unknown flag, with the closest known one.
             current_only: Only the options of this class.
         """
-        classes = (type(self),) if current_only else tuple(all_classes())
+        classes = (type(self),) if current_only else tuple(list_option_classes())
 
         def new_parser() -> OptionsParser:
             parser = parser_of(classes)
@@ -126,7 +126,7 @@ class PipelineOptions(HasDisplayData):
                 add_extra_args_fn(parser)
             return parser
 
-        parser = new_parser() if add_extra_args_fn else shared_parser(classes)
+        parser = new_parser() if add_extra_args_fn else get_shared_parser(classes)
         known, unknown = parser.values_of(self._flags)
         if display_warnings:
             _warn_of_unknown(unknown, parser)
@@ -152,7 +152,7 @@ class PipelineOptions(HasDisplayData):
         return self.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def view_as(self, cls: type[_ViewT]) -> _ViewT:
-        """The same options seen as another class; a value set in one view is visible in all (Beam's ``view_as``)."""
+        """Shows these options as another class; a value set in one view is visible in all (Beam's ``view_as``)."""
         if not (isinstance(cls, type) and issubclass(cls, PipelineOptions)):
             what = f"view_as takes a class of options, not {cls!r}"
             raise refusal(TypeError, what, hint="pass the class itself")
@@ -163,12 +163,12 @@ class PipelineOptions(HasDisplayData):
         return view
 
     def validate(self, validator: Any = None) -> list[str]:
-        """The errors in these options, as texts; a subclass overrides it."""
+        """Returns the errors in these options, as strings; a subclass overrides it."""
         values = self._all_options
         return [error for option in self._records for error in option.errors(values[option.name], values)]
 
     def is_compat_version_prior_to(self, breaking_change_version: str) -> bool:
-        """Whether ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
+        """True if ``--update_compatibility_version`` is set and earlier than a version such as ``2.72.0``."""
         wanted = self.view_as(StreamingOptions).update_compatibility_version
         return wanted is not None and _version(wanted) < _version(breaking_change_version)
 
@@ -235,12 +235,12 @@ class OptionsContext:
         return options
 
 
-def given_flags(options: PipelineOptions) -> list[str]:
+def list_given_flags(options: PipelineOptions) -> list[str]:
     """The flags of which options were made."""
     return options._flags
 
 
-def given_values(options: PipelineOptions) -> dict[str, Any]:
+def list_given_values(options: PipelineOptions) -> dict[str, Any]:
     """The values of options by name, as far as a view has parsed them or the program has set them."""
     return options._all_options
 
@@ -261,7 +261,7 @@ def _parse(options_class: type[PipelineOptions], flags: list[str]) -> dict[str, 
 
 def _parser_of_bases(bases: tuple[type, ...]) -> OptionsParser:
     """A new parser of the options of a class and its bases; these come first, so that a class can redefine a flag."""
-    parser = OptionsParser(text_of_help)
+    parser = OptionsParser(render_help)
     for base in reversed(bases):
         if issubclass(base, PipelineOptions) and not {"_add_argparse_args", "_records"}.isdisjoint(
             vars(base)
@@ -273,7 +273,7 @@ def _parser_of_bases(bases: tuple[type, ...]) -> OptionsParser:
 _shared_parser_of_bases = functools.cache(_parser_of_bases)
 
 
-def all_classes() -> Iterator[type[PipelineOptions]]:
+def list_option_classes() -> Iterator[type[PipelineOptions]]:
     """The classes of options that are defined now."""
     # A class that a notebook defines again counts once, in its latest form.
     latest: dict[str, type[PipelineOptions]] = {}
@@ -281,7 +281,7 @@ def all_classes() -> Iterator[type[PipelineOptions]]:
     while waiting:
         options_class = waiting.pop(0)
         latest[f"{options_class.__module__}.{options_class.__qualname__}"] = options_class
-        # Next, so that the program's own classes come last and can define flags of all others anew.
+        # Next, so that the program's own classes come last and can define flags of all others again.
         waiting[:0] = options_class.__subclasses__()
     yield from latest.values()
 
@@ -303,16 +303,16 @@ def _flags_of(name: str, value: Any) -> Iterator[str]:
 
 def parser_of(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
     """A new parser of the options of several classes; none is required, since no program uses all of them."""
-    parser = OptionsParser(text_of_help)
+    parser = OptionsParser(render_help)
     for options_class in classes:
         options_class._add_argparse_args(parser)
     parser.require_nothing()
     return parser
 
 
-def shared_parser(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
-    """The same parser for the same classes, to which nobody may add anything: making one takes milliseconds."""
-    # A class that nobody else refers to any more is not kept.
+def get_shared_parser(classes: Iterable[type[PipelineOptions]]) -> OptionsParser:
+    """Returns one parser for equal classes, which is never changed afterwards: making one takes milliseconds."""
+    # A class without other references is not kept.
     return _shared_parser(tuple(map(weakref.ref, classes)))
 
 
@@ -322,7 +322,7 @@ def _shared_parser(classes: tuple[weakref.ref[type[PipelineOptions]], ...]) -> O
 
 
 def _off_switch(name: str) -> Iterator[str]:
-    for action in shared_parser(all_classes()).arguments():
+    for action in get_shared_parser(list_option_classes()).arguments():
         if action.dest == name and action.const is False:
             yield action.option_strings[0]
 
@@ -351,7 +351,7 @@ def _add_unknown(unknown: list[str], parser: OptionsParser) -> None:
 
 def _warn_of_unknown(unknown: list[str], parser: OptionsParser) -> None:
     for argument in unknown:
-        close = nearest_option(argument.partition("=")[0], parser.known_flags())
+        close = find_nearest_option(argument.partition("=")[0], parser.known_flags())
         _LOGGER.warning("Unknown argument: %s%s", argument, f"; did you mean {close}?" if close else "")
 
 
@@ -369,11 +369,11 @@ class NoSuchOption(AttributeError):
             return what
         homes = {
             argument.dest: other.__name__
-            for other in all_classes()
+            for other in list_option_classes()
             for argument in parser_of([other]).arguments()
         }
         own = [argument.dest for argument in parser_of([options_class]).arguments()]
-        close = nearest_option(option, own)
+        close = find_nearest_option(option, own)
         hint = "a program run with --help shows all options"
         if option in homes:
             hint = f"write options.view_as({homes[option]}).{option}"
@@ -392,11 +392,11 @@ _LAST_WORDS = (
 )
 
 
-def text_of_help() -> str:
+def render_help() -> str:
     """The options by class: the program's own come first, the runner's follow."""
     parser = OptionsParser()
     sections: list[tuple[type[PipelineOptions], list[argparse.Action]]] = []
-    for options_class in all_classes():
+    for options_class in list_option_classes():
         before = set(parser.arguments())
         options_class._add_argparse_args(parser)
         sections.append((options_class, [each for each in parser.arguments() if each not in before]))

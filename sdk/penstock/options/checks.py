@@ -12,14 +12,14 @@ from typing import Any
 from penstock.error import refusal, three_parts
 from penstock.options.base import (
     PipelineOptions,
-    all_classes,
-    given_flags,
-    given_values,
-    shared_parser,
+    get_shared_parser,
+    list_given_flags,
+    list_given_values,
+    list_option_classes,
     with_values,
 )
 from penstock.options.option import Ignored
-from penstock.options.parsing import OptionsParser, nearest_option
+from penstock.options.parsing import OptionsParser, find_nearest_option
 from penstock.where import here
 
 _LOGGER = logging.getLogger(__name__)
@@ -45,9 +45,9 @@ def check_given(options: PipelineOptions) -> None:
       hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your
       own, pass on only what your parser leaves: parse_known_args()[1]
     """
-    parser = shared_parser(all_classes())
-    known, rest = parser.values_of(given_flags(options))
-    values = {**known, **given_values(options)}
+    parser = get_shared_parser(list_option_classes())
+    known, rest = parser.values_of(list_given_flags(options))
+    values = {**known, **list_given_values(options)}
     unknown = list(dict.fromkeys(_names_of(rest)))
     unknown += [f"--{name}" for name in values if name not in known and name not in NOT_FLAGS]
     for flag in unknown:
@@ -77,7 +77,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
         return
     own = "if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]"
     hint = f"run the program with --help to see all options; {own}"
-    close = spelled.get(plain) or nearest_option(flag, parser.known_flags())
+    close = spelled.get(plain) or find_nearest_option(flag, parser.known_flags())
     if flag.startswith("--spark."):
         hint = f"write --spark_conf={flag[2:]}=value"
     elif close:
@@ -86,7 +86,7 @@ def _refuse_ours(flag: str, parser: OptionsParser) -> None:
 
 
 def _meant(flag: str, parser: OptionsParser) -> str:
-    close = nearest_option(flag, parser.known_flags()) if flag.startswith("-") else None
+    close = find_nearest_option(flag, parser.known_flags()) if flag.startswith("-") else None
     return f" (did you mean {close}?)" if close else ""
 
 
@@ -102,8 +102,8 @@ def _without_effect(parser: OptionsParser, values: dict[str, Any]) -> Iterator[t
 
 def warn_of_no_effect_in_batch(options: PipelineOptions) -> None:
     """Logs a warning for each option that is given and changes nothing in a batch."""
-    parser = shared_parser(all_classes())
-    values = {**parser.values_of(given_flags(options))[0], **given_values(options)}
+    parser = get_shared_parser(list_option_classes())
+    values = {**parser.values_of(list_given_flags(options))[0], **list_given_values(options)}
     for option in parser.records():
         if (
             values[option.name] != option.default
@@ -136,7 +136,7 @@ def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yields the flags of penstock options among arguments, each with the name of its option."""
     if not arguments:
         return
-    parser = shared_parser(cls for cls in all_classes() if cls.__module__.startswith("penstock."))
+    parser = get_shared_parser(cls for cls in list_option_classes() if cls.__module__.startswith("penstock."))
     names = {
         flag: option.name
         for option in parser.records()
@@ -156,7 +156,7 @@ def _warn_of_unread(flags: tuple[str, ...]) -> None:
         _LOGGER.warning("%s", three_parts(what, where=here(), hint=hint))
 
 
-def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
+def copy_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
     """Returns a copy of options, or options made of command line arguments; ValueError if their type is wrong.
 
     Without either, the pipeline does not read the program's command line. A warning then names the flags of
@@ -178,10 +178,10 @@ def own_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> Pipeli
     return with_values(options, {})
 
 
-def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
+def check_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dict[str, Any]:
     """Returns the keyword arguments of a pipeline or a runner; TypeError if one is neither ``spark`` nor an option.
 
-    >>> checked_arguments({"shufle_partitions": 4})
+    >>> check_arguments({"shufle_partitions": 4})
     Traceback (most recent call last):
         ...
     TypeError: Pipeline has no argument or option 'shufle_partitions'
@@ -189,10 +189,10 @@ def checked_arguments(arguments: dict[str, Any], taker: str = "Pipeline") -> dic
       hint: did you mean shuffle_partitions?
     """
     if arguments:
-        known = {*NOT_FLAGS, *shared_parser(all_classes()).values_of([])[0]}
+        known = {*NOT_FLAGS, *get_shared_parser(list_option_classes()).values_of([])[0]}
         for name in arguments:
             if name not in known:
-                close = nearest_option(name, known)
+                close = find_nearest_option(name, known)
                 hint = f"did you mean {close}?" if close else "a program run with --help shows all options"
                 what = f"{taker} has no argument or option {name!r}"
                 raise refusal(TypeError, what, hint=hint)

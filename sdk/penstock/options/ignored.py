@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.options.base import PipelineOptions
 from penstock.options.option import CommaSeparatedList, Ignored, Option
-from penstock.options.table import ignored
+from penstock.options.table import make_ignored_options
 
 _PROPERTIES = "set Spark's property with --spark_conf=key=value"
 _JOB_SERVER = "no job server runs here"
@@ -18,7 +18,7 @@ _SCOPES = (
 class GoogleCloudOptions(PipelineOptions):
     """Options of the Dataflow service (Beam's ``GoogleCloudOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "--app_name names a run, and " + _PROPERTIES,
         {
             "dataflow_endpoint": "https://dataflow.googleapis.com",
@@ -56,7 +56,7 @@ class TestDataflowOptions(PipelineOptions):
 class AzureOptions(PipelineOptions):
     """Options of files in Azure (Beam's ``AzureOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "set Spark's properties, --spark_conf=spark.hadoop.fs.azure...=value",
         {
             "azure_connection_string": str,
@@ -69,7 +69,7 @@ class AzureOptions(PipelineOptions):
 class S3Options(PipelineOptions):
     """Options of files in S3 (Beam's ``S3Options``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "set Spark's properties, --spark_conf=spark.hadoop.fs.s3a...=value",
         {
             **dict.fromkeys(["s3_access_key_id", "s3_secret_access_key", "s3_session_token"], str),
@@ -82,7 +82,7 @@ class S3Options(PipelineOptions):
 class HadoopFileSystemOptions(PipelineOptions):
     """Options of files in HDFS (Beam's ``HadoopFileSystemOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "Spark finds Hadoop's configuration in $HADOOP_CONF_DIR",
         {"hdfs_host": str, "hdfs_port": str, "hdfs_user": str, "hdfs_full_urls": False},
     )
@@ -92,7 +92,7 @@ class WorkerOptions(PipelineOptions):
     """Options of the Dataflow service's workers (Beam's ``WorkerOptions``)."""
 
     _records = (
-        *ignored(
+        *make_ignored_options(
             _WORKERS,
             {
                 **dict.fromkeys(
@@ -117,9 +117,9 @@ class WorkerOptions(PipelineOptions):
 
 
 class ProfilingOptions(PipelineOptions):
-    """Options of the profilers of Beam's workers (Beam's ``ProfilingOptions``)."""
+    """Options of the profilers in Beam's workers (Beam's ``ProfilingOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "Spark has a profiler, --spark_conf=spark.python.profile=true",
         {
             **dict.fromkeys(["profile_cpu", "profile_memory", "profiler_stop_after_crash"], False),
@@ -135,9 +135,9 @@ class ProfilingOptions(PipelineOptions):
 
 
 class PortableOptions(PipelineOptions):
-    """Options of Beam's portable runners (Beam's ``PortableOptions``)."""
+    """Options for portable runners of Beam (Beam's ``PortableOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "no job server runs here; Spark says what workers are",
         {
             **dict.fromkeys(["job_endpoint", "artifact_endpoint", "environment_type"], str),
@@ -151,10 +151,10 @@ class PortableOptions(PipelineOptions):
 
 
 class JobServerOptions(PipelineOptions):
-    """Options of Beam's job servers (Beam's ``JobServerOptions``)."""
+    """Options for job servers of Beam (Beam's ``JobServerOptions``)."""
 
     _records = (
-        *ignored(
+        *make_ignored_options(
             _JOB_SERVER,
             {
                 "artifacts_dir": str,
@@ -174,9 +174,9 @@ class JobServerOptions(PipelineOptions):
 
 
 class FlinkRunnerOptions(PipelineOptions):
-    """Options of Beam's runner on Flink (Beam's ``FlinkRunnerOptions``)."""
+    """Options for Beam's runner on Flink (Beam's ``FlinkRunnerOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         _ENGINE,
         {
             "flink_master": "[auto]",
@@ -190,9 +190,9 @@ class FlinkRunnerOptions(PipelineOptions):
 
 
 class KafkaStreamsRunnerOptions(PipelineOptions):
-    """Options of Beam's runner on Kafka Streams (Beam's ``KafkaStreamsRunnerOptions``)."""
+    """Options for Beam's runner on Kafka Streams (Beam's ``KafkaStreamsRunnerOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         _ENGINE,
         {
             "bootstrap_servers": "localhost:9092",
@@ -203,9 +203,9 @@ class KafkaStreamsRunnerOptions(PipelineOptions):
 
 
 class PrismRunnerOptions(PipelineOptions):
-    """Options of Beam's local runner in Go (Beam's ``PrismRunnerOptions``)."""
+    """Options for Beam's local runner in Go (Beam's ``PrismRunnerOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         _ENGINE,
         {
             "prism_location": str,
@@ -219,6 +219,6 @@ class PrismRunnerOptions(PipelineOptions):
 class CrossLanguageOptions(PipelineOptions):
     """Options of transforms in other languages (Beam's ``CrossLanguageOptions``)."""
 
-    _records = ignored(
+    _records = make_ignored_options(
         "all transforms here are written in Python", {"beam_services": {}, "use_transform_service": False}
     )

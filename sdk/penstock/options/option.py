@@ -31,7 +31,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Needed:
+class Requirement:
     """Another option, without which an option means nothing."""
 
     name: str
@@ -72,7 +72,7 @@ class Option:
     at_most: float | None = None
     hint: str = ""
     check: Callable[[Any], Iterable[str]] | None = None
-    needs: Needed | None = None
+    needs: Requirement | None = None
     effect: Ignored | Refused | None = None
 
     def spellings(self) -> list[str]:
@@ -138,7 +138,7 @@ class Option:
         if self.type is list:
             if isinstance(value, str):
                 return f"use a list: [{value!r}]"
-            return None if isinstance(value, list | tuple) else "use a list of texts"
+            return None if isinstance(value, list | tuple) else "use a list of strings"
         if self.type is int:
             return None if is_number and value == value // 1 else "use a whole number"
         if self.type is float:

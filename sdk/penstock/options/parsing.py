@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.error import refusal, three_parts
 from penstock.options.option import Option
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider
@@ -100,12 +100,14 @@ class OptionsParser(argparse.ArgumentParser):
         print(self._text_of_help(), file=file)
 
 
-def nearest_option(name: str, known: Iterable[str]) -> str | None:
+def find_nearest_option(name: str, known: Iterable[str]) -> str | None:
     """The known option that is most like a name, or the only one that begins with its words; None if none is similar.
 
-    >>> nearest_option("checkpoint", ["checkpoint_location", "mode"]), nearest_option("mod", ["model_path", "mode"])
-    ('checkpoint_location', 'mode')
+    >>> find_nearest_option("checkpoint", ["checkpoint_location", "mode"])
+    'checkpoint_location'
+    >>> find_nearest_option("mod", ["model_path", "mode"])
+    'mode'
     """
     names = list(known)
     longer = [each for each in names if each.startswith(f"{name}_")]
-    return nearest(name, names, _MUCH_ALIKE) or (longer[0] if len(longer) == 1 else None)
+    return find_nearest(name, names, _MUCH_ALIKE) or (longer[0] if len(longer) == 1 else None)

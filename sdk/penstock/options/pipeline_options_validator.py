@@ -31,5 +31,5 @@ class PipelineOptionsValidator:
         self.runner = runner
 
     def validate(self) -> list[str]:
-        """The errors, as texts; an empty list if there are none."""
+        """Returns the errors, as strings; an empty list if there are none."""
         return [error for cls in self.OPTIONS for error in self.options.view_as(cls).validate(self)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.options import table
 from penstock.options.base import PipelineOptions
 from penstock.options.optimisations import OPTIMISATIONS
-from penstock.options.spark_properties import properties_of_file, spark_properties
+from penstock.options.spark_properties import parse_spark_properties, read_properties
 
 
 class SparkOptions(PipelineOptions):
@@ -26,8 +26,8 @@ class SparkOptions(PipelineOptions):
 
     def properties(self) -> dict[str, str]:
         """The Spark properties."""
-        in_file = properties_of_file(self.spark_conf_file) if self.spark_conf_file else {}
-        return in_file | spark_properties(self.spark_conf)
+        in_file = read_properties(self.spark_conf_file) if self.spark_conf_file else {}
+        return in_file | parse_spark_properties(self.spark_conf)
 
     def switched_off(self) -> frozenset[str]:
         """The names of the optimisations that are switched off; ``all`` stands for all of them."""

@@ -22,26 +22,26 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
 class SparkProperties(MergingAction):
-    """Collects ``key=value`` texts, and JSON objects, into one dictionary; a later value wins."""
+    """Collects ``key=value`` strings, and JSON objects, into one dictionary; a later value wins."""
 
     def merged(self, so_far: Any, value: Any) -> dict[str, str]:
         try:
-            return {**(so_far or {}), **spark_properties([str(value)])}
+            return {**(so_far or {}), **parse_spark_properties([str(value)])}
         except ValueError as error:
             raise argparse.ArgumentError(self, str(error).partition("\n")[0]) from None
 
 
-def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
-    """Spark properties as a dictionary of strings; later texts win.
+def parse_spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[str, str]:
+    """Returns Spark properties as a dictionary of strings; later values win.
 
     Args:
-        given: A mapping, or texts that are each ``key=value`` or a JSON object; None for none. Booleans
+        given: A mapping, or strings that are each ``key=value`` or a JSON object; None for none. Booleans
             become ``true`` and ``false``, as Spark writes them.
 
     Raises:
         ValueError: If a text has no ``=``, or `given` is one string.
 
-    >>> spark_properties(["spark.ui.enabled=false", '{"spark.task.cpus": 2}'])
+    >>> parse_spark_properties(["spark.ui.enabled=false", '{"spark.task.cpus": 2}'])
     {'spark.ui.enabled': 'false', 'spark.task.cpus': '2'}
     """
     if isinstance(given, Mapping):
@@ -55,7 +55,7 @@ def spark_properties(given: Mapping[str, Any] | Iterable[str] | None) -> dict[st
             what = f"spark_conf contains a value of the type {type(text).__name__}"
             raise refusal(ValueError, what, hint="write spark_conf=['key=value'] or a dict")
         if text.startswith("{"):
-            result.update(spark_properties(_object_of(text)))
+            result.update(parse_spark_properties(_object_of(text)))
             continue
         key, equals, value = text.partition("=")
         if not (key and equals):
@@ -90,7 +90,7 @@ def _property_text(key: str, value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     """The Spark properties of a file like ``spark-defaults.conf``; ValueError if it cannot be read."""
     name = os.path.expanduser(path)
     try:
@@ -101,17 +101,17 @@ def properties_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
         raise refusal(ValueError, what, hint="name a file like spark-defaults.conf") from None
     if os.name == "posix" and os.stat(name).st_mode & 0o044:
         _warn_of_readers(name)
-    return parsed_properties(text)
+    return parse_properties(text)
 
 
-def parsed_properties(text: str) -> dict[str, str]:
+def parse_properties(text: str) -> dict[str, str]:
     r"""The properties in a text with a line for each: ``key value``, ``key=value`` or ``key: value``.
 
-    >>> parsed_properties("# Keys.\nspark.a  b c\nspark.d = e\\\n  f\n\nspark.g:h\\=\\u0041")
+    >>> parse_properties("# Keys.\nspark.a  b c\nspark.d = e\\\n  f\n\nspark.g:h\\=\\u0041")
     {'spark.a': 'b c', 'spark.d': 'ef', 'spark.g': 'h=A'}
     """
     found = {}
-    # A line that ends with an odd number of backslashes goes on in the next one.
+    # A line that ends with an odd number of backslashes continues in the next one.
     for line in re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text).splitlines():
         match = _LINE.match(line.strip())
         if match and match[1][0] not in "#!":

@@ -22,7 +22,7 @@ class TypeOptions(PipelineOptions):
 
 
 class DirectOptions(PipelineOptions):
-    """Options of Beam's in-process runner, which can be given and read (Beam's ``DirectOptions``).
+    """Options of Beam's in-process runner, which can be set and read (Beam's ``DirectOptions``).
 
     None has an effect; a run says so.
     """
@@ -56,7 +56,7 @@ class DebugOptions(PipelineOptions):
 
 
 class SetupOptions(PipelineOptions):
-    """What workers need besides the pipeline itself (Beam's ``SetupOptions``); Spark provides most of it."""
+    """Options for what workers need besides the pipeline itself (Beam's ``SetupOptions``); Spark has most of it."""
 
     _records = table.SETUP
 

@@ -1,4 +1,4 @@
-"""The table of options: one record for each option of penstock, and for each of Beam's that means something on Spark.
+"""The table of options: one record for each option of penstock, and for each Beam option with a meaning on Spark.
 
 A new option is a new record here. The flag, the checks, ``--help``, the documentation and the views come from it.
 """
@@ -10,21 +10,22 @@ from typing import Any
 
 from penstock.error import three_parts
 from penstock.options.optimisations import OPTIMISATIONS
-from penstock.options.option import CommaSeparatedList, Ignored, Needed, Option, Refused
-from penstock.options.spark_properties import SparkProperties, properties_of_file, spark_properties
+from penstock.options.option import CommaSeparatedList, Ignored, Option, Refused, Requirement
+from penstock.options.spark_properties import SparkProperties, parse_spark_properties, read_properties
 
 _PORT_MAX = 65_535
 _SECONDS_OF_A_DAY = 86_400
 
 
-def ignored(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
+def make_ignored_options(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
     """Options that have no effect.
 
     Args:
         instead: What has the effect.
         options: Types, or defaults, by the spellings of the flag; the last spelling is the option's name.
 
-    >>> [(option.name, option.type, option.default) for option in ignored("", {"label labels": list, "port": 0})]
+    >>> made = make_ignored_options("", {"label labels": list, "port": 0})
+    >>> [(option.name, option.type, option.default) for option in made]
     [('labels', <class 'list'>, None), ('port', <class 'int'>, 0)]
     """
     return tuple(
@@ -40,10 +41,10 @@ def ignored(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
 
 
 def _refused(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
-    """Options that no run follows; the arguments are those of `ignored`."""
+    """Options that no run follows; the arguments are those of `make_ignored_options`."""
     return tuple(
         Option(option.name, option.type, option.default, flags=option.flags, effect=Refused(instead))
-        for option in ignored("", options)
+        for option in make_ignored_options("", options)
     )
 
 
@@ -163,15 +164,19 @@ TYPES = (
         "pickled bytes differ are different keys then, and the workers warn of it.",
     ),
     Option("allow_unsafe_triggers", bool, False, "Accepts triggers that may lose data."),
-    *ignored("types are checked without beartype", {"disable_beartype": False}),
-    *ignored("declare the type with with_output_types", {"exclude_infer_dataclass_field_type": False}),
-    *ignored("keys are never encoded with dill", {"force_cloudpickle_deterministic_coders": False}),
+    *make_ignored_options("types are checked without beartype", {"disable_beartype": False}),
+    *make_ignored_options(
+        "declare the type with with_output_types", {"exclude_infer_dataclass_field_type": False}
+    ),
+    *make_ignored_options(
+        "keys are never encoded with dill", {"force_cloudpickle_deterministic_coders": False}
+    ),
 )
 
 _CORES = "--master='local[4]' runs on four cores"
 _BEAMS_RUNNER = "it belongs to Beam's in-process runner"
 DIRECT = (
-    *ignored(_CORES, {"direct_num_workers": 1, "direct_running_mode": "in_memory"}),
+    *make_ignored_options(_CORES, {"direct_num_workers": 1, "direct_running_mode": "in_memory"}),
     Option(
         "direct_runner_use_stacked_bundle",
         bool,
@@ -180,7 +185,7 @@ DIRECT = (
         sets=False,
         effect=Ignored(_BEAMS_RUNNER),
     ),
-    *ignored(
+    *make_ignored_options(
         _BEAMS_RUNNER,
         {"direct_runner_bundle_repeat": 0, "direct_embed_docker_python": False, "direct_test_splits": {}},
     ),
@@ -194,8 +199,8 @@ DEBUG = (
         check=_text_of_experiments,
         effect=Ignored("only what your own program asks with lookup_experiment"),
     ),
-    *ignored("Pipeline.explain() shows the plan", {"dataflow_job_file": str}),
-    *ignored(
+    *make_ignored_options("Pipeline.explain() shows the plan", {"dataflow_job_file": str}),
+    *make_ignored_options(
         "--spark_conf=spark.executor.cores=4 says how many tasks an executor runs",
         {"number_of_worker_harness_threads": int},
     ),
@@ -237,13 +242,13 @@ SETUP = (
         sets=False,
         effect=Ignored("functions of the main program are always sent by value"),
     ),
-    *ignored(
+    *make_ignored_options(
         "install packages on the workers, or send an environment with Spark's --archives",
         {"requirements_cache_only_sources": False},
     ),
-    *ignored("penstock sends itself", {"sdk_location": "default"}),
-    *ignored("no service asks for it", {"user_agent": str}),
-    *ignored(
+    *make_ignored_options("penstock sends itself", {"sdk_location": "default"}),
+    *make_ignored_options("no service asks for it", {"user_agent": str}),
+    *make_ignored_options(
         "Spark says what workers are",
         {
             "prebuild_sdk_container_engine": str,
@@ -252,7 +257,7 @@ SETUP = (
             "docker_registry_push_url": str,
         },
     ),
-    *ignored(
+    *make_ignored_options(
         "--spark_conf=spark.jars.repositories=... says where Spark finds packages of Java",
         {"maven_repository_url": str},
     ),
@@ -287,12 +292,12 @@ SPARK = (
         SparkProperties,
         help="A Spark property, key=value; repeatable. Everybody on the machine can read a command line: put "
         "secrets into spark_conf_file.",
-        check=_raised_by(spark_properties),
+        check=_raised_by(parse_spark_properties),
     ),
     Option(
         "spark_conf_file",
         help="A file of Spark properties, like spark-defaults.conf; spark_conf wins.",
-        check=_raised_by(properties_of_file),
+        check=_raised_by(read_properties),
     ),
     Option(
         "shuffle_partitions",
@@ -353,7 +358,7 @@ SPARK = (
     Option(
         "live_host",
         help="The address of that page; by default only this machine can look.",
-        needs=Needed("live_port", "add --live_port=0", ", and so there is no page"),
+        needs=Requirement("live_port", "add --live_port=0", ", and so there is no page"),
     ),
     Option(
         "fast_start",
@@ -375,7 +380,9 @@ SPARK = (
         bool,
         False,
         "Ends another run that holds the checkpoint, and continues from where it was.",
-        needs=Needed("checkpoint_location", "name the folder of the checkpoint that is to be taken over"),
+        needs=Requirement(
+            "checkpoint_location", "name the folder of the checkpoint that is to be taken over"
+        ),
     ),
     Option(
         "live",
@@ -384,8 +391,8 @@ SPARK = (
         "Shows a run in the terminal while it lasts: watermarks, lags, panes (needs penstock[live]). Elsewhere it "
         "prints a line every ten seconds.",
     ),
-    *ignored(
+    *make_ignored_options(
         _JOB_SERVER, {"spark_job_server_jar": str, "spark_submit_uber_jar": False, "spark_rest_url": str}
     ),
-    *ignored("the installed pyspark has the version", {"spark_version": "3"}),
+    *make_ignored_options("the installed pyspark has the version", {"spark_version": "3"}),
 )

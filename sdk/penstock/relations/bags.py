@@ -56,7 +56,7 @@ class Copies:
 
     Args:
         form: Maps rows to their form; None if rows are copies only of themselves.
-        by_value: True if Python's own equality is that of the forms. Then one of several equal rows is kept.
+        by_value: True if rows that are equal in Python have equal forms. Then one of several equal rows is kept.
 
     >>> copies, held = Copies(str.lower), Counter()
     >>> for row, sign in [("a", 1), ("A", 1), ("B", 1), ("b", -1)]:

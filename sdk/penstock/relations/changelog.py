@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.construction.ptransform import PTransform
 from penstock.functions.dofn import DoFn
-from penstock.relations.changes import with_kind
+from penstock.relations.changes import make_elements
 from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import typehints
 from penstock.utils.windowed_value import ValueKind, WindowedValue
@@ -33,4 +33,4 @@ class _PairWithKind(DoFn):
     gives_insertions_only = True
 
     def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
-        return with_kind(windowed, [(windowed.pane_info.kind, element)], ValueKind.INSERT)
+        return make_elements(windowed, [(windowed.pane_info.kind, element)], ValueKind.INSERT)

@@ -1,8 +1,8 @@
 """A change of rows: which rows are retracted and which are inserted, what is left of several changes, and their kinds.
 
 A relation is a bag of rows (`penstock.relations.bags`) that changes. A retraction and an insertion of one row cancel
-each other, in any order; `net` is what is left of them. So the net of two changes is the net of their nets, and
-`difference` is the smallest change from one bag to another.
+each other, in any order; `compute_net` is what is left of them. So the net of two changes is the net of their nets, and
+`compute_difference` is the smallest change from one bag to another.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def kinds_of(change: Change) -> tuple[ValueKind, ValueKind]:
     return _UPDATE if retracted and inserted else _NO_UPDATE
 
 
-def net(signed_rows: Iterable[tuple[int, Any]], form: Form | None = None) -> Change:
+def compute_net(signed_rows: Iterable[tuple[int, Any]], form: Form | None = None) -> Change:
     """Returns what is left of several changes of rows.
 
     Args:
         signed_rows: Pairs of 1 and a row that is inserted, or of -1 and a row that is retracted.
         form: Maps rows to their form; None if rows are copies only of themselves.
 
-    >>> net([(1, "a"), (-1, "a"), (-1, "b"), (1, "c"), (1, "c")])
+    >>> compute_net([(1, "a"), (-1, "a"), (-1, "b"), (1, "c"), (1, "c")])
     (['b'], ['c', 'c'])
     """
     retracted: dict[bytes, list[Any]] = {}
@@ -58,20 +58,20 @@ def net(signed_rows: Iterable[tuple[int, Any]], form: Form | None = None) -> Cha
     return [*chain.from_iterable(retracted.values())], [*chain.from_iterable(inserted.values())]
 
 
-def difference(before: Sequence[Any], after: Sequence[Any]) -> Change:
+def compute_difference(before: Sequence[Any], after: Sequence[Any]) -> Change:
     """Returns the smallest change from one bag of rows to another.
 
-    >>> difference(["a", "b", "b"], ["b", "c"])
+    >>> compute_difference(["a", "b", "b"], ["b", "c"])
     (['a', 'b'], ['c'])
     """
     if len(before) == len(after) == 1:
         return NO_CHANGE if are_copies(before[0], after[0]) else (before, after)
     if not before or not after:
         return before, after
-    return net(chain(((-1, row) for row in before), ((1, row) for row in after)))
+    return compute_net(chain(((-1, row) for row in before), ((1, row) for row in after)))
 
 
-def with_kind(windowed: WindowedValue, rows: Iterable[Any], kind: ValueKind) -> list[WindowedValue]:
+def make_elements(windowed: WindowedValue, rows: Iterable[Any], kind: ValueKind) -> list[WindowedValue]:
     """Returns rows as elements of one kind, with the time, the windows and the pane of another element."""
     pane = windowed.pane_info
     if pane.kind is not kind:

@@ -15,7 +15,7 @@ from penstock.functions.userstate import MapStateSpec, on_window_expiration
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
 from penstock.relations.changes import NO_CHANGE, Change, emit_pairs
 from penstock.transforms.elements.pardo import ParDo
-from penstock.transforms.grouping.co_group_by_key import numbered
+from penstock.transforms.grouping.co_group_by_key import merge_numbered
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.windowed_value import WindowedValue
@@ -28,11 +28,11 @@ class _Kind(NamedTuple):
     """The rows in the result of a kind of join."""
 
     pairs: bool
-    """Whether it gives pairs of a left and a right row, or else left rows alone."""
+    """True if it returns pairs of a left and a right row, or else left rows alone."""
     matched: bool
-    """Whether it gives rows that have a match."""
+    """True if it returns rows that have a match."""
     unmatched: tuple[bool, bool]
-    """Whether it gives rows without a match, of the left and of the right side."""
+    """True if it returns rows without a match, of the left and of the right side."""
 
 
 _KINDS = {
@@ -74,19 +74,19 @@ class JoinOfKind(PTransform[Any, Any]):
 class JoinRows(JoinOfKind):
     """Joins the rows of two PCollections of KVs by key and window, row by row (Streaming Systems, chapter 9).
 
-    It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is taken back, it takes back the results that
-    no longer hold, then gives those that hold now. A row of the result has the latest event time of its parts.
+    It is applied to a pair ``(lefts, rights)``. Whenever a row comes, or is retracted, it retracts the results that
+    no longer hold, then emits those that hold now. A row of the result has the latest event time of its parts.
     (Penstock's own.)
 
     Args:
-        kind: ``"full"``, ``"left"``, ``"right"`` or ``"inner"`` give KVs of the key and a pair of a left and a right
-            row, with None for a row that is missing; ``"anti"`` gives, in such pairs, the rows of both sides that have
-            no match. ``"semi"`` gives each left row that has a match, ``"left_anti"`` each that has none.
-        unjoined: When rows without a match are given: ``"at_once"``, to be taken back when a match comes, or
+        kind: ``"full"``, ``"left"``, ``"right"`` or ``"inner"`` emit KVs of the key and a pair of a left and a right
+            row, with None for a row that is missing; ``"anti"`` emits, in such pairs, the rows of both sides that have
+            no match. ``"semi"`` emits each left row that has a match, ``"left_anti"`` each that has none.
+        unjoined: When rows without a match are emitted: ``"at_once"``, to be retracted when a match comes, or
             ``"at_end"``, for good, when the watermark passes their window's end and the allowed lateness.
         matching: Whether a left row and a right row of one key match; by default all do.
         forms: For the left and for the right rows, a function from a row to what it has in common with the rows that
-            it is a copy of; None if that is the row. When a row is taken back that is not there, a copy of it goes.
+            it is a copy of; None if that is the row. When a row is retracted that is not there, a copy of it goes.
 
     Raises:
         ValueError: An argument has another value; `unjoined` is given for a kind that has no such rows; or, when it is
@@ -111,7 +111,7 @@ class JoinRows(JoinOfKind):
             what = f"unjoined is {unjoined!r}"
             raise refusal(ValueError, what, where=self._where(), hint=f"pass {AT_ONCE!r} or {AT_END!r}")
         if unjoined == AT_END and not any(_KINDS[kind].unmatched):
-            what = f"a join of the kind {kind!r} gives no rows without a match"
+            what = f"a join of the kind {kind!r} emits no rows without a match"
             raise refusal(ValueError, what, where=self._where(), hint="leave unjoined out")
         self.unjoined = unjoined
         self.matching = matching
@@ -121,7 +121,7 @@ class JoinRows(JoinOfKind):
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching, self.forms)
-        return sided(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
+        return join_sides(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
 
     def _output_type(self, types: list[tuple[Any, Any]]) -> Any:
         (left_key, left), (right_key, right) = types
@@ -149,9 +149,9 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
         raise refusal(ValueError, what, where=where_of(transform), hint=hint)
 
 
-def sided(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
+def join_sides(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
     """The union of both sides, as KVs of the key and a pair of the side and the row."""
-    return numbered(("Mark lefts", "Mark rights"), pcolls, types)
+    return merge_numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
 
 Timed = tuple[Any, int]
@@ -192,8 +192,8 @@ def _other_copy(counts: Any, timed: Timed, form: Form | None) -> Timed:
     place = place_of_copy(value, [own for own, _ in rows], form)
     if place is not None:
         return rows[place]
-    what = f"a row of type {type(value).__name__} is taken back, but it is not there"
-    hint = "steps before must make the same of a row when it comes and when it is taken back"
+    what = f"a row of type {type(value).__name__} is retracted, but it is not there"
+    hint = "steps before must make the same of a row when it comes and when it is retracted"
     raise refusal(ValueError, what, hint=hint)
 
 
@@ -329,14 +329,14 @@ def _effect(kind: _Kind, side: int, timed: Timed, own: Any, other: Any) -> Chang
 
 
 def _unmatched(kind: _Kind, side: int, rows: Iterable[Timed]) -> Sequence[Timed]:
-    """Rows of a side as they are in the result if the other side has no rows."""
+    """Returns rows of a side as they appear in the result if the other side has no rows."""
     if not kind.unmatched[side]:
         return ()
     return [_pair(side, timed, None) for timed in rows] if kind.pairs else [*rows]
 
 
 def _pair(side: int, timed: Timed, other: Timed | None) -> Timed:
-    """A row of the result; its event time, the latest of its parts, is the same when it is taken back."""
+    """Returns a row of the result; its event time, the latest of its parts, is the same when it is retracted."""
     (value, micros), matching = timed, None
     if other is not None:
         matching, other_micros = other

@@ -18,7 +18,7 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
-from penstock.relations.changes import net
+from penstock.relations.changes import compute_net
 from penstock.transforms.elements.pardo import MapTuple, ParDo
 from penstock.transforms.grouping.group_by_key import key_value_types
 from penstock.transforms.grouping.windowing import WindowInto
@@ -39,7 +39,7 @@ class Upsert(NamedTuple):
     """True if the key no longer has a row. (The value of a row may also be None.)"""
 
 
-def last_of_each(upserts: Iterable[Upsert]) -> list[Upsert]:
+def keep_last_upserts(upserts: Iterable[Upsert]) -> list[Upsert]:
     """Returns the last upsert of each key: several changes as one, for tables that take a key once per write."""
     return list({encode_key(upsert.key): upsert for upsert in upserts}.values())
 
@@ -96,7 +96,7 @@ class Upserts(PTransform[Any, Any]):
                 hint += "; or WindowInto(GlobalWindows()) before, to keep the latest value"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
         if windowfn.is_merging() and not retracts:
-            what = f"windows of {windowfn} merge, and nothing takes back the rows of those that are gone"
+            what = f"windows of {windowfn} merge, and no step retracts the rows of those that are gone"
             hint = "group in the mode ACCUMULATING_AND_RETRACTING"
             raise refusal(ValueError, what, where=self._where(), hint=hint)
 
@@ -124,7 +124,7 @@ Settled = tuple[Any, Upsert | None]
 """The knowledge to keep of a key, and the change of its row."""
 
 
-def newest(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
+def settle_newest(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
     upsert = None
     for _, order, value in arrivals:
@@ -133,16 +133,16 @@ def newest(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     return known, upsert
 
 
-def balance(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
+def settle_balance(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
 
     Raises:
         ValueError: More than one value remains.
 
-    >>> balance("amy", 1, [(1, (0, 0), "new"), (-1, (0, 0), "old")])
+    >>> settle_balance("amy", 1, [(1, (0, 0), "new"), (-1, (0, 0), "old")])
     (1, Upsert(key='amy', value='new', is_deleted=False))
     """
-    retracted, inserted = net((sign, value) for sign, _, value in arrivals)
+    retracted, inserted = compute_net((sign, value) for sign, _, value in arrivals)
     # The value that is retracted may have been forgotten with its window.
     left = max(0, (known or 0) - len(retracted)) + len(inserted)
     if left > 1:
@@ -172,7 +172,9 @@ class UpsertFn(DoFn):
     WINDOW = TimerSpec("end of the window", TimeDomain.WATERMARK)
 
     def __init__(self, retracts: bool, lateness_micros: int | None) -> None:
-        self._settle: Callable[[Any, Any, Iterable[Arrival]], Settled] = balance if retracts else newest
+        self._settle: Callable[[Any, Any, Iterable[Arrival]], Settled] = (
+            settle_balance if retracts else settle_newest
+        )
         self._lateness_micros = lateness_micros
 
     def process(

@@ -11,8 +11,8 @@ from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
-from penstock.relations.changes import difference, emit_pairs
-from penstock.relations.joins import JoinOfKind, check_windows, sided
+from penstock.relations.changes import compute_difference, emit_pairs
+from penstock.relations.joins import JoinOfKind, check_windows, join_sides
 from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
@@ -40,10 +40,11 @@ Timed = tuple[Timestamp, Any]
 """A row with its event time."""
 
 
-def validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
+def list_validities(values: Iterable[Timed], end: Timestamp = MAX_TIMESTAMP) -> list[Valid]:
     """Returns each value with the time in which it is valid, the last until `end`; of values of one time, the last.
 
-    >>> [(one.value, float(one.end)) for one in validities([(Timestamp(1), "a"), (Timestamp(3), "b")], Timestamp(9))]
+    >>> values = [(Timestamp(1), "a"), (Timestamp(3), "b")]
+    >>> [(one.value, float(one.end)) for one in list_validities(values, Timestamp(9))]
     [('a', 3.0), ('b', 9.0)]
     """
     rows = list(values)
@@ -133,7 +134,7 @@ class ValidityJoin(JoinOfKind):
             Optional[row] if self.kind == "full" else row, value if self.kind == "inner" else Optional[value]
         ]
         join = ParDo(fn).with_output_types(KV[Union[key, other_key], pair])
-        return sided(pcolls, types) | "Join" >> join
+        return join_sides(pcolls, types) | "Join" >> join
 
 
 def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
@@ -155,8 +156,8 @@ def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | 
     rows = [each for _, each in cell.read_range(at, at + _INSTANT)]
     place = place_of_copy(row, rows, form)
     if place is None:
-        what = f"a row of type {type(row).__name__} is taken back, but none like it has its event time"
-        hint = "let the steps before give the same row and time for a row and for its retraction"
+        what = f"a row of type {type(row).__name__} is retracted, but none like it has its event time"
+        hint = "let the steps before emit the same row and time for a row and for its retraction"
         raise refusal(ValueError, what, hint=hint)
     del rows[place]
     cell.clear_range(at, at + _INSTANT)
@@ -187,12 +188,12 @@ class ValidFromFn(DoFn):
         first, limit = _around(values, at)
 
         def near() -> list[tuple[Valid, int]]:
-            found = validities(values.read_range(first, limit), limit)
+            found = list_validities(values.read_range(first, limit), limit)
             return [(one, one.start.micros) for one in found]
 
         before = near()
         _keep(values, at, value, pane.kind.is_retraction, self._form)
-        return emit_pairs(key, difference(before, near()), window)
+        return emit_pairs(key, compute_difference(before, near()), window)
 
 
 class ValidityFn(DoFn):
@@ -226,12 +227,12 @@ class ValidityFn(DoFn):
             stretch = at, at + _INSTANT
 
         def near() -> list[tuple[Any, int]]:
-            valid = validities(values.read_range(first, limit), limit)
-            return matched(self._kind, self._with_validity, list(rows.read_range(*stretch)), valid)
+            valid = list_validities(values.read_range(first, limit), limit)
+            return match_rows(self._kind, self._with_validity, list(rows.read_range(*stretch)), valid)
 
         before = near()
         _keep((rows, values)[side], at, row, pane.kind.is_retraction, self._forms[side])
-        return emit_pairs(key, difference(before, near()), window)
+        return emit_pairs(key, compute_difference(before, near()), window)
 
 
 def _check_none(kind: str, side: int, row: Any) -> None:
@@ -241,11 +242,13 @@ def _check_none(kind: str, side: int, row: Any) -> None:
         raise refusal(ValueError, what, hint="make a tuple of it, or use 'inner'")
 
 
-def matched(kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]) -> list[tuple[Any, int]]:
+def match_rows(
+    kind: str, with_validity: bool, rows: list[Timed], valid: list[Valid]
+) -> list[tuple[Any, int]]:
     """Returns the pairs of a join of rows and values, both in the order of their times, with their event times.
 
     >>> a = Valid("a", Timestamp(2), Timestamp(9))
-    >>> [pair for pair, _ in matched("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
+    >>> [pair for pair, _ in match_rows("left", False, [(Timestamp(1), "x"), (Timestamp(2), "y")], [a])]
     [('x', None), ('y', 'a')]
     """
     found: list[tuple[Any, int]] = []
@@ -302,7 +305,7 @@ class ValidAtWatermarkFn(DoFn):
         at = Timestamp(micros=int(micros))
         until = at + _INSTANT
         first, limit = _around(values, until)
-        valid = validities(values.read_range(first, limit), limit)
-        for pair, _ in matched(self._kind, self._with_validity, list(rows.read_range(at, until)), valid):
+        valid = list_validities(values.read_range(first, limit), limit)
+        for pair, _ in match_rows(self._kind, self._with_validity, list(rows.read_range(at, until)), valid):
             yield key, pair
         rows.clear_range(at, until)

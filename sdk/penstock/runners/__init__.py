@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from penstock.base.engine import SPARK_RUNNER, create_runner, spark_runner
+from penstock.base.engine import SPARK_RUNNER, create_runner, make_spark_runner
 from penstock.error import refusal
 from penstock.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
@@ -21,7 +21,7 @@ class _NameOfTheRunner(type):
     """The metaclass of names for the one runner: calling one of them imports Spark's package."""
 
     def __call__(cls, **arguments: Any) -> PipelineRunner:
-        runner: PipelineRunner = spark_runner(**arguments)
+        runner: PipelineRunner = make_spark_runner(**arguments)
         runner.local_only = cls.local_only  # type: ignore[attr-defined]
         return runner
 

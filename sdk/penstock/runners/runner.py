@@ -6,8 +6,8 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from penstock.base.engine import create_runner, spark_runner
-from penstock.base.shown import facts_table
+from penstock.base.engine import create_runner, make_spark_runner
+from penstock.base.shown import render_facts
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from penstock.graph import Source
     from penstock.metrics.metric import MetricResults
 
-__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner", "spark_runner"]
+__all__ = ["PipelineResult", "PipelineRunner", "PipelineState", "create_runner", "make_spark_runner"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -95,16 +95,16 @@ class PipelineResult:
 
     def _repr_html_(self) -> str:
         """Returns the HTML that a notebook shows: the state, and each metric so far by its step."""
-        return facts_table("Run", {"state": self.state} | self._metric_texts())
+        return render_facts("Run", {"state": self.state} | self._metric_texts())
 
     def _metric_texts(self) -> dict[str, str]:
         """Returns each metric so far, by its step and name."""
-        texts = {}
+        shown = {}
         with suppress(NotImplementedError):
             for kind in self.metrics().query().values():
                 for found in kind:
-                    texts[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
-        return texts
+                    shown[f"{found.key.step}: {found.key.metric.name}"] = str(found.result)
+        return shown
 
     def _cannot(self, what: str) -> NotImplementedError:
         what = f"{type(self).__name__} cannot {what}"

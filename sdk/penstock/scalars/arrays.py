@@ -7,10 +7,10 @@ from typing import Any
 
 from penstock.scalars.casting import refuse
 from penstock.scalars.conditions import same
-from penstock.scalars.function import Arguments, ScalarFunction, always, for_all
-from penstock.scalars.resolving import cast, coerced, cost_of, do_not_fit, nullable, of_one_type, takes
+from penstock.scalars.function import Arguments, ScalarFunction, choose_always, choose_at_run_time
+from penstock.scalars.resolving import cast, coerce, cost_of, do_not_fit, is_any_nullable, takes, unify_types
 from penstock.scalars.tree import Scalar
-from penstock.scalars.types import ANY, BOOLEAN, NULL, SqlType, common
+from penstock.scalars.types import ANY, BOOLEAN, NULL, SqlType, find_common_type
 
 # Values
 
@@ -49,8 +49,8 @@ def _array_contains(array: Iterable[Any], value: Any) -> bool | None:
 def _array_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
         return function.of((), SqlType("ARRAY", False, NULL))
-    parts, found = of_one_type(function, arguments)
-    return function.of(parts, SqlType("ARRAY", False, found.or_null(nullable(parts))))
+    parts, found = unify_types(function, arguments)
+    return function.of(parts, SqlType("ARRAY", False, found.or_null(is_any_nullable(parts))))
 
 
 def _element_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -59,14 +59,14 @@ def _element_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     array, index = arguments
     if cost_of(index, "INT") is None:
         raise do_not_fit(function, (index,), "(ARRAY, BIGINT)")
-    return function.of((array, coerced(index, "INT")), (array.type.element or ANY).or_null())
+    return function.of((array, coerce(index, "INT")), (array.type.element or ANY).or_null())
 
 
 def _contains_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) != 2 or arguments[0].type.name != "ARRAY":
         raise do_not_fit(function, arguments, "an ARRAY and a value of its type")
     array, value = arguments
-    found = common(((array.type.element or NULL), value.type))
+    found = find_common_type(((array.type.element or NULL), value.type))
     if found is None:
         raise do_not_fit(function, arguments, "an ARRAY and a value of its type")
     of_type = cast(array, SqlType("ARRAY", array.type.nullable, found))
@@ -79,7 +79,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="ARRAY",
         resolve=_array_of,
-        python=for_all(lambda *elements: list(elements)),
+        python=choose_at_run_time(lambda *elements: list(elements)),
         takes_null=True,
         spark="array({all})",
         whole="operands",
@@ -87,23 +87,25 @@ FUNCTIONS = (
     ScalarFunction(
         name="ELEMENT_AT",
         resolve=_element_of,
-        python=always(_element_at),
+        python=choose_always(_element_at),
         spark="element_at({0}, {1})",
         whole="first",
     ),
-    ScalarFunction(name="ITEM", resolve=_element_of, python=always(_item), spark="{0}[{1}]", whole="first"),
+    ScalarFunction(
+        name="ITEM", resolve=_element_of, python=choose_always(_item), spark="{0}[{1}]", whole="first"
+    ),
     ScalarFunction(
         name="SIZE",
         resolve=takes("ARRAY -> BIGINT"),
         spellings=("CARDINALITY",),
-        python=always(len),
+        python=choose_always(len),
         spark="size({0})",
         whole="INT",
     ),
     ScalarFunction(
         name="ARRAY_CONTAINS",
         resolve=_contains_of,
-        python=always(_array_contains),
+        python=choose_always(_array_contains),
         spark="array_contains({0}, {1})",
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from penstock.checks.time_zones import time_zone_named
+from penstock.checks.time_zones import find_time_zone
 from penstock.error import three_parts
 from penstock.scalars.types import DIGITS_MAX, SqlType
 
@@ -53,7 +53,7 @@ def whole(value: int) -> int:
 def _refuse_cast(source: str, target: str) -> NoReturn:
     refuse(
         f"an SQL expression casts a {source} to {target}, and the value is not one",
-        "TRY_CAST gives NULL instead",
+        "TRY_CAST returns NULL instead",
     )
 
 
@@ -318,7 +318,7 @@ def _zone(name: str, target: str) -> datetime.tzinfo:
     if name in ("", "Z", "GMT", "UT"):
         return datetime.UTC
     try:
-        return time_zone_named(name)
+        return find_time_zone(name)
     except ValueError:
         _refuse_cast("text", target)
 
@@ -459,7 +459,7 @@ def _to_digits(cast: Compute, target: SqlType) -> Compute:
 
 
 def try_function(cast: Compute) -> Compute:
-    """The same cast, with None where the cast is refused."""
+    """Returns a cast that makes None where another cast is refused."""
 
     def attempt(value: Any) -> Any:
         try:

@@ -18,7 +18,7 @@ from penstock.scalars.function import (
     whole_type,
 )
 from penstock.scalars.resolving import cast, do_not_fit
-from penstock.scalars.spark_forms import NotForSpark, type_text
+from penstock.scalars.spark_forms import NotForSpark, write_type
 from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import (
     BIGINT,
@@ -35,22 +35,22 @@ from penstock.scalars.types import (
 # Whole numbers
 
 
-def fits(value: Any, kind: str) -> bool:
+def fits_whole_type(value: Any, kind: str) -> bool:
     """True if a value is a whole number that a type of whole numbers has.
 
-    >>> fits(127, "TINYINT"), fits(128, "TINYINT"), fits(1.5, "TINYINT")
+    >>> fits_whole_type(127, "TINYINT"), fits_whole_type(128, "TINYINT"), fits_whole_type(1.5, "TINYINT")
     (True, False, False)
     """
     most = (1 << WHOLE_BITS[kind] - 1) - 1
     return isinstance(value, int) and -most - 1 <= value <= most
 
 
-def narrowed(scalar: Scalar, kind: str, is_try: bool) -> Scalar:
+def narrow(scalar: Scalar, kind: str, is_try: bool) -> Scalar:
     """Returns a number that was cast to a type of whole numbers: one with more bits is an error, or NULL.
 
     >>> from penstock.scalars.tree import Column
     >>> score = Column(0, "score", BIGINT)
-    >>> print(narrowed(score, "INT", False), narrowed(score, "BIGINT", False))
+    >>> print(narrow(score, "INT", False), narrow(score, "BIGINT", False))
     CAST(score AS INT) score
     """
     if kind not in WHOLE_BITS or (
@@ -70,7 +70,7 @@ def _cast_to(target: SqlType) -> Resolve:
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         if len(arguments) != 1:
             raise do_not_fit(function, arguments, "one value")
-        return narrowed(cast(arguments[0], target), function.name, False)
+        return narrow(cast(arguments[0], target), function.name, False)
 
     return resolve
 
@@ -97,7 +97,7 @@ def _inline_cast(call: Call, codes: Sequence[Code]) -> str | None:
 def _cast_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     [value] = operands
     _check_cast(call.arguments[0].type, call.type, call.name == "TRY_CAST")
-    return f"{call.name}({value} AS {type_text(call.type)})"
+    return f"{call.name}({value} AS {write_type(call.type)})"
 
 
 def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
@@ -112,11 +112,11 @@ def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
             "DECIMAL",
             "DOUBLE",
         ):
-            raise NotForSpark("Spark has years after 9999, where TRY_CAST gives NULL in Python")
+            raise NotForSpark("Spark has years after 9999, where TRY_CAST returns NULL in Python")
         case "DOUBLE", "STRING" | "DECIMAL":
             raise NotForSpark("versions of Java write floats with other digits")
         case "BINARY", "STRING":
-            raise NotForSpark("Spark keeps bytes in a text that are no text")
+            raise NotForSpark("Spark keeps bytes in a string that are not valid text")
         case "INTERVAL", "STRING":
             raise NotForSpark("Spark writes an interval by the units that its column has")
     return None

@@ -9,7 +9,7 @@ from penstock.scalars.python_writer import PythonWriter, compiled_code
 from penstock.scalars.tree import Scalar
 
 
-def element_function(
+def compile_element_function(
     scalars: Sequence[Scalar], write: Callable[[PythonWriter], str], names: Mapping[str, Any] | None = None
 ) -> Callable[[Any], Any]:
     """Returns a function of ``element`` whose result is the value of a text.

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.elements.row import Row
-from penstock.scalars.compiled_elements import element_function
+from penstock.scalars.compiled_elements import compile_element_function
 from penstock.scalars.expressions import Expression
 from penstock.scalars.field_functions import KeyAndValues, KeyedBy, KeyOf, RowOf, named_tuple
 from penstock.scalars.python_writer import PythonWriter
 from penstock.scalars.row_functions import Forwarding
 
 
-def one_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def compile_field_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function of an element with the same results, and with fewer calls if there is such a one.
 
     >>> from penstock.scalars.expressions import field
-    >>> fast = one_function(field("speed") * 2 > 100)
+    >>> fast = compile_field_function(field("speed") * 2 > 100)
     >>> fast({"speed": 60}), fast({"speed": None}), fast(Row(speed=1))
     (True, None, False)
     """
@@ -31,7 +31,7 @@ def one_function(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     scalars = [each.scalar for each in parts if isinstance(each, Expression)]
     names = {"make_row": _make_row, "new_tuple": tuple.__new__}
-    return element_function(scalars, lambda writer: _WRITTEN[type(function)](writer, function), names)
+    return compile_element_function(scalars, lambda writer: _WRITTEN[type(function)](writer, function), names)
 
 
 def _make_row(fields: dict[str, Any]) -> Row:

@@ -16,11 +16,11 @@ from penstock.scalars.function import (
     Resolve,
     ScalarFunction,
     SparkForm,
-    for_all,
+    choose_at_run_time,
 )
 from penstock.scalars.function import do_not_fit as values_do_not_fit
-from penstock.scalars.resolving import coerced, do_not_fit, nullable, of_one_type
-from penstock.scalars.tree import Call, Literal, Local, Scalar, spelled
+from penstock.scalars.resolving import coerce, do_not_fit, is_any_nullable, unify_types
+from penstock.scalars.tree import Call, Literal, Local, Scalar, spell
 from penstock.scalars.types import BOOLEAN, NULL
 
 # Values
@@ -86,13 +86,13 @@ def _compared(low: int, high: int | None, takes: str) -> Resolve:
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         if len(arguments) < low or (high is not None and len(arguments) > high):
             raise do_not_fit(function, arguments, takes)
-        parts, found = of_one_type(function, arguments)
+        parts, found = unify_types(function, arguments)
         if function.name == "NULLIF":
             if parts != arguments and parts[0] is not arguments[0]:
                 equal = Call("=", parts, BOOLEAN)
                 return CASE(equal, Literal(None, NULL), arguments[0])
             return function.of(parts, found.or_null())
-        may_be_null = function.name != "<=>" and nullable(parts)
+        may_be_null = function.name != "<=>" and is_any_nullable(parts)
         return function.of(parts, BOOLEAN.or_null(may_be_null))
 
     return resolve
@@ -101,14 +101,14 @@ def _compared(low: int, high: int | None, takes: str) -> Resolve:
 def _truth(function: ScalarFunction, argument: Scalar) -> Scalar:
     if argument.type.name not in ("BOOLEAN", "NULL", "ANY"):
         raise do_not_fit(function, (argument,), "a condition, which is true, false or NULL")
-    return coerced(argument, "BOOLEAN")
+    return coerce(argument, "BOOLEAN")
 
 
 def _logic(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) != 2 and not (function.name == "NOT" and len(arguments) == 1):
         raise do_not_fit(function, arguments, "conditions")
     parts = tuple(_truth(function, each) for each in arguments)
-    return function.of(parts, BOOLEAN.or_null(nullable(parts)))
+    return function.of(parts, BOOLEAN.or_null(is_any_nullable(parts)))
 
 
 def _is_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -122,7 +122,7 @@ def _chosen(function: ScalarFunction, arguments: Arguments) -> Scalar:
     """COALESCE, GREATEST and LEAST: one of the arguments, and NULL only if all may be."""
     if not arguments:
         raise do_not_fit(function, arguments, "at least one value")
-    parts, found = of_one_type(function, arguments)
+    parts, found = unify_types(function, arguments)
     return function.of(parts, found.or_null(all(each.type.nullable for each in parts)))
 
 
@@ -132,11 +132,11 @@ def _case_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) % 2 == 0:
         arguments += (Literal(None, NULL),)
     conditions = [_truth(function, each) for each in arguments[:-1:2]]
-    values, found = of_one_type(function, (*arguments[1::2], arguments[-1]))
+    values, found = unify_types(function, (*arguments[1::2], arguments[-1]))
     parts: list[Scalar] = []
     for condition, value in zip(conditions, values, strict=False):
         parts += [condition, value]
-    return function.of((*parts, values[-1]), found.or_null(nullable(values)))
+    return function.of((*parts, values[-1]), found.or_null(is_any_nullable(values)))
 
 
 def _if_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -309,7 +309,7 @@ def _write_nullif(forms: PythonForms, call: Call) -> str:
 def _write_truth(forms: PythonForms, call: Call) -> str:
     [part] = call.arguments
     name, bound = forms.bound(forms.value(part))
-    refused = f"{forms.name_of(_TruthRefused(spelled(part)))}({name})"
+    refused = f"{forms.name_of(_TruthRefused(spell(part)))}({name})"
     return f"({name} if {bound} is None or {name} is True or {name} is False else {refused})"
 
 
@@ -363,7 +363,7 @@ def _comparison(name: str, symbol: str, test: Callable[[int], bool], *spellings:
         name=name,
         resolve=_compared(2, 2, "two values"),
         spellings=spellings,
-        python=for_all(_comparing(test)),
+        python=choose_at_run_time(_comparing(test)),
         inline=_inline_comparison(symbol),
         spark=_comparison_text(name),
     )
@@ -442,7 +442,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="GREATEST",
         resolve=_chosen,
-        python=for_all(_extreme(1)),
+        python=choose_at_run_time(_extreme(1)),
         takes_null=True,
         spark=_extreme_text,
         whole="operands",
@@ -450,7 +450,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="LEAST",
         resolve=_chosen,
-        python=for_all(_extreme(-1)),
+        python=choose_at_run_time(_extreme(-1)),
         takes_null=True,
         spark=_extreme_text,
         whole="operands",

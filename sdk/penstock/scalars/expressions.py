@@ -1,7 +1,7 @@
 """Expressions: functions of an element that can also be read, so that an engine may compute them on its own.
 
 Beyond Beam. An expression is made of `field` and Python's operators, and is called like any other function. None is
-SQL's null: an operation on None gives None, and ``&``, ``|`` and ``~`` know three truth values.
+SQL's null: an operation on None returns None, and ``&``, ``|`` and ``~`` know three truth values.
 
 >>> fast = (field("speed") > 100) & ~field("driver").is_null()
 >>> fast
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.error import noun_for, refusal
-from penstock.scalars.compiled_elements import element_function
+from penstock.scalars.compiled_elements import compile_element_function
 from penstock.scalars.row_functions import Forwarding
-from penstock.scalars.tree import Call, Field, Literal, Scalar, WindowBound, parts_of, spelled
+from penstock.scalars.tree import Call, Field, Literal, Scalar, WindowBound, parts_of, spell
 from penstock.scalars.types import BOOLEAN, PYTHON
 from penstock.typehints import row_type, typehints
 from penstock.typehints.unions import without_none
@@ -73,7 +73,7 @@ class Expression(Forwarding):
     @functools.cached_property
     def function(self) -> Callable[[Any], Any]:
         """The compiled function, which loops over elements call without more calls."""
-        return element_function([self.scalar], lambda writer: writer.value(self.scalar).text)
+        return compile_element_function([self.scalar], lambda writer: writer.value(self.scalar).text)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"scalar": self.scalar}
@@ -115,7 +115,7 @@ class Expression(Forwarding):
         return repr(self)
 
     def __repr__(self) -> str:
-        return spelled(self.scalar)
+        return spell(self.scalar)
 
     def __bool__(self) -> bool:
         what = f"the expression {self} is neither true nor false: it is a function of an element"

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.elements.bounded_window import GlobalWindow, within_time
+from penstock.elements.bounded_window import GlobalWindow, check_event_times
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.scalars.expressions import Expression
 from penstock.scalars.row_functions import Stamping
-from penstock.scalars.tree import Literal, Scalar, WindowBound, walk, with_leaves
+from penstock.scalars.tree import Literal, Scalar, WindowBound, map_leaves, walk
 from penstock.scalars.types import PYTHON
 from penstock.utils.timestamp import Timestamp
 
@@ -102,10 +102,10 @@ class StampedBy(Stamping):
     def _micros(self, element: Any) -> int:
         moment = self.moment(element)
         if moment is None:
-            what = "an element has no time: the function of WithTimestamps gave None"
+            what = "an element has no time: the function of WithTimestamps returned None"
             hint = "filter such elements out before, e.g. with Filter(~field('at').is_null())"
             raise refusal(ValueError, what, hint=hint)
-        return within_time([Timestamp.of(moment).micros])[0]
+        return check_event_times([Timestamp.of(moment).micros])[0]
 
 
 @functools.cache
@@ -177,7 +177,7 @@ def _in_window(function: Any, window: Any) -> Any:
     def in_window(leaf: Scalar) -> Scalar:
         return Literal(_moment(window, leaf.bound), PYTHON) if isinstance(leaf, WindowBound) else leaf
 
-    return Expression(with_leaves(function.scalar, in_window))
+    return Expression(map_leaves(function.scalar, in_window))
 
 
 def _moment(window: Any, bound: str) -> datetime.datetime:

@@ -58,7 +58,7 @@ Inline = Callable[[Call, Sequence[Code]], str | None]
 """Returns the Python text of a call, with {0} and {1} for its arguments; None if it has to be a call in Python."""
 SparkForm = str | Callable[[Call, Sequence[str], str], str]
 """A call's text in Spark's SQL, with {0} and {1} for its arguments, {all} for all of them and {rest} for all but the
-first; or what makes the text of the call, the arguments' texts, and the text that fails for a number of too many
+first; or a function from the call, the arguments as text, and the text that fails for a number of too many
 bits."""
 
 
@@ -78,7 +78,7 @@ class ScalarFunction:
         write: Writes the text of a call that does not compute all its arguments, or that is not NULL where one is.
         spark: The text of a call in Spark's SQL.
         not_in_spark: Why Spark does not compute exactly the same; empty if it does.
-        whole: The type that its whole numbers have in Spark: BIGINT, INT, or that of its ``operands`` or of its
+        whole: The type that its whole numbers have in Spark: BIGINT, INT, or the type of its ``operands`` or of its
             ``first`` argument.
     """
 
@@ -130,7 +130,7 @@ def whole_type(operand: Scalar) -> str:
     return "BIGINT"
 
 
-def by_template(templates: Mapping[str, str]) -> Inline:
+def write_by_template(templates: Mapping[str, str]) -> Inline:
     """Returns what writes a call by the type of its first argument, or by PYTHON for a call of that type."""
     return lambda call, codes: templates.get(
         "PYTHON" if call.type.name == "PYTHON" else call.arguments[0].type.name
@@ -140,19 +140,19 @@ def by_template(templates: Mapping[str, str]) -> Inline:
 # The choice of the function of Python by types
 
 
-def always(compute: Compute) -> Choose:
+def choose_always(compute: Compute) -> Choose:
     """Returns the choice of a function that is the same for all types."""
     return lambda result, arguments: _of_any(compute) if _starts_with_any(arguments) else compute
 
 
-def by_type(computes: Mapping[str, Compute]) -> Choose:
+def choose_by_type(computes: Mapping[str, Compute]) -> Choose:
     """Returns the choice of a function by the type of its first argument."""
     return lambda result, arguments: (
         _of_any(computes) if _starts_with_any(arguments) else computes[arguments[0].name]
     )
 
 
-def for_all(compute: Compute) -> Choose:
+def choose_at_run_time(compute: Compute) -> Choose:
     """Returns the choice of a function that takes values of types that are known only when it runs."""
     return lambda result, arguments: compute
 

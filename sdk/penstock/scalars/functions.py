@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.scalars import arrays, casts, conditions, numbers, strings, times
 from penstock.scalars.function import ScalarFunction
 from penstock.scalars.resolving import SqlTypeError
@@ -52,17 +52,17 @@ def call(name: str, arguments: Sequence[Scalar]) -> Scalar:
     """
     function = FUNCTIONS.get(name.upper())
     if function is None:
-        raise unknown(name)
+        raise make_unknown_function_error(name)
     return function(*arguments)
 
 
-def unknown(name: str) -> SqlTypeError:
+def make_unknown_function_error(name: str) -> SqlTypeError:
     """Returns the error of a call of a function that does not exist.
 
-    >>> error = unknown("UPER")
+    >>> error = make_unknown_function_error("UPER")
     >>> error.what, error.hint
     ('unknown function UPER', 'did you mean UPPER?')
     """
     names = [each for each in FUNCTIONS if each.isidentifier() and each not in _WORDS]
-    near = nearest(name, names, _LIKENESS)
+    near = find_nearest(name, names, _LIKENESS)
     return SqlTypeError(f"unknown function {name}", f"did you mean {near}?" if near else IN_PYTHON)

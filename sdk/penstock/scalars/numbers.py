@@ -26,12 +26,19 @@ from penstock.scalars.function import (
     Inline,
     ScalarFunction,
     SparkForm,
-    always,
-    by_template,
-    by_type,
+    choose_always,
+    choose_by_type,
+    write_by_template,
 )
 from penstock.scalars.function import do_not_fit as values_do_not_fit
-from penstock.scalars.resolving import SqlTypeError, cast, decimals_of_whole, do_not_fit, nullable, takes
+from penstock.scalars.resolving import (
+    SqlTypeError,
+    cast,
+    decimals_of_whole,
+    do_not_fit,
+    is_any_nullable,
+    takes,
+)
 from penstock.scalars.spark_forms import LAST_BIT, NotForSpark
 from penstock.scalars.times import (
     add_times,
@@ -43,7 +50,7 @@ from penstock.scalars.times import (
     subtract_times,
 )
 from penstock.scalars.tree import Call, Literal, Scalar, walk
-from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, SqlType, common, decimal_type
+from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, SqlType, decimal_type, find_common_type
 
 _DIGITS_KEPT = 34
 
@@ -61,7 +68,7 @@ def _arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if names & {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"}:
         return arithmetic_of_times(function, arguments)
     nothing = BIGINT if function.name == "DIV" else DOUBLE
-    found = nothing if names == {"NULL"} else common(each.type for each in arguments)
+    found = nothing if names == {"NULL"} else find_common_type(each.type for each in arguments)
     if found is None or not found.is_number or (function.name == "DIV" and found.name == "DOUBLE"):
         raise do_not_fit(function, arguments, "" if "STRING" in names else "two numbers")
     if found.name == "DECIMAL":
@@ -69,7 +76,7 @@ def _arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
             found = DOUBLE
         else:
             return _arithmetic_of_decimals(function, arguments)
-    found = found.or_null(nullable(arguments))
+    found = found.or_null(is_any_nullable(arguments))
     if function.name == "/" and found.name == "BIGINT":
         found = DOUBLE.or_null(found.nullable)
     result = BIGINT.or_null(found.nullable) if function.name == "DIV" else found
@@ -83,7 +90,7 @@ def _arithmetic_of_decimals(function: ScalarFunction, arguments: Arguments) -> S
         types = [DECIMAL.or_null(each.nullable) for each in types]
     parts = tuple(cast(each, to) for each, to in zip(arguments, types, strict=True))
     result = BIGINT if function.name == "DIV" else decimals.result_type(function.name, *types)
-    return function.of(parts, result.or_null(nullable(arguments)))
+    return function.of(parts, result.or_null(is_any_nullable(arguments)))
 
 
 def _of_decimals(operand: Scalar) -> SqlType:
@@ -333,7 +340,7 @@ def _positive_operator(computes: Mapping[str, Compute]) -> Choose:
     def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
         if result.name == "DECIMAL" and result.precision is not None:
             return decimals.arithmetic("PMOD", result)
-        return by_type(computes)(result, arguments)
+        return choose_by_type(computes)(result, arguments)
 
     return choose
 
@@ -344,7 +351,7 @@ def _rounding(computes: Mapping[str, Compute]) -> Choose:
     def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
         if arguments[0].name != "ANY" and result.name == "DECIMAL" and result.precision is not None:
             return lambda *values: with_digits(computes["DECIMAL"](*values), result)
-        return by_type(computes)(result, arguments)
+        return choose_by_type(computes)(result, arguments)
 
     return choose
 
@@ -420,13 +427,13 @@ _NUMBER = ("DOUBLE -> DOUBLE", "BIGINT -> BIGINT", "DECIMAL -> DECIMAL")
 
 
 def _in_python(symbol: str, *types: str) -> Inline:
-    return by_template(dict.fromkeys((*types, "PYTHON"), f"({{0}} {symbol} {{1}})"))
+    return write_by_template(dict.fromkeys((*types, "PYTHON"), f"({{0}} {symbol} {{1}})"))
 
 
 NEGATIVE = ScalarFunction(
     name="NEGATIVE",
     resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
-    python=by_type(
+    python=choose_by_type(
         {
             "BIGINT": lambda value: whole(-value),
             "DOUBLE": lambda value: -value,
@@ -434,7 +441,7 @@ NEGATIVE = ScalarFunction(
             "INTERVAL": negate_interval,
         }
     ),
-    inline=by_template(dict.fromkeys(("BIGINT", "DOUBLE"), "(-{0})")),
+    inline=write_by_template(dict.fromkeys(("BIGINT", "DOUBLE"), "(-{0})")),
     spark=_with_few_digits("(- {0})"),
     whole="operands",
 )
@@ -541,14 +548,14 @@ FUNCTIONS = (
     ScalarFunction(
         name="POSITIVE",
         resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
-        python=always(lambda value: value),
+        python=choose_always(lambda value: value),
         spark="(+ {0})",
         whole="operands",
     ),
     ScalarFunction(
         name="ABS",
         resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
-        python=by_type(
+        python=choose_by_type(
             {
                 "BIGINT": lambda value: whole(abs(value)),
                 "DOUBLE": abs,
@@ -563,7 +570,7 @@ FUNCTIONS = (
         name="SIGN",
         resolve=takes("DOUBLE -> DOUBLE"),
         spellings=("SIGNUM",),
-        python=always(_sign),
+        python=choose_always(_sign),
         spark="sign({0})",
     ),
     ScalarFunction(
@@ -599,41 +606,41 @@ FUNCTIONS = (
         spark=_whole_text,
     ),
     ScalarFunction(
-        name="SQRT", resolve=takes("DOUBLE -> DOUBLE"), python=always(_square_root), spark="sqrt({0})"
+        name="SQRT", resolve=takes("DOUBLE -> DOUBLE"), python=choose_always(_square_root), spark="sqrt({0})"
     ),
     ScalarFunction(
         name="POWER",
         resolve=takes("DOUBLE DOUBLE -> DOUBLE"),
         spellings=("POW",),
-        python=always(_power),
+        python=choose_always(_power),
         spark="power({all})",
         not_in_spark=LAST_BIT,
     ),
     ScalarFunction(
         name="EXP",
         resolve=takes("DOUBLE -> DOUBLE"),
-        python=always(_exp),
+        python=choose_always(_exp),
         spark="exp({0})",
         not_in_spark=LAST_BIT,
     ),
     ScalarFunction(
         name="LN",
         resolve=takes("DOUBLE -> DOUBLE?"),
-        python=always(_logarithm(math.log)),
+        python=choose_always(_logarithm(math.log)),
         spark="ln({0})",
         not_in_spark=LAST_BIT,
     ),
     ScalarFunction(
         name="LOG10",
         resolve=takes("DOUBLE -> DOUBLE?"),
-        python=always(_logarithm(math.log10)),
+        python=choose_always(_logarithm(math.log10)),
         spark="log10({0})",
         not_in_spark=LAST_BIT,
     ),
     # An argument that is an INT in Spark, and numbers that the query casts to whole numbers.
     ScalarFunction(
         name="EXPECT INT",
-        python=always(_of_bits(32)),
+        python=choose_always(_of_bits(32)),
         inline=lambda call, codes: "{0}" if codes[0].number else None,
         spark=_int_text,
         whole="INT",
@@ -642,7 +649,7 @@ FUNCTIONS = (
         ScalarFunction(
             name=f"AS {kind}",
             resolve=takes("BIGINT -> BIGINT"),
-            python=always(_of_bits(bits)),
+            python=choose_always(_of_bits(bits)),
             spark=f"CAST({{0}} AS {kind})",
             whole=kind,
         )

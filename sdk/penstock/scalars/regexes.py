@@ -25,14 +25,14 @@ def _refuse(what: str, hint: str) -> NoReturn:
 
 
 @functools.lru_cache(256)
-def like(pattern: str, escape: str) -> re.Pattern[str]:
+def compile_like(pattern: str, escape: str) -> re.Pattern[str]:
     r"""Returns the regular expression of a pattern of LIKE, for the whole text.
 
     Args:
         pattern: The pattern: % stands for any text, and _ for one character.
         escape: The character before which these two, or the character itself, stand for themselves.
 
-    >>> like(r"50\%_", "\\").fullmatch("50%!") is not None
+    >>> compile_like(r"50\%_", "\\").fullmatch("50%!") is not None
     True
     """
     parts = []
@@ -54,16 +54,16 @@ def like(pattern: str, escape: str) -> re.Pattern[str]:
 
 
 @functools.lru_cache(256)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_java(pattern: str) -> re.Pattern[str]:
     r"""Returns the regular expression that Java's reading of a pattern means.
 
     Raises:
         ArithmeticError: Python cannot read it.
 
-    >>> compiled(r"^\d+$").search("12\n") is not None
+    >>> compile_java(r"^\d+$").search("12\n") is not None
     True
     """
-    text, _ = translated(pattern)
+    text, _ = translate_java(pattern)
     try:
         with warnings.catch_warnings():
             # Python warns of what a later version may read differently.
@@ -77,10 +77,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 @functools.lru_cache(256)
-def translated(pattern: str) -> tuple[str, bool]:
+def translate_java(pattern: str) -> tuple[str, bool]:
     r"""Returns a regular expression of Java for Python, and whether it surely means the same.
 
-    >>> translated("a.c"), translated(r"\bx")
+    >>> translate_java("a.c"), translate_java(r"\bx")
     (('a[^\\n\\r\\x85\\u2028\\u2029]c', True), ('\\bx', False))
     """
     parts = []
@@ -150,7 +150,7 @@ def split(text: str, pattern: str, limit: int = -1) -> list[str]:
         )
     parts = []
     start = 0
-    for found in compiled(pattern).finditer(text):
+    for found in compile_java(pattern).finditer(text):
         if 0 < limit <= len(parts) + 1:
             break
         if found.end() == 0:

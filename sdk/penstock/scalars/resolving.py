@@ -9,7 +9,7 @@ from penstock.error import split_hint, three_parts
 from penstock.scalars.casting import can_cast, cast_function
 from penstock.scalars.function import WHOLE_DIGITS, Arguments, Resolve, ScalarFunction, whole_type
 from penstock.scalars.tree import Call, Literal, Scalar
-from penstock.scalars.types import ANY, DOUBLE, SqlType, common, decimal_type
+from penstock.scalars.types import ANY, DOUBLE, SqlType, decimal_type, find_common_type
 
 
 class SqlTypeError(TypeError):
@@ -36,7 +36,7 @@ def do_not_fit(function: ScalarFunction, arguments: Arguments, takes: str = "") 
     return SqlTypeError(f"{function.name} does not take ({shown})", hint)
 
 
-def nullable(arguments: Arguments) -> bool:
+def is_any_nullable(arguments: Arguments) -> bool:
     """True if one of the arguments may be NULL."""
     return any(each.type.nullable for each in arguments)
 
@@ -139,23 +139,23 @@ def common_type(scalars: Iterable[Scalar]) -> SqlType | None:
     """
     given = list(scalars)
     if any(each.type.name == "DECIMAL" for each in given):
-        return common(map(decimals_of_whole, given))
-    return common(each.type for each in given)
+        return find_common_type(map(decimals_of_whole, given))
+    return find_common_type(each.type for each in given)
 
 
-def of_one_type(function: ScalarFunction, arguments: Arguments) -> tuple[Arguments, SqlType]:
+def unify_types(function: ScalarFunction, arguments: Arguments) -> tuple[Arguments, SqlType]:
     """Returns arguments that are compared or from which one is taken, as values of one type, and the type."""
-    texts = [isinstance(each, Literal) and each.type.name == "STRING" for each in arguments]
-    found = common_type(each for each, is_text in zip(arguments, texts, strict=True) if not is_text)
-    if found is None or (any(texts) and found.name in ("NULL", "STRING", "BINARY", "ARRAY")):
+    are_text = [isinstance(each, Literal) and each.type.name == "STRING" for each in arguments]
+    found = common_type(each for each, is_text in zip(arguments, are_text, strict=True) if not is_text)
+    if found is None or (any(are_text) and found.name in ("NULL", "STRING", "BINARY", "ARRAY")):
         found = common_type(arguments)
-    if any(texts) and found is not None and found.name == "DECIMAL":
+    if any(are_text) and found is not None and found.name == "DECIMAL":
         found = DOUBLE.or_null(found.nullable)
     if found is None:
         raise do_not_fit(function, arguments)
     parts = tuple(
         read_text(each, found) if is_text and isinstance(each, Literal) else cast(each, found)
-        for each, is_text in zip(arguments, texts, strict=True)
+        for each, is_text in zip(arguments, are_text, strict=True)
     )
     return parts, found
 
@@ -188,12 +188,12 @@ def cost_of(argument: Scalar, wanted: str) -> int | None:
     return _WIDENINGS.get((name, wanted))
 
 
-def coerced(argument: Scalar, wanted: str) -> Scalar:
+def coerce(argument: Scalar, wanted: str) -> Scalar:
     """Returns an argument that fits, as a value of the wanted type."""
     if wanted in ("ANY", argument.type.name):
         return argument
     if wanted == "INT":
-        return _as_int(coerced(argument, "BIGINT"))
+        return _as_int(coerce(argument, "BIGINT"))
     target = SqlType(wanted, argument.type.nullable)
     if argument.type.name == "ANY":
         return Call("EXPECT", (argument,), target)
@@ -247,15 +247,15 @@ def _signature(text: str) -> _Signature:
     )
 
 
-def takes(*texts: str, decimals: Callable[[Arguments], SqlType] | None = None) -> Resolve:
+def takes(*forms: str, decimals: Callable[[Arguments], SqlType] | None = None) -> Resolve:
     """Returns the resolver that takes the signature that arguments fit best.
 
     Args:
-        texts: The signatures, such as ``STRING INT [INT] -> STRING``: * means repeated, [ ] that an argument may be
+        forms: The signatures, such as ``STRING INT [INT] -> STRING``: * means repeated, [ ] that an argument may be
             left out, and ? that NULL is a result.
         decimals: From arguments to the type of a result that is a decimal; without it, the decimal has any digits.
     """
-    signatures = [_signature(text) for text in texts]
+    signatures = [_signature(form) for form in forms]
 
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         best: tuple[int, _Signature, tuple[str, ...]] | None = None
@@ -277,14 +277,14 @@ def takes(*texts: str, decimals: Callable[[Arguments], SqlType] | None = None) -
         if arguments and arguments[0].type.name == "ANY" and len({each[0] for _, each in fitting}) > 1:
             # The first value chooses the signature when there is one.
             rest = tuple(
-                coerced(argument, each) for argument, each in zip(arguments[1:], wanted[1:], strict=True)
+                coerce(argument, each) for argument, each in zip(arguments[1:], wanted[1:], strict=True)
             )
             results = {each.result for each, _ in fitting}
             return function.of((arguments[0], *rest), results.pop() if len(results) == 1 else ANY)
-        parts = tuple(coerced(argument, each) for argument, each in zip(arguments, wanted, strict=True))
+        parts = tuple(coerce(argument, each) for argument, each in zip(arguments, wanted, strict=True))
         result = signature.result
         if result.name == "DECIMAL" and decimals is not None:
             result = decimals(parts)
-        return function.of(parts, result.or_null(signature.null_too or nullable(parts)))
+        return function.of(parts, result.or_null(signature.null_too or is_any_nullable(parts)))
 
     return resolve

@@ -82,7 +82,7 @@ class Projection(_Compiled, Forwarding):
 class Pairing(_Compiled, Forwarding):
     """A function from a row to a pair of a key and a value (penstock's own).
 
-    A single expression gives its value, and several give a tuple.
+    A single expression returns its value, and several return a tuple.
 
     Attributes:
         keys: The expressions of the key; without any, all rows have the key 0.

@@ -31,10 +31,10 @@ class NotForSpark(ValueError):
         return NotForSpark, (self.reason,)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Returns a name in Spark's SQL.
 
-    >>> quoted("the `best` team")
+    >>> quote_name("the `best` team")
     '`the ``best`` team`'
     """
     return "`" + name.replace("`", "``") + "`"
@@ -44,14 +44,14 @@ _NAMES = {"NULL": "VOID", "INTERVAL": "INTERVAL DAY TO SECOND", "INTEGER": "BIGI
 _ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]")
 
 
-def type_text(kind: SqlType) -> str:
+def write_type(kind: SqlType) -> str:
     """Returns a type in Spark's SQL.
 
     Raises:
         NotForSpark: Spark has no type with the same values.
     """
     if kind.name == "ARRAY":
-        return f"ARRAY<{type_text(kind.element or SqlType('NULL'))}>"
+        return f"ARRAY<{write_type(kind.element or SqlType('NULL'))}>"
     if kind.name == "DECIMAL":
         if kind.precision is None:
             raise NotForSpark("a DECIMAL without digits of its own has others in Spark")
@@ -59,7 +59,7 @@ def type_text(kind: SqlType) -> str:
     return _NAMES.get(kind.name, kind.name)
 
 
-def literal_text(value: Any, kind: SqlType) -> str:
+def write_literal(value: Any, kind: SqlType) -> str:
     """Returns a value in Spark's SQL.
 
     Raises:
@@ -67,7 +67,7 @@ def literal_text(value: Any, kind: SqlType) -> str:
     """
     match value:
         case None:
-            return "NULL" if kind.name == "NULL" else f"CAST(NULL AS {type_text(kind)})"
+            return "NULL" if kind.name == "NULL" else f"CAST(NULL AS {write_type(kind)})"
         case bool():
             return str(value).lower()
         case int():
@@ -97,7 +97,7 @@ def _decimal_text(value: Decimal, kind: SqlType) -> str:
     text = f"({text}BD)" if value < 0 else f"{text}BD"
     # Spark's literals have the digits that they show.
     is_typed = (kind.precision, kind.scale) == (digits, len(behind))
-    return text if is_typed else f"CAST({text} AS {type_text(kind)})"
+    return text if is_typed else f"CAST({text} AS {write_type(kind)})"
 
 
 def _whole_text(value: int) -> str:

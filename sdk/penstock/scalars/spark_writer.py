@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock.scalars.functions import RECORDS
-from penstock.scalars.spark_forms import NotForSpark, literal_text, quoted, type_text
+from penstock.scalars.spark_forms import NotForSpark, quote_name, write_literal, write_type
 from penstock.scalars.tree import Call, Column, Field, Literal, Scalar, UserCall, walk
 
 
-def spark_text(scalar: Scalar, names: Sequence[str]) -> str:
+def write_scalar(scalar: Scalar, names: Sequence[str]) -> str:
     """Returns an expression over rows in Spark's SQL.
 
     The text means the same where ``spark.sql.ansi.enabled`` is set and the time zone of the session is UTC. Times
@@ -26,7 +26,7 @@ def spark_text(scalar: Scalar, names: Sequence[str]) -> str:
 
     >>> from penstock.scalars.functions import call
     >>> from penstock.scalars.types import BIGINT
-    >>> spark_text(call("+", [Column(0, "a", BIGINT), Literal(1, BIGINT.or_null(False))]), ["score"])
+    >>> write_scalar(call("+", [Column(0, "a", BIGINT), Literal(1, BIGINT.or_null(False))]), ["score"])
     '(`score` + 1L)'
     """
     for part in walk(scalar):
@@ -39,7 +39,7 @@ def _no_field(name: str) -> str:
     raise NotForSpark(f"the field {name} is not a column")
 
 
-def field_text(scalar: Scalar, text_of: Callable[[str], str], overflow: str) -> str:
+def write_field_expression(scalar: Scalar, text_of: Callable[[str], str], overflow: str) -> str:
     """Returns an expression of fields, whose parts have their types, in Spark's SQL.
 
     Args:
@@ -49,7 +49,7 @@ def field_text(scalar: Scalar, text_of: Callable[[str], str], overflow: str) -> 
 
     >>> from penstock.scalars.types import BOOLEAN, STRING
     >>> is_red = Call("=", (Field("team", STRING), Literal("red", STRING)), BOOLEAN)
-    >>> field_text(is_red, lambda name: f"c_{name}", "")
+    >>> write_field_expression(is_red, lambda name: f"c_{name}", "")
     "(c_team = 'red')"
     """
     return _Writer((), text_of, overflow).text(scalar)
@@ -64,13 +64,13 @@ class _Writer:
     def text(self, scalar: Scalar) -> str:
         match scalar:
             case Column(index):
-                return quoted(self._names[index])
+                return quote_name(self._names[index])
             case Field(name, kind):
                 text = self._text_of(name)
                 # Numbers have 64 bits, whatever the column has.
-                return f"CAST({text} AS {type_text(kind)})" if kind.name in ("INTEGER", "FLOAT") else text
+                return f"CAST({text} AS {write_type(kind)})" if kind.name in ("INTEGER", "FLOAT") else text
             case Literal(value, kind):
-                return literal_text(value, kind)
+                return write_literal(value, kind)
             case UserCall(name):
                 raise NotForSpark(f"{name} is a function of the user")
             case Call():
@@ -85,11 +85,11 @@ class _Writer:
         function = RECORDS[call.name]
         if function.not_in_spark:
             raise NotForSpark(f"{call.name}: {function.not_in_spark}")
-        texts = [self.text(part) for part in call.arguments]
+        written = [self.text(part) for part in call.arguments]
         if callable(function.spark):
-            text = function.spark(call, texts, self._overflow)
+            text = function.spark(call, written, self._overflow)
         else:
-            text = function.spark.format(*texts, all=", ".join(texts), rest=", ".join(texts[1:]))
+            text = function.spark.format(*written, all=", ".join(written), rest=", ".join(written[1:]))
         # All whole numbers of penstock have 64 bits.
         is_small = call.type.name == "BIGINT" and function.whole in ("INT", "SMALLINT", "TINYINT")
         return f"CAST({text} AS BIGINT)" if is_small and call.name != "EXPECT INT" else text

@@ -9,19 +9,19 @@ from typing import Any
 
 from penstock.scalars import regexes
 from penstock.scalars.casting import Compute, can_cast, refuse
-from penstock.scalars.function import Arguments, Resolve, ScalarFunction, always
+from penstock.scalars.function import Arguments, Resolve, ScalarFunction, choose_always
 from penstock.scalars.resolving import (
     SqlTypeError,
     cast,
-    coerced,
+    coerce,
     do_not_fit,
-    nullable,
+    is_any_nullable,
     readable,
     takes,
 )
-from penstock.scalars.spark_forms import LETTERS, NotForSpark, literal_text
+from penstock.scalars.spark_forms import LETTERS, NotForSpark, write_literal
 from penstock.scalars.tree import Call, Literal, Scalar
-from penstock.scalars.types import BINARY, STRING, SqlType, common
+from penstock.scalars.types import BINARY, STRING, SqlType, find_common_type
 
 _INT_MAX = (1 << 31) - 1
 
@@ -43,11 +43,11 @@ def _substring(text: Any, position: int, length: int = _INT_MAX) -> Any:
     return text[max(start, 0) : max(start + length, 0)]
 
 
-def _concat_ws(separator: str, *texts: Any) -> str | None:
+def _concat_ws(separator: str, *parts: Any) -> str | None:
     if separator is None:
         return None
     found: list[str] = []
-    for text in texts:
+    for text in parts:
         if isinstance(text, (list, tuple)):
             found += [part for part in text if part is not None]
         elif text is not None:
@@ -86,7 +86,7 @@ def _locate(part: str | None, text: str | None, position: int | None = 1) -> int
 
 
 def _like(text: str, pattern: str, escape: str = "\\") -> bool:
-    return regexes.like(pattern, escape).fullmatch(text) is not None
+    return regexes.compile_like(pattern, escape).fullmatch(text) is not None
 
 
 def _ilike(text: str, pattern: str, escape: str = "\\") -> bool:
@@ -94,11 +94,11 @@ def _ilike(text: str, pattern: str, escape: str = "\\") -> bool:
 
 
 def _rlike(text: str, pattern: str) -> bool:
-    return regexes.compiled(pattern).search(text) is not None
+    return regexes.compile_java(pattern).search(text) is not None
 
 
 def _regexp_extract(text: str, pattern: str, group: int = 1) -> str:
-    expression = regexes.compiled(pattern)
+    expression = regexes.compile_java(pattern)
     found = expression.search(text)
     if found and not 0 <= group <= expression.groups:
         refuse(
@@ -109,7 +109,7 @@ def _regexp_extract(text: str, pattern: str, group: int = 1) -> str:
 
 
 def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
-    expression = regexes.compiled(pattern)
+    expression = regexes.compile_java(pattern)
     return expression.sub(regexes.replacement(replacement, expression.groups), text)
 
 
@@ -136,28 +136,28 @@ def _concat_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
         return Literal("", STRING.or_null(False))
     if all(each.type.name == "BINARY" for each in arguments):
-        return function.of(arguments, BINARY.or_null(nullable(arguments)))
+        return function.of(arguments, BINARY.or_null(is_any_nullable(arguments)))
     if any(each.type.name == "NULL" for each in arguments):
         arguments = tuple(Literal(None, STRING) if each.type.name == "BINARY" else each for each in arguments)
     parts = tuple(_as_text(function, each, arguments) for each in arguments)
-    return function.of(parts, STRING.or_null(nullable(parts)))
+    return function.of(parts, STRING.or_null(is_any_nullable(parts)))
 
 
 def _as_text(function: ScalarFunction, argument: Scalar, arguments: Arguments) -> Scalar:
     if argument.type.name == "ANY":
-        return coerced(argument, "STRING")
+        return coerce(argument, "STRING")
     if not can_cast(argument.type, STRING) or argument.type.name in ("BINARY", "INTERVAL"):
-        raise do_not_fit(function, arguments, "texts")
+        raise do_not_fit(function, arguments, "strings")
     return cast(argument, STRING)
 
 
 def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
-        raise do_not_fit(function, arguments, "a separator and texts")
-    texts = SqlType("ARRAY", element=STRING)
+        raise do_not_fit(function, arguments, "a separator and strings")
+    strings = SqlType("ARRAY", element=STRING)
     parts = tuple(
         each
-        if each.type.name == "ARRAY" and each.type.element and common((each.type, texts))
+        if each.type.name == "ARRAY" and each.type.element and find_common_type((each.type, strings))
         else _as_text(function, each, arguments)
         for each in arguments
     )
@@ -167,14 +167,14 @@ def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _like_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     found = takes("STRING STRING [STRING] -> BOOLEAN")(function, arguments)
     assert isinstance(found, Call)
-    texts = [part.value if isinstance(part, Literal) else None for part in found.arguments[1:]]
-    escape = texts[1] if len(texts) > 1 else "\\"
+    literals = [part.value if isinstance(part, Literal) else None for part in found.arguments[1:]]
+    escape = literals[1] if len(literals) > 1 else "\\"
     if not isinstance(escape, str) or len(escape) != 1:
         raise SqlTypeError(
             f"the escape character of {function.name} is not one character", "write ESCAPE '#'"
         )
-    if isinstance(texts[0], str):
-        readable(lambda: regexes.like(str(texts[0]), escape))
+    if isinstance(literals[0], str):
+        readable(lambda: regexes.compile_like(str(literals[0]), escape))
     return found
 
 
@@ -187,7 +187,7 @@ def _with_regex(signature: str) -> Resolve:
         pattern = arguments[1]
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):
             text = pattern.value
-            readable(lambda: regexes.compiled(text))
+            readable(lambda: regexes.compile_java(text))
         return found
 
     return resolve
@@ -207,7 +207,7 @@ def _instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 
 
 def _like_text(call: Call, operands: Sequence[str], overflow: str) -> str:
-    escape = operands[2] if len(operands) > 2 else literal_text("\\", STRING)
+    escape = operands[2] if len(operands) > 2 else write_literal("\\", STRING)
     return f"({operands[0]} LIKE {operands[1]} ESCAPE {escape})"
 
 
@@ -224,7 +224,7 @@ def _regex_text(call: Call, operands: Sequence[str], overflow: str) -> str:
             raise NotForSpark("a regular expression of the data may mean something else in Java")
     pattern = call.arguments[1]
     assert isinstance(pattern, Literal)
-    if isinstance(pattern.value, str) and not regexes.translated(pattern.value)[1]:
+    if isinstance(pattern.value, str) and not regexes.translate_java(pattern.value)[1]:
         raise NotForSpark(f"Java may read the regular expression {pattern} differently")
     if call.name in ("REGEXP_REPLACE", "SPLIT") and pattern.value and _may_match_nothing(pattern.value):
         raise NotForSpark(
@@ -237,7 +237,7 @@ def _regex_text(call: Call, operands: Sequence[str], overflow: str) -> str:
 
 def _may_match_nothing(pattern: str) -> bool:
     """True if a regular expression may match the empty text somewhere, such as at the end of a line."""
-    return "(?=" in pattern or "(?!" in pattern or regexes.compiled(pattern).search("") is not None
+    return "(?=" in pattern or "(?!" in pattern or regexes.compile_java(pattern).search("") is not None
 
 
 # Records
@@ -248,7 +248,7 @@ def _trimming(name: str, left: bool, right: bool, *spellings: str) -> ScalarFunc
         name=name,
         resolve=takes("STRING [STRING] -> STRING"),
         spellings=spellings,
-        python=always(_trim(left, right)),
+        python=choose_always(_trim(left, right)),
         spark=_trim_text,
     )
 
@@ -257,7 +257,7 @@ LOCATE = ScalarFunction(
     name="LOCATE",
     resolve=takes("STRING STRING [INT] -> BIGINT"),
     spellings=("POSITION",),
-    python=always(_locate),
+    python=choose_always(_locate),
     takes_null=True,
     spark="locate({all})",
     whole="INT",
@@ -268,7 +268,7 @@ FUNCTIONS = (
         name="UPPER",
         resolve=takes("STRING -> STRING"),
         spellings=("UCASE",),
-        python=always(lambda text: text.upper()),
+        python=choose_always(lambda text: text.upper()),
         spark="upper({0})",
         not_in_spark=LETTERS,
     ),
@@ -276,7 +276,7 @@ FUNCTIONS = (
         name="LOWER",
         resolve=takes("STRING -> STRING"),
         spellings=("LCASE",),
-        python=always(lambda text: text.lower()),
+        python=choose_always(lambda text: text.lower()),
         spark="lower({0})",
         not_in_spark=LETTERS,
     ),
@@ -284,7 +284,7 @@ FUNCTIONS = (
         name="LENGTH",
         resolve=takes("STRING -> BIGINT", "BINARY -> BIGINT"),
         spellings=("CHAR_LENGTH", "CHARACTER_LENGTH", "LEN"),
-        python=always(len),
+        python=choose_always(len),
         spark="length({0})",
         whole="INT",
     ),
@@ -295,14 +295,14 @@ FUNCTIONS = (
         name="SUBSTRING",
         resolve=takes("STRING INT [INT] -> STRING", "BINARY INT [INT] -> BINARY"),
         spellings=("SUBSTR",),
-        python=always(_substring),
+        python=choose_always(_substring),
         spark="substring({all})",
     ),
     ScalarFunction(
         name="CONCAT",
         resolve=_concat_of,
         spellings=("||",),
-        python=always(
+        python=choose_always(
             lambda first, *others: functools.reduce(lambda left, right: left + right, others, first)
         ),
         spark="concat({all})",
@@ -310,118 +310,118 @@ FUNCTIONS = (
     ScalarFunction(
         name="CONCAT_WS",
         resolve=_concat_ws_of,
-        python=always(_concat_ws),
+        python=choose_always(_concat_ws),
         takes_null=True,
         spark="concat_ws({all})",
     ),
     ScalarFunction(
         name="REPLACE",
         resolve=takes("STRING STRING [STRING] -> STRING"),
-        python=always(_replace),
+        python=choose_always(_replace),
         spark="replace({all})",
     ),
     ScalarFunction(
         name="LEFT",
         resolve=takes("STRING INT -> STRING"),
-        python=always(lambda text, length: text[: max(length, 0)]),
+        python=choose_always(lambda text, length: text[: max(length, 0)]),
         spark="left({all})",
     ),
     ScalarFunction(
         name="RIGHT",
         resolve=takes("STRING INT -> STRING"),
-        python=always(lambda text, length: text[-length:] if length > 0 else ""),
+        python=choose_always(lambda text, length: text[-length:] if length > 0 else ""),
         spark="right({all})",
     ),
     ScalarFunction(
         name="LPAD",
         resolve=takes("STRING INT [STRING] -> STRING"),
-        python=always(_lpad),
+        python=choose_always(_lpad),
         spark="lpad({all})",
     ),
     ScalarFunction(
         name="RPAD",
         resolve=takes("STRING INT [STRING] -> STRING"),
-        python=always(_rpad),
+        python=choose_always(_rpad),
         spark="rpad({all})",
     ),
     ScalarFunction(
         name="REPEAT",
         resolve=takes("STRING INT -> STRING"),
-        python=always(lambda text, times: text * times),
+        python=choose_always(lambda text, times: text * times),
         spark="repeat({all})",
     ),
     ScalarFunction(
         name="REVERSE",
         resolve=takes("STRING -> STRING"),
-        python=always(lambda text: text[::-1]),
+        python=choose_always(lambda text: text[::-1]),
         spark="reverse({0})",
     ),
     ScalarFunction(
         name="ASCII",
         resolve=takes("STRING -> BIGINT"),
-        python=always(lambda text: ord(text[0]) if text else 0),
+        python=choose_always(lambda text: ord(text[0]) if text else 0),
         spark="ascii({0})",
         whole="INT",
     ),
     LOCATE,
     ScalarFunction(name="INSTR", resolve=_instr_of),
-    ScalarFunction(name="SPLIT", resolve=_split_of, python=always(regexes.split), spark=_regex_text),
+    ScalarFunction(name="SPLIT", resolve=_split_of, python=choose_always(regexes.split), spark=_regex_text),
     ScalarFunction(
         name="STARTSWITH",
         resolve=takes("STRING STRING -> BOOLEAN"),
-        python=always(lambda text, part: text.startswith(part)),
+        python=choose_always(lambda text, part: text.startswith(part)),
         spark="startswith({all})",
     ),
     ScalarFunction(
         name="ENDSWITH",
         resolve=takes("STRING STRING -> BOOLEAN"),
-        python=always(lambda text, part: text.endswith(part)),
+        python=choose_always(lambda text, part: text.endswith(part)),
         spark="endswith({all})",
     ),
     ScalarFunction(
         name="CONTAINS",
         resolve=takes("STRING STRING -> BOOLEAN"),
-        python=always(lambda text, part: part in text),
+        python=choose_always(lambda text, part: part in text),
         spark="contains({all})",
     ),
     ScalarFunction(
         name="LIKE",
         resolve=_like_of,
-        python=always(_like),
-        prepared=lambda pattern, escape="\\": regexes.like(pattern, escape).fullmatch,
+        python=choose_always(_like),
+        prepared=lambda pattern, escape="\\": regexes.compile_like(pattern, escape).fullmatch,
         spark=_like_text,
     ),
-    ScalarFunction(name="ILIKE", resolve=_like_of, python=always(_ilike), not_in_spark=LETTERS),
+    ScalarFunction(name="ILIKE", resolve=_like_of, python=choose_always(_ilike), not_in_spark=LETTERS),
     ScalarFunction(
         name="RLIKE",
         resolve=_with_regex("STRING STRING -> BOOLEAN"),
         spellings=("REGEXP", "REGEXP_LIKE"),
-        python=always(_rlike),
-        prepared=lambda pattern: regexes.compiled(pattern).search,
+        python=choose_always(_rlike),
+        prepared=lambda pattern: regexes.compile_java(pattern).search,
         spark=_regex_text,
     ),
     ScalarFunction(
         name="REGEXP_EXTRACT",
         resolve=_with_regex("STRING STRING [INT] -> STRING"),
-        python=always(_regexp_extract),
+        python=choose_always(_regexp_extract),
         spark=_regex_text,
     ),
     ScalarFunction(
         name="REGEXP_REPLACE",
         resolve=_with_regex("STRING STRING STRING -> STRING"),
-        python=always(_regexp_replace),
+        python=choose_always(_regexp_replace),
         spark=_regex_text,
     ),
     ScalarFunction(
         name="MD5",
         resolve=takes("STRING -> STRING", "BINARY -> STRING"),
-        python=always(_digest("md5")),
+        python=choose_always(_digest("md5")),
         spark="md5({0})",
     ),
     ScalarFunction(
         name="SHA2",
         resolve=takes("STRING INT -> STRING?", "BINARY INT -> STRING?"),
-        python=always(_sha2),
+        python=choose_always(_sha2),
         spark="sha2({all})",
     ),
 )

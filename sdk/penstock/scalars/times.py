@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.scalars.casting import (
     DECIMALS,
     Compute,
@@ -20,8 +20,8 @@ from penstock.scalars.casting import (
     refuse,
     whole_micros,
 )
-from penstock.scalars.function import Arguments, Resolve, ScalarFunction, always
-from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, nullable, takes
+from penstock.scalars.function import Arguments, Resolve, ScalarFunction, choose_always
+from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import (
@@ -32,8 +32,8 @@ from penstock.scalars.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     SqlType,
-    common,
     decimal_type,
+    find_common_type,
 )
 
 _DAY = datetime.timedelta(days=1)
@@ -104,7 +104,7 @@ def divide_interval(interval: datetime.timedelta, divisor: int) -> datetime.time
 def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scalar:
     """Returns the call of an operator of which an operand is a time or an interval."""
     left, right = arguments
-    name, may_be_null = function.name, nullable(arguments)
+    name, may_be_null = function.name, is_any_nullable(arguments)
     if (
         name == "+"
         and (right.type.is_time or right.type.name in ("INTERVAL", "NULL"))
@@ -126,7 +126,7 @@ def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scala
             return function.of((left, right), left.type.or_null(may_be_null))
         if set(kinds) <= {"INTERVAL", "NULL"}:
             return function.of((cast(left, INTERVAL), cast(right, INTERVAL)), INTERVAL.or_null(may_be_null))
-        found = common((left.type, right.type))
+        found = find_common_type((left.type, right.type))
         if name == "-" and found is not None and found.is_time:
             return function.of((cast(left, found), cast(right, found)), INTERVAL.or_null(may_be_null))
     elif name in ("*", "/") and left.type.name == "INTERVAL" and right.type.name in ("BIGINT", "NULL"):
@@ -267,7 +267,7 @@ def _extract(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _named(literal: Scalar, names: dict[str, str], what: str) -> str:
     value = literal.value if isinstance(literal, Literal) else None
     if not isinstance(value, str) or value.upper() not in names:
-        near = nearest(str(value), names)
+        near = find_nearest(str(value), names)
         raise SqlTypeError(
             f"unknown {what} {literal}", f"did you mean {near}?" if near else "write DAY or HOUR"
         )
@@ -318,7 +318,7 @@ def _part(
         name=name,
         resolve=takes(*of, decimals=lambda arguments: decimal_type(8, 6)),
         spellings=("DAYOFMONTH",) if name == "DAY" else (),
-        python=always(_of_utc(read)),
+        python=choose_always(_of_utc(read)),
         spark=spark or f"{name.lower()}({{0}})",
         whole="INT",
     ), (name, *others)
@@ -358,13 +358,13 @@ DATE_ADD = ScalarFunction(
     name="DATE_ADD",
     resolve=takes("DATE INT -> DATE"),
     spellings=("DATEADD",),
-    python=always(_date_add),
+    python=choose_always(_date_add),
     spark="date_add({all})",
 )
 DATE_SUB = ScalarFunction(
     name="DATE_SUB",
     resolve=takes("DATE INT -> DATE"),
-    python=always(lambda day, days: _date_add(day, -days)),
+    python=choose_always(lambda day, days: _date_add(day, -days)),
     spark="date_sub({all})",
 )
 
@@ -372,83 +372,86 @@ FUNCTIONS = (
     *_PARTS.values(),
     ScalarFunction(name="EXTRACT", resolve=_extract),
     ScalarFunction(
-        name="DATE_TRUNC", resolve=_date_trunc_of, python=always(_date_trunc), spark="date_trunc({0}, {1})"
+        name="DATE_TRUNC",
+        resolve=_date_trunc_of,
+        python=choose_always(_date_trunc),
+        spark="date_trunc({0}, {1})",
     ),
     DATE_ADD,
     DATE_SUB,
     ScalarFunction(
         name="ADD_MONTHS",
         resolve=takes("DATE INT -> DATE"),
-        python=always(_add_months),
+        python=choose_always(_add_months),
         spark="add_months({all})",
     ),
     ScalarFunction(
         name="LAST_DAY",
         resolve=takes("DATE -> DATE"),
-        python=always(lambda day: day.replace(day=_days_of_month(day.year, day.month))),
+        python=choose_always(lambda day: day.replace(day=_days_of_month(day.year, day.month))),
         spark="last_day({0})",
     ),
     ScalarFunction(
         name="MAKE_DATE",
         resolve=takes("INT INT INT -> DATE"),
-        python=always(_make_date),
+        python=choose_always(_make_date),
         spark="make_date({all})",
     ),
     ScalarFunction(
         name="DATEDIFF",
         resolve=takes("DATE DATE -> BIGINT"),
         spellings=("DATE_DIFF",),
-        python=always(lambda end, start: end.toordinal() - start.toordinal()),
+        python=choose_always(lambda end, start: end.toordinal() - start.toordinal()),
         spark="datediff({0}, {1})",
         whole="INT",
     ),
     ScalarFunction(
         name="DATE_BIN",
         resolve=takes("INTERVAL TIMESTAMP -> TIMESTAMP", "INTERVAL TIMESTAMP_NTZ -> TIMESTAMP_NTZ"),
-        python=always(_date_bin),
+        python=choose_always(_date_bin),
         spark=_date_bin_text,
     ),
     ScalarFunction(
         name="UNIX_TIMESTAMP",
         resolve=takes(*_OF_DAY),
         spellings=("TO_UNIX_TIMESTAMP",),
-        python=always(_unix_timestamp),
+        python=choose_always(_unix_timestamp),
         spark="unix_timestamp({0})",
     ),
     ScalarFunction(
         name="UNIX_SECONDS",
         resolve=takes("TIMESTAMP -> BIGINT"),
-        python=always(lambda moment: whole_micros(moment) // 1_000_000),
+        python=choose_always(lambda moment: whole_micros(moment) // 1_000_000),
         spark="unix_seconds({0})",
     ),
     ScalarFunction(
         name="UNIX_MILLIS",
         resolve=takes("TIMESTAMP -> BIGINT"),
-        python=always(lambda moment: whole_micros(moment) // 1_000),
+        python=choose_always(lambda moment: whole_micros(moment) // 1_000),
         spark="unix_millis({0})",
     ),
     ScalarFunction(
         name="UNIX_MICROS",
         resolve=takes("TIMESTAMP -> BIGINT"),
-        python=always(whole_micros),
+        python=choose_always(whole_micros),
         spark="unix_micros({0})",
     ),
     ScalarFunction(
         name="TIMESTAMP_SECONDS",
         resolve=takes("BIGINT -> TIMESTAMP", "DECIMAL -> TIMESTAMP", "DOUBLE -> TIMESTAMP?"),
-        python=always(_timestamp_seconds),
+        python=choose_always(_timestamp_seconds),
         spark="timestamp_seconds({0})",
     ),
     ScalarFunction(
         name="TIMESTAMP_MILLIS",
         resolve=takes("BIGINT -> TIMESTAMP"),
-        python=always(lambda millis: moment_of_micros(millis * 1000)),
+        python=choose_always(lambda millis: moment_of_micros(millis * 1000)),
         spark="timestamp_millis({0})",
     ),
     ScalarFunction(
         name="TIMESTAMP_MICROS",
         resolve=takes("BIGINT -> TIMESTAMP"),
-        python=always(lambda micros: moment_of_micros(micros)),
+        python=choose_always(lambda micros: moment_of_micros(micros)),
         spark="timestamp_micros({0})",
     ),
     ScalarFunction(name="TO_DATE", resolve=_to(DATE)),

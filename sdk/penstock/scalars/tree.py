@@ -190,16 +190,16 @@ def columns_of(scalar: Scalar) -> frozenset[int]:
     return frozenset(part.index for part in walk(scalar) if isinstance(part, Column))
 
 
-def conjuncts(condition: Scalar | None) -> list[Scalar]:
+def split_conjuncts(condition: Scalar | None) -> list[Scalar]:
     """Returns the parts of a condition that must all hold."""
     if condition is None:
         return []
     if isinstance(condition, Call) and condition.name == "AND":
-        return [part for each in condition.arguments for part in conjuncts(each)]
+        return [part for each in condition.arguments for part in split_conjuncts(each)]
     return [condition]
 
 
-def shifted(scalar: Scalar, mapping: Mapping[int, int]) -> Scalar:
+def shift_columns(scalar: Scalar, mapping: Mapping[int, int]) -> Scalar:
     """Returns the same expression over rows whose columns stand elsewhere.
 
     Args:
@@ -207,17 +207,17 @@ def shifted(scalar: Scalar, mapping: Mapping[int, int]) -> Scalar:
         mapping: The new number of each column that the expression reads.
 
     >>> from penstock.scalars.types import BIGINT
-    >>> shifted(Column(3, "a", BIGINT), {3: 0}).index
+    >>> shift_columns(Column(3, "a", BIGINT), {3: 0}).index
     0
     """
 
     def move(leaf: Scalar) -> Scalar:
         return replace(leaf, index=mapping[leaf.index]) if isinstance(leaf, Column) else leaf
 
-    return with_leaves(scalar, move)
+    return map_leaves(scalar, move)
 
 
-def replaced(scalar: Scalar, scalars: Sequence[Scalar]) -> Scalar:
+def replace_scalars(scalar: Scalar, scalars: Sequence[Scalar]) -> Scalar:
     """Returns the same expression, with an expression in place of each column.
 
     Args:
@@ -225,16 +225,16 @@ def replaced(scalar: Scalar, scalars: Sequence[Scalar]) -> Scalar:
         scalars: The expression that stands for each column, by its number.
 
     >>> from penstock.scalars.types import BIGINT
-    >>> print(replaced(Call("+", (Column(0, "a", BIGINT),) * 2, BIGINT), [Literal(5, BIGINT)]))
+    >>> print(replace_scalars(Call("+", (Column(0, "a", BIGINT),) * 2, BIGINT), [Literal(5, BIGINT)]))
     (5 + 5)
     """
-    return with_leaves(scalar, lambda leaf: scalars[leaf.index] if isinstance(leaf, Column) else leaf)
+    return map_leaves(scalar, lambda leaf: scalars[leaf.index] if isinstance(leaf, Column) else leaf)
 
 
-def with_leaves(scalar: Scalar, of_leaf: Callable[[Scalar], Scalar]) -> Scalar:
+def map_leaves(scalar: Scalar, of_leaf: Callable[[Scalar], Scalar]) -> Scalar:
     """Returns the same expression with what a function makes of each column, field and value in its place."""
     if isinstance(scalar, (Call, UserCall)):
-        return replace(scalar, arguments=tuple(with_leaves(part, of_leaf) for part in scalar.arguments))
+        return replace(scalar, arguments=tuple(map_leaves(part, of_leaf) for part in scalar.arguments))
     return of_leaf(scalar)
 
 
@@ -243,17 +243,17 @@ def with_leaves(scalar: Scalar, of_leaf: Callable[[Scalar], Scalar]) -> Scalar:
 _SYMBOLS = {"=": "==", "<>": "!=", "AND": "&", "OR": "|"}
 
 
-def spelled(scalar: Scalar) -> str:
+def spell(scalar: Scalar) -> str:
     """Returns an expression of fields as Python spells it.
 
-    >>> spelled(Call("=", (Field("team"), Literal("red", PYTHON)), PYTHON))
+    >>> spell(Call("=", (Field("team"), Literal("red", PYTHON)), PYTHON))
     "team == 'red'"
     """
     match scalar:
         case Literal():
             return repr(scalar.value)
         case Call("TRUTH", [part]):
-            return spelled(part)
+            return spell(part)
         case Call("NOT", [part]):
             return f"~{_bracketed(part)}"
         case Call("IS NULL", [part]):
@@ -267,4 +267,4 @@ def _bracketed(scalar: Scalar) -> str:
     if isinstance(scalar, Call) and scalar.name == "TRUTH":
         return _bracketed(scalar.arguments[0])
     is_binary = isinstance(scalar, Call) and len(scalar.arguments) == 2
-    return f"({spelled(scalar)})" if is_binary else spelled(scalar)
+    return f"({spell(scalar)})" if is_binary else spell(scalar)

@@ -48,7 +48,7 @@ class SqlType:
         return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
 
     def or_null(self, nullable: bool = True) -> SqlType:
-        """The same type, of values that may be NULL, or that may not.
+        """Returns this type, of values that may be NULL, or that may not.
 
         >>> print(BIGINT.or_null(False))
         BIGINT NOT NULL
@@ -182,11 +182,13 @@ def to_hint(sql_type: SqlType) -> typing.Any:
     return hint if plain else typehints.Optional[hint]
 
 
-def common(types: Iterable[SqlType]) -> SqlType | None:
+def find_common_type(types: Iterable[SqlType]) -> SqlType | None:
     """The type that values of all these types can have; None if there is none.
 
-    >>> print(common([BIGINT.or_null(False), DOUBLE.or_null(False)]), common([NULL, DATE]), common([STRING, DATE]))
-    DOUBLE NOT NULL DATE None
+    >>> print(find_common_type([BIGINT.or_null(False), DOUBLE.or_null(False)]))
+    DOUBLE NOT NULL
+    >>> print(find_common_type([NULL, DATE]), find_common_type([STRING, DATE]))
+    DATE None
     """
     found: SqlType | None = SqlType("NULL", False)
     for each in types:

@@ -9,7 +9,7 @@ from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.scalars.types import ANY, from_hint
 from penstock.sql.binding.statement import UserFunction
-from penstock.sql.language.dialect import parsed
+from penstock.sql.language.dialect import parse_query
 from penstock.typehints.annotations import annotations_of
 
 
@@ -45,7 +45,7 @@ class Catalog:
         if not replace and any(each.lower() == name.lower() for each in self.views):
             hint = "pass replace=True, or choose another name"
             raise refusal(ValueError, f"there is a view {name!r} already", hint=hint)
-        parsed(query)
+        parse_query(query)
         self.drop_view(name)
         self.views[name] = query
 
@@ -60,7 +60,7 @@ class Catalog:
 
         Args:
             name: The name in queries; upper and lower case are the same.
-            fn: The function, which gives the same result for the same values; or a CombineFn.
+            fn: The function, which returns the same result for the same values; or a CombineFn.
             result_type: The type of the result; by default what its type hints say.
 
         Raises:

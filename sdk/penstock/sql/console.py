@@ -15,10 +15,16 @@ from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.io.sparkio import ReadFromSpark
 from penstock.io.watermarks import BoundedDisorder
 from penstock.relations.changelog import Changelog
-from penstock.scalars.spark_forms import quoted
+from penstock.scalars.spark_forms import quote_name
 from penstock.sql.catalog import Catalog
-from penstock.sql.errors import sql_error
-from penstock.sql.language.dialect import micros_of, outermost_select, parsed, rendering_of, statement_texts
+from penstock.sql.errors import make_sql_error
+from penstock.sql.language.dialect import (
+    find_outermost_select,
+    micros_of,
+    parse_query,
+    rendering_of,
+    split_statements,
+)
 from penstock.sql.transform import SqlTransform
 
 _TIMES = frozenset(["event_time", "arrival_time", "watermark"])
@@ -29,10 +35,10 @@ class Table:
     """A table of files, as CREATE TABLE describes it.
 
     Attributes:
-        format: The name of Spark's format, such as ``csv``, ``json`` or ``parquet``.
+        format: The name of a Spark format, such as ``csv``, ``json`` or ``parquet``.
         path: Where the files are.
         schema: The columns in Spark's SQL; None takes them from the files.
-        options: Options of Spark's reader.
+        options: Options for Spark's reader.
         event_time: The column with the event time; with it, the table is a stream, which ends with its files.
         arrival_time: The column with the time of arrival, by which a recorded log is replayed.
         watermark_seconds: How far the event times of rows may be out of order.
@@ -80,8 +86,8 @@ class Console:
         Raises:
             SqlError: A statement is wrong; those before it have run.
         """
-        for statement in statement_texts(text):
-            tree = parsed(statement)
+        for statement in split_statements(text):
+            tree = parse_query(statement)
             if isinstance(tree, exp.Create) and tree.kind == "TABLE":
                 self._create_table(statement, tree)
             elif isinstance(tree, exp.Create) and tree.kind == "VIEW":
@@ -99,8 +105,10 @@ class Console:
             hint = (
                 "write CREATE TABLE t (a BIGINT) WITH (format = 'csv', path = '/data/t.csv', header = 'true')"
             )
-            raise sql_error(f"CREATE TABLE {name} has no {' and no '.join(missing)}", statement, 0, hint)
-        columns = ", ".join(f"{quoted(each.name)} {each.args['kind'].sql(dialect='spark')}" for each in named)
+            raise make_sql_error(f"CREATE TABLE {name} has no {' and no '.join(missing)}", statement, 0, hint)
+        columns = ", ".join(
+            f"{quote_name(each.name)} {each.args['kind'].sql(dialect='spark')}" for each in named
+        )
         options = tuple(
             (key, value) for key, value in given.items() if key not in {"format", "path"} | _TIMES
         )
@@ -121,7 +129,9 @@ class Console:
         query = found[1].strip()
         name, named = _name_and_columns(tree)
         if named:
-            query = f"SELECT * FROM ({query}\n) AS named ({', '.join(quoted(each.name) for each in named)})"
+            query = (
+                f"SELECT * FROM ({query}\n) AS named ({', '.join(quote_name(each.name) for each in named)})"
+            )
         self._catalog.create_view(name, query, replace=bool(tree.args.get("replace")))
         self._show(f"created view {name}")
 
@@ -134,14 +144,16 @@ class Console:
             name = waiting.pop()
             found.add(name)
             if name in views:
-                waiting |= _names_in(parsed(views[name])) - found
+                waiting |= _names_in(parse_query(views[name])) - found
         return found
 
     def _select(self, statement: str, tree: Any) -> None:
         named = self._names_read(tree)
         tables = {name: table for name, table in self._tables.items() if name.lower() in named}
         if not tables:
-            raise sql_error("the query reads no table", statement, 0, "CREATE TABLE one, and name it in FROM")
+            raise make_sql_error(
+                "the query reads no table", statement, 0, "CREATE TABLE one, and name it in FROM"
+            )
         streams = any(table.event_time is not None for table in tables.values())
         mode = "streaming" if streams else "batch"
         pipeline = Pipeline(mode=mode, **self._options)
@@ -151,12 +163,12 @@ class Console:
         inputs = {name: pipeline | f"Table {name}" >> table.read() for name, table in tables.items()}
         query = SqlTransform(statement, self._catalog)
         result = inputs | "Query" >> query
-        rendering = rendering_of(outermost_select(tree))
+        rendering = rendering_of(find_outermost_select(tree))
         if not streams or rendering == "TABLE":
             rows: list[Any] = []
             _ = result | "Keep" >> WriteToMemory(rows)
             pipeline.run().wait_until_finish()
-            for line in table_lines(rows, query.order):
+            for line in format_table(rows, query.order):
                 self._show(line)
             return
         if rendering is None:
@@ -164,7 +176,7 @@ class Console:
 
         def show_changes(changes: list[Any], number: int) -> None:
             for change in changes:
-                self._show(change_line(change))
+                self._show(format_change(change))
 
         _ = result | "Show" >> ForEachBatch(show_changes)
         pipeline.run().wait_until_finish()
@@ -191,15 +203,17 @@ def _name_and_columns(tree: Any) -> tuple[str, list[Any]]:
 def _seconds(text: str, statement: str) -> float:
     micros = micros_of(text.split())
     if micros is None:
-        raise sql_error(f"the watermark {text!r} is not a length of time", statement, 0, "write '5 seconds'")
+        raise make_sql_error(
+            f"the watermark {text!r} is not a length of time", statement, 0, "write '5 seconds'"
+        )
     return micros / 1_000_000
 
 
-def change_line(change: Any) -> str:
+def format_change(change: Any) -> str:
     """A change as a line: a row that is undone begins with a minus.
 
     >>> from penstock.elements.row import Row
-    >>> change_line(Row(team="blue", total=3, Undo="undo"))
+    >>> format_change(Row(team="blue", total=3, Undo="undo"))
     '- blue | 3'
     """
     undone = False
@@ -207,10 +221,10 @@ def change_line(change: Any) -> str:
         undone, change = change[0].is_retraction, change[1]
     values = change.as_dict() if hasattr(change, "as_dict") else change._asdict()
     undone = undone or any(values.pop(name, "") == "undo" for name in ("Undo", "undo"))
-    return f"{'-' if undone else '+'} {' | '.join(map(cell, values.values()))}"
+    return f"{'-' if undone else '+'} {' | '.join(map(format_cell, values.values()))}"
 
 
-def table_lines(rows: Iterable[Any], order: tuple[tuple[str, bool, bool], ...] = ()) -> Iterator[str]:
+def format_table(rows: Iterable[Any], order: tuple[tuple[str, bool, bool], ...] = ()) -> Iterator[str]:
     r"""Rows as an aligned table.
 
     Args:
@@ -218,7 +232,7 @@ def table_lines(rows: Iterable[Any], order: tuple[tuple[str, bool, bool], ...] =
         order: As `penstock.sql.transform.listing_order` tells it; rows that are equal in it are ordered by their cells.
 
     >>> from penstock.elements.row import Row
-    >>> print("\n".join(table_lines([Row(team="red", n=12), Row(team="blue", n=None)])))
+    >>> print("\n".join(format_table([Row(team="red", n=12), Row(team="blue", n=None)])))
     team | n
     -----+-----
     blue | NULL
@@ -230,14 +244,14 @@ def table_lines(rows: Iterable[Any], order: tuple[tuple[str, bool, bool], ...] =
         yield "(0 rows)"
         return
     names = list(dicts[0])
-    dicts.sort(key=lambda row: [cell(row[name]) for name in names])
+    dicts.sort(key=lambda row: [format_cell(row[name]) for name in names])
     for name, descending, nulls_first in reversed(order):
         known = sorted(
             (row for row in dicts if row[name] is not None), key=itemgetter(name), reverse=descending
         )
         unknown = [row for row in dicts if row[name] is None]
         dicts = unknown + known if nulls_first else known + unknown
-    cells = [[cell(each[name]) for name in names] for each in dicts]
+    cells = [[format_cell(each[name]) for name in names] for each in dicts]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     yield _aligned(names, widths)
     yield "-+-".join("-" * width for width in widths)
@@ -250,10 +264,10 @@ def _aligned(cells: list[str], widths: list[int]) -> str:
     return " | ".join(text.ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip()
 
 
-def cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value as the console prints it.
 
-    >>> cell(None), cell(1.5), cell(True)
+    >>> format_cell(None), format_cell(1.5), format_cell(True)
     ('NULL', '1.5', 'true')
     """
     if value is None:

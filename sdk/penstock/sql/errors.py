@@ -11,7 +11,7 @@ class SqlError(ValueError):
     """A query cannot be read, or means nothing (penstock's own)."""
 
 
-def sql_error(what: str, query: str = "", position: int | None = None, hint: str = "") -> SqlError:
+def make_sql_error(what: str, query: str = "", position: int | None = None, hint: str = "") -> SqlError:
     r"""Returns the error that shows where in the query something is wrong.
 
     Args:
@@ -20,7 +20,7 @@ def sql_error(what: str, query: str = "", position: int | None = None, hint: str
         position: The offset of the wrong part in characters.
         hint: What the user can do about it.
 
-    >>> print(sql_error("unknown column 'scor'", "SELECT team,\n  scor FROM t", 15, "did you mean 'score'?"))
+    >>> print(make_sql_error("unknown column 'scor'", "SELECT team,\n  scor FROM t", 15, "did you mean 'score'?"))
     unknown column 'scor'
       line 2, column 3 of the query
           scor FROM t

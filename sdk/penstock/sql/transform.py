@@ -28,13 +28,13 @@ from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
-from penstock.sql.execution.kept_state import kept_for_ever
+from penstock.sql.execution.kept_state import list_kept_state
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
-from penstock.sql.execution.rendering import kept_numbers, shown, shows_time
+from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
 from penstock.sql.execution.steps import RowFunction, time_of
-from penstock.sql.plan.lineage import with_keys_of_changes
-from penstock.sql.plan.relations import ColumnDef, Columns, Query, described
+from penstock.sql.plan.lineage import add_change_keys
+from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
@@ -69,7 +69,7 @@ class SqlTransform(PTransform[Any, Any]):
         unsupported: Beam's ``dialect`` and ``ddl``, which are refused.
 
     Returns:
-        Rows with the columns of the result. ``SELECT TABLE`` gives the final rows, and so does a query without a
+        Rows with the columns of the result. ``SELECT TABLE`` emits the final rows, and so does a query without a
         rendering if all inputs end. ``SELECT STREAM`` emits a row for each change, and ``SELECT TVR`` a
         `penstock.sql.execution.rendering.Snapshot` for each instant at which the relation changed. Otherwise the
         result has the changes themselves, as additions and retractions, for another query, a grouping, `Changelog` or
@@ -78,7 +78,7 @@ class SqlTransform(PTransform[Any, Any]):
     Raises:
         SqlError: The query is wrong; the message shows where.
         TypeError: An input is not a PCollection of rows, or an argument is wrong or unknown.
-        UnsupportedByRunner: An argument of Beam's is given that penstock does not have.
+        UnsupportedByRunner: A Beam argument that penstock does not have is passed.
 
     Example: ``goals | SqlTransform("SELECT team, SUM(points) AS total FROM PCOLLECTION GROUP BY team")``.
 
@@ -126,7 +126,7 @@ class SqlTransform(PTransform[Any, Any]):
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
         try:
-            with deep_calls():
+            with allow_deep_calls():
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
@@ -137,13 +137,13 @@ class SqlTransform(PTransform[Any, Any]):
         whole, computed_by = None, "the transforms, as changes"
         if mode.final:
             whole, computed_by = self._by_engine(query, pcolls)
-        plan = described(query.relation)
+        plan = describe_plan(query.relation)
         self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
         rendering = query.rendering or ("TABLE" if ends else "CHANGES")
-        numbers = kept_numbers(query, rendering) if endless else ()
-        if kept := list(dict.fromkeys([*kept_for_ever(query.relation, endless), *numbers])):
-            self.explained += "\n\nkept for ever:\n" + "\n".join(f"- {each}" for each in kept)
+        numbers = list_kept_numbers(query, rendering) if endless else ()
+        if kept := list(dict.fromkeys([*list_kept_state(query.relation, endless), *numbers])):
+            self.explained += "\n\nkept forever:\n" + "\n".join(f"- {each}" for each in kept)
             _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), self._where())
         if whole is not None:
             return whole
@@ -153,11 +153,11 @@ class SqlTransform(PTransform[Any, Any]):
         lowering = Lowering(inputs, stamps, mode, pipeline)
         changed: tuple[Scalar, ...] = ()
         if rendering == "STREAM" and shows_time(query):
-            relation, changed = with_keys_of_changes(query.relation)
+            relation, changed = add_change_keys(query.relation)
             query = replace(query, relation=relation)
         rows = lowering.lower(query.relation)
         names = tuple(name for name, _ in query.shown)
-        return shown(query, rows, MakeRow(names), rendering, result_hint(query), changed)
+        return render_result(query, rows, MakeRow(names), rendering, result_hint(query), changed)
 
     def _by_engine(self, query: Query, pcolls: Mapping[str, Any]) -> tuple[Any, str]:
         """The result as one read of Spark, which computes the query whole, or None; and who computes it, and why."""
@@ -200,7 +200,7 @@ def _has_unsigned(hint: Any) -> bool:
 
 
 def _source_of(name: str, pcoll: Any) -> Any:
-    """What an input is read from, if the engine reads it as a table.
+    """Returns what an input is read from, if the engine reads it as a table.
 
     Raises:
         NotForSpark: It is not.
@@ -218,7 +218,7 @@ def _source_of(name: str, pcoll: Any) -> Any:
 
 
 def _read_from(pcoll: Any) -> Any:
-    """The source whose elements an input has as they are; None if a step made them, or they were rejected."""
+    """Returns the source whose unchanged elements an input has; None if a step made them, or they were rejected."""
     transform = None if pcoll.producer is None or pcoll.tag is not None else pcoll.producer.transform
     return getattr(transform, "source", None)
 
@@ -231,8 +231,8 @@ def stamps_of(pcoll: Any) -> str | None:
 
 
 @contextmanager
-def deep_calls() -> Iterator[None]:
-    """Lets functions call each other deeper than Python does by itself: a parser goes down a level for each bracket."""
+def allow_deep_calls() -> Iterator[None]:
+    """Lets functions call each other deeper than Python allows: a parser goes down a level for each bracket."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _DEPTH))
     try:
@@ -242,7 +242,7 @@ def deep_calls() -> Iterator[None]:
 
 
 class FieldsOf(RowFunction):
-    """From an element with fields to a tuple of them; times become datetimes with a zone.
+    """Makes a tuple of an element's fields; times become datetimes with a zone.
 
     Args:
         names: The names of the fields.
@@ -250,7 +250,7 @@ class FieldsOf(RowFunction):
     """
 
     def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
-        # Python's getter takes dots apart, and gives a single value without a tuple.
+        # Python's getter takes dots apart, and returns a single value without a tuple.
         is_plain = len(names) > 1 and not any("." in name for name in names)
         self._get: Callable[[Any], tuple[Any, ...]] = (
             operator.attrgetter(*names) if is_plain else _Attributes(names)
@@ -268,7 +268,7 @@ class FieldsOf(RowFunction):
 
 @dataclass(frozen=True)
 class _Attributes:
-    """From an object to a tuple of its attributes."""
+    """Makes a tuple of an object's attributes."""
 
     names: tuple[str, ...]
 
@@ -286,7 +286,7 @@ def _as_datetime(value: Any) -> Any:
 
 
 class MakeRow(RowFunction):
-    """From a tuple to a Row with names."""
+    """Makes of a tuple a Row with names."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
@@ -296,7 +296,7 @@ class MakeRow(RowFunction):
 
 
 def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
-    """How rows are ordered where they are listed: names, whether they descend, and whether NULL is first."""
+    """Returns the order of listed rows: names, whether they descend, and whether NULL is first."""
     names = {place: name for name, place in query.shown}
     return tuple(
         (names[order.scalar.index], order.descending, order.nulls_first)

@@ -102,11 +102,11 @@ class _NoClock:
 
 def read_files_from_pattern(file_pattern: str) -> str:
     """Returns the text of all files that match a pattern, each without white space around it (Beam's name)."""
-    texts = []
+    contents = []
     for metadata in FileSystems.match([file_pattern])[0].metadata_list:
         with FileSystems.open(metadata.path) as file:
-            texts.append(file.read().decode().strip())
-    return "\n".join(texts)
+            contents.append(file.read().decode().strip())
+    return "\n".join(contents)
 
 
 class LCGenerator:

@@ -23,7 +23,7 @@ from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
-from penstock.where import at_step, caller
+from penstock.where import at_step, find_caller
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior
 from penstock.windows.window_fn import GlobalWindows
 
@@ -59,7 +59,7 @@ class BeamAssertException(Exception):
 
 
 class TestWindowedValue(NamedTuple):
-    """An element with its time, windows and pane, as ``reify_windows=True`` gives it (Beam's name)."""
+    """An element with its time, windows and pane, for ``reify_windows=True`` (Beam's name)."""
 
     value: Any
     timestamp: Any
@@ -89,7 +89,7 @@ class _EqualTo:
 
 
 def equal_to(expected: Iterable[Any], equals_fn: Callable[[Any, Any], Any] | None = None) -> Matcher:
-    """Matches these elements in any order, each as often as it is given (Beam's ``equal_to``).
+    """Matches these elements in any order, each as often as it occurs here (Beam's ``equal_to``).
 
     Elements need not be hashable or sortable. The order inside an element counts. A mismatch raises a
     `BeamAssertException` with the missing and the unexpected elements.
@@ -146,7 +146,7 @@ def _without_common(expected: list[Any], actual: list[Any]) -> tuple[list[Any], 
 def row_namedtuple_equals_fn(
     expected: Any, actual: Any, fallback_equals_fn: Callable[[Any, Any], Any] | None = None
 ) -> bool:
-    """Whether two elements are equal; a `Row` may equal a named tuple with its fields (Beam's name).
+    """True if two elements are equal; a `Row` may equal a named tuple with its fields (Beam's name).
 
     By default ``==`` compares other elements.
 
@@ -344,7 +344,7 @@ def assert_that(
     if pipeline.result is not None:
         what = "assert_that must be used within a Pipeline context: this pipeline has run already"
         hint = "move the call into the pipeline's with block"
-        raise refusal(RuntimeError, what, where=f"at {caller()}", hint=hint)
+        raise refusal(RuntimeError, what, where=f"at {find_caller()}", hint=hint)
     transform = AssertThat(matcher, reify_windows=reify_windows, use_global_window=use_global_window)
     return actual | _free_label(pipeline, label) >> transform
 
@@ -376,7 +376,7 @@ class AssertThat(PTransform[Any, Any]):
     def expand(self, pcoll: Any) -> Any:
         """Groups all elements under one key, together with a pair that always exists."""
         label = pcoll.pipeline.current_transform().full_label
-        match = _Match(self._matcher, at_step(label, caller()))
+        match = _Match(self._matcher, at_step(label, find_caller()))
         to_key = ParDo(_ReifyToKey()) if self._reify_windows else Map(_to_key)
         keyed = pcoll | "ToVoidKey" >> to_key.with_output_types(_Keyed)
         if not self._use_global_window:
@@ -423,7 +423,7 @@ class _Match:
 
 
 def _up_to_the_end() -> WindowInto:
-    """Everything in the last pane: each micro-batch gives a pane with all elements so far."""
+    """Puts everything in the last pane: each micro-batch fires a pane with all elements so far."""
     return WindowInto(
         GlobalWindows(),
         accumulation_mode=AccumulationMode.ACCUMULATING,

@@ -30,7 +30,7 @@ class Materialize(PTransform[Any, Any]):
 
 @ptransform.apply_to.bind
 def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
-    """What ``left | transform`` does when `left` has no ``|`` of its own.
+    """Does what ``left | transform`` does, for a `left` that has no ``|`` of its own.
 
     `left` is a pipeline, or PCollections or plain iterables in tuples and dicts. For plain values, a pipeline of its
     own runs at once, and the result holds lists of elements instead of PCollections.
@@ -97,7 +97,7 @@ class NoSuchTag(KeyError, AttributeError):
 
 
 class EagerOutputs:
-    """The lists that a transform with tagged outputs gives for plain values, by tag; the main output comes first.
+    """The lists that a transform with tagged outputs makes of plain values, by tag; the main output comes first.
 
     >>> outputs = EagerOutputs({None: [1], "odd": [3]})
     >>> outputs.odd, outputs["odd"], outputs[None], list(outputs)

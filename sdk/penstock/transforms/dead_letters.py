@@ -15,7 +15,7 @@ from typing import Any
 from penstock.construction.ptransform import PTransform
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
-from penstock.functions.asynchronous import checked_outputs, in_time, outputs_of
+from penstock.functions.asynchronous import await_outputs, check_outputs, outputs_of
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 from penstock.functions.wrapping import WrappingDoFn
@@ -26,7 +26,7 @@ from penstock.transforms.elements.pardo import Map, ParDo, handling_errors
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import typehints
 
-# The runner gives these out in the worker, and takes them back there.
+# The runner hands these out in the worker, and collects them there.
 _ONLY_IN_THE_WORKER = frozenset(
     {
         *("BundleContextParam", "SetupContextParam", "BundleFinalizerParam"),
@@ -253,7 +253,7 @@ class ExceptionHandlingDoFn(WrappingDoFn):
             return self.dofn.process(*args, **kwargs)
         if self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(1)
-        # The thread has counts of its own: a call that takes too long goes on while the next element is counted.
+        # The thread has counts of its own: a call that takes too long continues while the next element is counted.
         container = current_container()
         counted = None if container is None else MetricsContainer(container.step_name)
         future = self._pool.submit(self._call_in_thread, counted, args, kwargs)
@@ -295,13 +295,13 @@ class ExceptionHandlingDoFn(WrappingDoFn):
 
 
 class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
-    """The same for an asynchronous ``process``."""
+    """Handles errors of an asynchronous ``process``."""
 
     async def process(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """The elements of the inner DoFn, or a dead letter."""
         outputs: list[Any] = []
         try:
-            await in_time(lambda: self._collect(outputs, args, kwargs), self._timeout_seconds)
+            await await_outputs(lambda: self._collect(outputs, args, kwargs), self._timeout_seconds)
         except asyncio.CancelledError:
             # Another call has failed for good: this one is not to blame.
             raise
@@ -319,15 +319,15 @@ class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
             async for output in given:
                 outputs.append(output)
         else:
-            outputs += checked_outputs(await outputs_of(given))
+            outputs += check_outputs(await outputs_of(given))
 
     def teardown(self) -> Any:
-        """What ``teardown`` of the inner DoFn gives: a coroutine, if it is asynchronous."""
+        """Returns the result of the inner DoFn's ``teardown``: a coroutine, if it is asynchronous."""
         return self.dofn.teardown()
 
 
 def _element_position(process: MethodSignature) -> int | str:
-    """Where the element is among the positional arguments, or its name if it is passed by name."""
+    """Returns the element's place among the positional arguments, or its name if it is passed by name."""
     declared = process.asking_for("ElementParam")
     if not declared:
         return 0

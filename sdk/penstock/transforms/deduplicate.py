@@ -18,7 +18,7 @@ from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from penstock.transforms.combining.combine import CombinePerKey
-from penstock.transforms.combining.ready_combiners import with_nothing
+from penstock.transforms.combining.ready_combiners import pair_with_none
 from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.trivial_inference import key_value_types
@@ -88,7 +88,7 @@ class Deduplicate(_WithDurations):
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
             pcoll
-            | "Use Value as Key" >> Map(with_nothing).with_output_types(KV[element_type, Any])
+            | "Use Value as Key" >> Map(pair_with_none).with_output_types(KV[element_type, Any])
             | "DeduplicatePerKey" >> per_key
             | "Output Value" >> Map(itemgetter(0)).with_output_types(element_type)
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.error import refusal
 from penstock.transforms.grouping.group_by_key import Flatten
-from penstock.where import caller
+from penstock.where import find_caller
 
 __all__ = ["CollectingErrorHandler", "ErrorHandler"]
 
@@ -17,7 +17,7 @@ class ErrorHandler:
     It is closed when its ``with`` block ends. A pipeline does not run with a handler that is used but not closed.
 
     Args:
-        consumer: The transform that takes the errors; None gives them as they are.
+        consumer: The transform that takes the errors; None leaves them unchanged.
 
     Example::
 
@@ -32,7 +32,7 @@ class ErrorHandler:
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
-        self._created = f"at {type(self).__name__} ({caller()})"
+        self._created = f"at {type(self).__name__} ({find_caller()})"
         self._error_pcolls: list[Any] = []
         self._closed = False
         self._result: Any = None
@@ -76,7 +76,7 @@ class ErrorHandler:
 
 
 class CollectingErrorHandler(ErrorHandler):
-    """Just collects the errors; `output` gives them as a PCollection, and must be called (Beam's name).
+    """Just collects the errors; `output` returns them as a PCollection, and must be called (Beam's name).
 
     >>> with CollectingErrorHandler() as handler:
     ...     pass
@@ -96,8 +96,10 @@ class CollectingErrorHandler(ErrorHandler):
         return super().output()
 
     def verify_closed(self) -> None:
-        """Raises RuntimeError if nobody asked for the errors, or the handler is not closed."""
+        """Raises RuntimeError if the errors were not asked for, or the handler is not closed."""
         if not self._output_accessed:
             what = "CollectingErrorHandler requires the output to be retrieved."
-            raise refusal(RuntimeError, what, where=self._created, hint="call output() and use what it gives")
+            raise refusal(
+                RuntimeError, what, where=self._created, hint="call output() and use what it returns"
+            )
         super().verify_closed()

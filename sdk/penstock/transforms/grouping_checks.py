@@ -1,4 +1,4 @@
-"""What groupings refuse when they are applied: to wait for ever, to lose data, to fail at the first pane."""
+"""Refuses groupings, when they are applied, that would wait forever, lose data, or fail at the first pane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.windows.triggers import (
     DataLossReason,
     DefaultTrigger,
     can_fire_early,
-    every_part,
+    walk_parts,
 )
 from penstock.windows.window_fn import GlobalWindows, WindowFn
 from penstock.windows.windowing import Windowing
@@ -26,7 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: bool = False) -> None:
-    """Refuses groupings that would wait for ever, or lose data, or fail.
+    """Refuses groupings that would wait forever, or lose data, or fail.
 
     `gives_lists` says that results are lists of values, not combined ones. The option ``allow_unsafe_triggers`` allows
     to wait and to lose data.
@@ -59,7 +59,7 @@ def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
 
 
 def _wait(pcoll: pvalue.PCollection[Any]) -> tuple[str, str] | None:
-    """What is wrong with a grouping that gives nothing before the end of all time, and a hint."""
+    """Returns why a grouping emits nothing before the end of all time, and a hint; None if it does."""
     trigger = pcoll.windowing.triggerfn
     is_global = isinstance(pcoll.windowing.windowfn, GlobalWindows)
     if pcoll.is_bounded or not is_global or can_fire_early(trigger):
@@ -71,7 +71,7 @@ def _wait(pcoll: pvalue.PCollection[Any]) -> tuple[str, str] | None:
 
 
 def _loss(windowing: Windowing) -> tuple[str, str] | None:
-    """What is wrong with a grouping that may lose data, and a hint."""
+    """Returns why a grouping may lose data, and a hint; None if it may not."""
     reason = windowing.triggerfn.may_lose_data(windowing)
     if reason == DataLossReason.NO_POTENTIAL_LOSS:
         return None
@@ -83,11 +83,11 @@ def _loss(windowing: Windowing) -> tuple[str, str] | None:
 
 
 def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
-    """What is wrong with windows or a trigger that would fail at run time, and a hint."""
+    """Returns why windows or a trigger would fail at run time, and a hint; None if they would not."""
     if windowing.windowfn.is_merging() and _invents_windows(windowing.windowfn):
         what = f"{type(windowing.windowfn).__name__}.merge merges windows that no element is in"
         return what, "merge only windows of the context's `windows`"
-    for part in every_part(windowing.triggerfn):
+    for part in walk_parts(windowing.triggerfn):
         match part:
             case CustomTrigger() if _cannot_merge(part) and windowing.windowfn.is_merging():
                 what = f"the trigger {part} does not say what happens when windows merge, and these may"
@@ -99,9 +99,9 @@ def _misfit(windowing: Windowing, gives_lists: bool) -> tuple[str, str] | None:
 
 
 def _invents_windows(windowfn: WindowFn) -> bool:
-    """Whether a WindowFn, asked about windows that it has assigned itself, merges others; as far as one can know.
+    """True if a WindowFn, asked about windows that it has assigned itself, merges others; as far as one can know.
 
-    Elements are known at run time only, and a function of the user's may need them.
+    Elements are known at run time only, and the user's function may need them.
     """
     try:
         contexts = [windowfn.AssignContext(second, element=(None, None)) for second in range(2)]

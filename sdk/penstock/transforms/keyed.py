@@ -9,7 +9,7 @@ from typing import Any
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import ptransform_fn
 from penstock.transforms.combining.combine import CombinePerKey
-from penstock.transforms.combining.ready_combiners import CountCombineFn, with_nothing
+from penstock.transforms.combining.ready_combiners import CountCombineFn, pair_with_none
 from penstock.transforms.elements.pardo import Map, MapTuple
 from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.annotations import signature_as_written
@@ -64,7 +64,7 @@ def Distinct(pcoll: Any) -> Any:
     # The counts are not used, but Spark can compute counts natively.
     return (
         pcoll
-        | "ToPairs" >> Map(with_nothing).with_output_types(KV[element_type, Any])
+        | "ToPairs" >> Map(pair_with_none).with_output_types(KV[element_type, Any])
         | "Group" >> CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
         | "Distinct" >> Keys()
     )

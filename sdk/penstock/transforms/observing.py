@@ -14,7 +14,7 @@ from penstock.functions.dofn import DoFn
 from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
 from penstock.transforms.grouping.group_by_key import GroupByKey
 from penstock.typehints import KV, with_input_types, with_output_types
-from penstock.utils.timestamp import time_text
+from penstock.utils.timestamp import format_time
 
 _LOGGER = logging.getLogger("penstock.transforms.util")
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -89,7 +89,7 @@ class LoggingDoFn(DoFn):
     def _formatted(self, timestamp: Any) -> Any:
         if self.use_epoch_time:
             return timestamp.seconds()
-        return time_text(timestamp)
+        return format_time(timestamp)
 
 
 @with_input_types(T)

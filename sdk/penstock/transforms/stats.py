@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from penstock.base.chunks import in_chunks
+from penstock.base.chunks import split_into_chunks
 from penstock.base.display import DisplayDataItem
 from penstock.coders import registry
 from penstock.construction.applicable import K, T, V
@@ -140,7 +140,7 @@ class Sketch:
         """Thins entries into the level above, and returns the rest, which stays on this level."""
         settings.sort(entries)
         if settings.weighted:
-            self.levels[level + 1].extend(joined(entries, max(settings.capacity, len(entries) // 2)))
+            self.levels[level + 1].extend(join_neighbours(entries, max(settings.capacity, len(entries) // 2)))
             return []
         # If the number is odd, one entry stays, or the weights would not add up.
         stays = entries[-1:] if len(entries) % 2 else []
@@ -148,10 +148,10 @@ class Sketch:
         return stays
 
 
-def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[Any, Any]]:
+def join_neighbours(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[Any, Any]]:
     """Yields sorted pairs of value and weight, with neighbours joined so that at most `capacity` remain.
 
-    >>> list(joined([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
+    >>> list(join_neighbours([("a", 1), ("b", 1), ("c", 8), ("d", 2)], 4))
     [('a', 2), ('c', 8), ('d', 2)]
     """
     # Two neighbouring groups weigh more than the limit together, so there are at most capacity groups.
@@ -261,7 +261,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
         return accumulator
 
     def add_inputs(self, accumulator: Sketch, elements: Iterable[Any]) -> Sketch:
-        for chunk in in_chunks(self._entries(elements)):
+        for chunk in split_into_chunks(self._entries(elements)):
             accumulator.add(chunk, self._settings)
         return accumulator
 
@@ -420,7 +420,7 @@ class ApproximateUniqueCombineFn(CombineFn):
     def add_inputs(self, accumulator: set[int], elements: Iterable[Any]) -> set[int]:
         """Adds many hashes; now and then, drops those that can no longer be among the least."""
         encode = self._coder.encode
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             try:
                 accumulator.update([_hash(encode(element)) for element in chunk])
             except Exception as error:

@@ -37,15 +37,22 @@ from penstock.typehints.known_values import (
     Value,
     element_type,
     finalize_hints,
-    fixed,
+    forget_changeable,
     hint_of,
-    joined,
+    join_values,
     key_value_types,
-    loosened,
+    loosen,
     same,
     union,
 )
-from penstock.typehints.operator_inference import arithmetic, attribute, comparison, item, negative, unpacked
+from penstock.typehints.operator_inference import (
+    infer_arithmetic,
+    infer_attribute,
+    infer_comparison,
+    infer_item,
+    infer_negative,
+    infer_unpacked,
+)
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import union_of
 
@@ -96,7 +103,7 @@ class State:
         if value is UNBOUND:
             self.local.pop(name, None)
         else:
-            self.local[name] = loosened(value)
+            self.local[name] = loosen(value)
 
     def push_local(self, name: str, missing: Value = UNBOUND) -> bool:
         """Puts the value of a local name on the stack; False if it has no value, which raises an error."""
@@ -114,12 +121,12 @@ class State:
         changed = False
         for position, value in enumerate(other.stack):
             known = self.stack[position]
-            merged = known if known is value else joined(known, value)
+            merged = known if known is value else join_values(known, value)
             if not same(merged, known):
                 self.stack[position], changed = Any if impatient else merged, True
         for name, value in other.local.items():
             known = self.local.get(name, UNBOUND)
-            merged = known if known is value else joined(known, value)
+            merged = known if known is value else join_values(known, value)
             if not same(merged, known):
                 self.local[name], changed = Any if impatient else merged, True
         return changed
@@ -182,7 +189,7 @@ def _merge(state: State, depth: int) -> None:
 
 
 def _copy(state: State, depth: int) -> None:
-    state.stack[-depth] = loosened(state.stack[-depth])
+    state.stack[-depth] = loosen(state.stack[-depth])
     state.push(state.stack[-depth])
 
 
@@ -231,7 +238,9 @@ def _store_load(state: State, names: tuple[str, str]) -> bool:
 
 def _subscript(state: State, argument: typing.Any) -> None:
     container, index = state.pop_many(2)
-    state.push(item(*(each if isinstance(each, Const) else hint_of(each) for each in (container, index))))
+    state.push(
+        infer_item(*(each if isinstance(each, Const) else hint_of(each) for each in (container, index)))
+    )
 
 
 def _list_to_tuple(state: State, argument: typing.Any) -> None:
@@ -257,7 +266,7 @@ def _identity(state: State, argument: typing.Any) -> None:
 
 
 def _sign(state: State, argument: typing.Any) -> None:
-    state.push(negative(state.pop_type()))
+    state.push(infer_negative(state.pop_type()))
 
 
 def _iterate(state: State, argument: typing.Any) -> None:
@@ -266,7 +275,7 @@ def _iterate(state: State, argument: typing.Any) -> None:
 
 def _unpack(state: State, count: int) -> None:
     value = state.pop()
-    state.stack.extend(unpacked(value if isinstance(value, Const) else hint_of(value), count)[::-1])
+    state.stack.extend(infer_unpacked(value if isinstance(value, Const) else hint_of(value), count)[::-1])
 
 
 def _unpack_with_rest(state: State, counts: int) -> None:
@@ -295,7 +304,7 @@ STEPS: dict[str, Callable[[State, typing.Any], object]] = {
     "CALL_INTRINSIC_1": _intrinsic,
     "CHECK_EXC_MATCH": _replace(1, bool),
     "CLEANUP_THROW": _replace(3, Any, Any),
-    "COMPARE_OP": lambda state, _: state.push(comparison(*state.pop_types(2))),
+    "COMPARE_OP": lambda state, _: state.push(infer_comparison(*state.pop_types(2))),
     "CONTAINS_OP": _replace(2, bool),
     "CONVERT_VALUE": _replace(1, str),
     "COPY": _copy,
@@ -403,7 +412,7 @@ def frame_of(function: types.FunctionType) -> Frame:
     outer: dict[str, Value] = {}
     for name, cell in zip(names, function.__closure__ or (), strict=True):
         try:
-            outer[name] = Any if name in changed else fixed(cell.cell_contents)
+            outer[name] = Any if name in changed else forget_changeable(cell.cell_contents)
         except ValueError:
             # It has no value yet.
             outer[name] = Any
@@ -427,7 +436,7 @@ def infer_code(frame: Frame, local: Mapping[str, Value], call: Call, budget: Bud
         return Any
     try:
         if read(frame.code).changes_containers:
-            local = {name: loosened(value) for name, value in local.items()}
+            local = {name: loosen(value) for name, value in local.items()}
         run = _Run(frame, local, call, budget)
         result = run.result()
     except (GiveUp, IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
@@ -484,7 +493,7 @@ class _Run:
 
     def _store_cell(self, name: str, value: Value) -> None:
         if name in self.own_cells and name not in self._inner_stores:
-            self.own_cells[name] = joined(self.own_cells[name], loosened(value))
+            self.own_cells[name] = join_values(self.own_cells[name], loosen(value))
 
     def _arrive(self, position: int, state: State) -> None:
         known = self._arrived.get(position)
@@ -520,7 +529,7 @@ class _Run:
                 continue
             if name in ("RETURN_VALUE", "RETURN_CONST"):
                 value = Const(instruction.argval) if name == "RETURN_CONST" else state.pop()
-                self.returned = value if self.returned is None else joined(self.returned, value)
+                self.returned = value if self.returned is None else join_values(self.returned, value)
                 return
             if name in ("RAISE_VARARGS", "RERAISE"):
                 return
@@ -574,8 +583,8 @@ class _Run:
         elif name == "BINARY_OP":
             left, right = state.pop_many(2)
             mutates = instruction.argrepr.endswith("=")
-            result = arithmetic(instruction.argrepr.rstrip("="), _plain(left), _plain(right))
-            state.push(loosened(result) if mutates else result)
+            result = infer_arithmetic(instruction.argrepr.rstrip("="), _plain(left), _plain(right))
+            state.push(loosen(result) if mutates else result)
         elif name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX"):
             self._call(state, name, argument, bool((instruction.arg or 0) & 1) or _HAS_KEYWORDS)
         elif name == "KW_NAMES":
@@ -605,13 +614,15 @@ class _Run:
         # Since Python 3.12 the lowest bit distinguishes a method that is about to be called from another attribute.
         if instruction.opname == "LOAD_METHOD" or (flag and "NULL" in instruction.argrepr):
             state.push(NULL)
-        state.push(Any if instruction.opname == "LOAD_SUPER_ATTR" else attribute(_plain(receiver), name))
+        state.push(
+            Any if instruction.opname == "LOAD_SUPER_ATTR" else infer_attribute(_plain(receiver), name)
+        )
 
     def _global(self, name: str) -> Value:
         namespace = self.frame.namespace
         if name not in namespace:
-            return fixed(getattr(builtins, name, None))
-        value = fixed(namespace[name])
+            return forget_changeable(getattr(builtins, name, None))
+        value = forget_changeable(namespace[name])
         if isinstance(value, Const):
             return value
         own = name in stored_names(self.frame.code, "STORE_GLOBAL")

@@ -12,8 +12,8 @@ from penstock.typehints.constraints import (
     Hint,
     TypeConstraint,
     check_constraint,
+    describe_mismatch,
     is_consistent_with,
-    mismatch,
     normalize,
     show_type,
 )
@@ -44,7 +44,7 @@ class ValueTypeConstraint(TypeConstraint):
         check_constraint(self.value_class, instance)
 
     def _mismatch(self, instance: object) -> str | None:
-        return mismatch(self.value_class, instance)
+        return describe_mismatch(self.value_class, instance)
 
     def _key(self) -> tuple[object, ...]:
         return self.value_class, self.kind, self.parameters
@@ -63,7 +63,7 @@ class ValueTypeConstraint(TypeConstraint):
 
 
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
-    """Decimals with at most so many digits, and so many of them behind the point."""
+    """Returns the type of decimals with at most `precision` digits, of which `scale` are behind the point."""
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 
 
@@ -76,7 +76,7 @@ UNSIGNED = ValueTypeConstraint(int, "Unsigned")
 
 
 class PairsConstraint(ListConstraint):
-    """A map as pyarrow gives it: a list of pairs of key and value (penstock's own).
+    """A map as a list of pairs of key and value, which pyarrow makes of it (penstock's own).
 
     >>> from penstock.typehints import Tuple
     >>> PairsConstraint(Tuple[str, int])
@@ -105,11 +105,11 @@ class RecordConstraint(DictConstraint):
         return self._fields
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of an item; ``Any`` if there is no such item."""
+        """The type of an item; ``Any`` without such an item."""
         return dict(self._fields).get(name, Any)
 
     def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
-        """The same constraint with other parameters."""
+        """Returns this constraint with other parameters."""
         return DictConstraint(*parameters)
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
@@ -124,7 +124,7 @@ class RecordConstraint(DictConstraint):
         if not isinstance(instance, dict):
             return super()._mismatch(instance)
         for name, hint in self._fields:
-            reason = mismatch(hint, instance.get(name))
+            reason = describe_mismatch(hint, instance.get(name))
             if reason is not None:
                 return f"{self} hint type-constraint violated. The item {name!r} is incorrect. {reason}"
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import typing_extensions
 
 from penstock.base.late_binding import LateBinding
-from penstock.error import located, refusal, three_parts
+from penstock.error import add_location, refusal, three_parts
 from penstock.where import here
 
 Hint = typing.Any
@@ -51,7 +51,7 @@ class NotAHintError(_HintError):
         self._where = here()
 
     def __str__(self) -> str:
-        return located(super().__str__(), self._where)
+        return add_location(super().__str__(), self._where)
 
 
 class GetitemConstructor(type):
@@ -65,7 +65,7 @@ class TypeConstraint:
     """The base of all constraints (Beam's name); a subclass says which types and values satisfy it."""
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
-        """Whether the type `sub`, normalized and not ``Any``, is consistent with this one."""
+        """True if the type `sub`, normalized and not ``Any``, is consistent with this one."""
         raise NotImplementedError
 
     def type_check(self, instance: object) -> None:
@@ -214,7 +214,7 @@ class ParameterizedConstraint(TypeConstraint):
         return iter(self.parameters)
 
     def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:
-        """The same constraint with other parameters."""
+        """Returns this constraint with other parameters."""
         return _rebuild(type(self), parameters)
 
     def _matches(self, other: Hint) -> bool:
@@ -273,7 +273,7 @@ def bind_type_variables(type_constraint: Hint, bindings: Mapping[typing.Any, Hin
 
 
 def is_typing_generic(type_param: Hint) -> bool:
-    """Whether a hint is a native generic with parameters, such as ``PCollection[int]`` (Beam's name).
+    """True if a hint is a native generic with parameters, such as ``PCollection[int]`` (Beam's name).
 
     >>> is_typing_generic(list[int]), is_typing_generic(list)
     (True, False)
@@ -331,21 +331,21 @@ def normalize(x: Hint, none_as_type: bool = False) -> Hint:
     return Any if getattr(converted, "__module__", None) in _NATIVE_MODULES else converted
 
 
-def not_an_instance(what: str, expected: str, instance: object) -> str:
+def describe_non_instance(what: str, expected: str, instance: object) -> str:
     """The sentence that a value is not an instance of a container's class."""
     found = f"Instead, an instance of '{type(instance).__name__}' was received."
     return f"{what}. Valid object instance must be of type '{expected}'. {found}"
 
 
 def is_composite(hint: Hint) -> bool:
-    """Whether a hint is more than a class."""
+    """True if a hint is more than a class."""
     return isinstance(normalize(hint), TypeConstraint)
 
 
-def mismatch(type_constraint: Hint, instance: object) -> str | None:
+def describe_mismatch(type_constraint: Hint, instance: object) -> str | None:
     """Why a value does not satisfy a hint, in words that show types but not values; None if it does.
 
-    >>> print(mismatch(int, "a"))
+    >>> print(describe_mismatch(int, "a"))
     Expected an instance of type <class 'int'>, instead received an instance of type str.
     """
     hint = type_constraint if isinstance(type_constraint, type) else normalize(type_constraint)
@@ -372,14 +372,14 @@ def check_constraint(type_constraint: Hint, object_instance: object) -> None:
     if isinstance(type_constraint, TypeConstraint):
         type_constraint.type_check(object_instance)
         return
-    reason = mismatch(type_constraint, object_instance)
+    reason = describe_mismatch(type_constraint, object_instance)
     if reason is not None:
         kind = CompositeTypeHintError if is_composite(type_constraint) else SimpleTypeHintError
         raise kind(reason, f"correct the value, or the type hint {show_type(type_constraint)}")
 
 
 def is_consistent_with(sub: Hint, base: Hint, use_beartype: bool | None = None) -> bool:
-    """Whether a value of type `sub` may stand for a `base` (Beam's name).
+    """True if a value of type `sub` may stand for a `base` (Beam's name).
 
     Like ``issubclass``, but with hints; ``Any`` is consistent with all, both ways; an int may stand for a
     float (PEP 483 and 484). The answers for hashable hints are remembered. `use_beartype` is Beam's, and has no effect.
@@ -415,7 +415,7 @@ _remembered = functools.lru_cache(maxsize=8192)(_decide)
 
 
 def regex_consistency(sub: Hint, base: Hint) -> bool:
-    """Whether a class or native generic is consistent with another, as ``re.Pattern[str]`` is (Beam's name).
+    """True if a class or native generic is consistent with another, as ``re.Pattern[str]`` is (Beam's name).
 
     A generic without parameters accepts every parameter; one with parameters accepts only the same.
 

@@ -11,11 +11,11 @@ from penstock.typehints.constraints import (
     Hint,
     IndexableTypeConstraint,
     ParameterizedConstraint,
+    describe_mismatch,
+    describe_non_instance,
     is_composite,
     is_consistent_with,
     match_type_variables,
-    mismatch,
-    not_an_instance,
     show_type,
 )
 from penstock.utils.windowed_value import WindowedValue
@@ -48,12 +48,12 @@ class SequenceTypeConstraint(ParameterizedConstraint, IndexableTypeConstraint):
     def _mismatch(self, instance: object) -> str | None:
         name = self._sequence_type.__name__
         if not isinstance(instance, self._sequence_type):
-            return not_an_instance(f"{name.title()} type-constraint violated", name.lower(), instance)
+            return describe_non_instance(f"{name.title()} type-constraint violated", name.lower(), instance)
         if isinstance(instance, abc.Iterator):
             # Looking at the elements of an iterator would use them up.
             return None
         for index, element in enumerate(typing.cast("abc.Iterable[object]", instance)):
-            reason = mismatch(self.inner_type, element)
+            reason = describe_mismatch(self.inner_type, element)
             if reason is not None:
                 place = (
                     f"{name} is incorrect:"
@@ -148,14 +148,14 @@ class TupleConstraint(ParameterizedConstraint, IndexableTypeConstraint):
 
     def _mismatch(self, instance: object) -> str | None:
         if not isinstance(instance, tuple):
-            return not_an_instance("Tuple type constraint violated", "tuple", instance)
+            return describe_non_instance("Tuple type constraint violated", "tuple", instance)
         if len(instance) != len(self.tuple_types):
             return (
                 "Passed object instance is of the proper type, but differs in length from the hinted type. "
                 f"Expected a tuple of length {len(self.tuple_types)}, received a tuple of length {len(instance)}."
             )
         for index, (expected, element) in enumerate(zip(self.tuple_types, instance, strict=True)):
-            reason = mismatch(expected, element)
+            reason = describe_mismatch(expected, element)
             if reason is not None:
                 return f"{_of_element(self, index)} tuple is incorrect. {reason}"
         return None
@@ -237,7 +237,7 @@ class IteratorTypeConstraint(ParameterizedConstraint):
     def _mismatch(self, instance: object) -> str | None:
         if isinstance(instance, abc.Iterator):
             return None
-        return not_an_instance("Iterator type-constraint violated", "iterator", instance)
+        return describe_non_instance("Iterator type-constraint violated", "iterator", instance)
 
 
 class MappingTypeConstraint(ParameterizedConstraint):
@@ -277,7 +277,7 @@ class MappingTypeConstraint(ParameterizedConstraint):
             return f"{self.label} type-constraint violated. {kind}. One is of type {type(instance).__name__}."
         for key, value in typing.cast("Mapping[object, object]", instance).items():
             for role, hint, item in (("key", self.key_type, key), ("value", self.value_type, value)):
-                reason = mismatch(hint, item)
+                reason = describe_mismatch(hint, item)
                 if reason is not None:
                     found = (
                         f": {reason}" if is_composite(hint) else f", one is of type {type(item).__name__}."
@@ -322,8 +322,8 @@ class WindowedTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstruct
 
     def _mismatch(self, instance: object) -> str | None:
         if not isinstance(instance, WindowedValue):
-            return not_an_instance("WindowedValue type-constraint violated", "WindowedValue", instance)
-        reason = mismatch(self.inner_type, instance.value)
+            return describe_non_instance("WindowedValue type-constraint violated", "WindowedValue", instance)
+        reason = describe_mismatch(self.inner_type, instance.value)
         return (
             None
             if reason is None

@@ -13,7 +13,7 @@ from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.signatures import ANY_VAR_KEYWORD, ANY_VAR_POSITIONAL, get_signature
 from penstock.typehints.typehints import get_yielded_type
 from penstock.typehints.unions import UnionConstraint, get_concrete_type_from_nullable, is_nullable, union_of
-from penstock.where import caller
+from penstock.where import find_caller
 
 _LOGGER = logging.getLogger(__name__)
 T = typing.TypeVar("T")
@@ -52,7 +52,7 @@ def disable_type_annotations() -> None:
 
 
 def uses_annotations(fn: object) -> bool:
-    """Whether the annotations of a callable count as type hints."""
+    """True if the annotations of a callable count as type hints."""
     return _settings["annotations"] and not getattr(fn, _NO_ANNOTATIONS, False)
 
 
@@ -150,7 +150,7 @@ class IOTypeHints(typing.NamedTuple):
         return self.output_types[1] if self.output_types is not None else {}
 
     def has_simple_output_type(self) -> bool:
-        """Whether there is exactly one hint for the main output."""
+        """True if there is exactly one hint for the main output."""
         return self.output_types is not None and len(self.output_types[0]) == 1
 
     def strip_pcoll(self) -> IOTypeHints:
@@ -198,7 +198,7 @@ class IOTypeHints(typing.NamedTuple):
         return "\n".join([repr(self), *self.origin])
 
     def _origin(self, method: str) -> list[str]:
-        location = caller()
+        location = find_caller()
         return ([f"{method} at {location}"] if location else []) + self.origin[: TRACEBACK_LIMIT - 1]
 
     def _has_input_types(self) -> bool:

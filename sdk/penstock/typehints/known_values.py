@@ -56,7 +56,7 @@ class Const:
 
     @staticmethod
     def unwrap_all(xs: Iterable[typing.Any]) -> list[Hint]:
-        """The type of each constant; the others as they are."""
+        """The type of each constant; the others unchanged."""
         return [Const.unwrap(x) for x in xs]
 
 
@@ -117,7 +117,7 @@ def finalize_hints(type_hint: Hint) -> Hint:
 
 
 def element_type(hint: typing.Any) -> Hint:
-    """The type of the elements that iteration gives; ``Any`` if it is not known (Beam's name).
+    """The type of the elements that iteration yields; ``Any`` if it is not known (Beam's name).
 
     >>> element_type(ListConstraint(int)), element_type(str), element_type(float)
     (<class 'int'>, <class 'str'>, Any)
@@ -223,13 +223,13 @@ def hint_of(value: Value) -> Hint:
     return Const.unwrap(value)
 
 
-def fixed(value: object) -> Value:
+def forget_changeable(value: object) -> Value:
     """The knowledge of a value that the function finds by a name, and that may change before it is read.
 
     A module, class or function stays the same. A number or a text keeps its class. Other data may change in any
     way, and None most likely stands for a later value.
 
-    >>> fixed(len), fixed(5), fixed([5]), fixed(None)
+    >>> forget_changeable(len), forget_changeable(5), forget_changeable([5]), forget_changeable(None)
     (Const[<class 'builtin_function_or_method'>], <class 'int'>, Any, Any)
     """
     kinds = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
@@ -239,7 +239,7 @@ def fixed(value: object) -> Value:
 
 
 def same(first: Value, second: Value) -> bool:
-    """Whether two pieces of knowledge are equal; it runs no comparison of the user's.
+    """True if two pieces of knowledge are equal; it runs no comparison that a user wrote.
 
     >>> same(Const(1), Const(True)), same(Const("a"), Const("a")), same(int, int)
     (False, True, True)
@@ -259,10 +259,10 @@ def same(first: Value, second: Value) -> bool:
     return bool(first == second)
 
 
-def joined(first: Value, second: Value) -> Value:
+def join_values(first: Value, second: Value) -> Value:
     """The knowledge of a value that is one or the other.
 
-    >>> joined(Const(1), Const("a")), joined(UNBOUND, int)
+    >>> join_values(Const(1), Const("a")), join_values(UNBOUND, int)
     (Union[<class 'int'>, <class 'str'>], <class 'int'>)
     """
     if same(first, second):
@@ -273,22 +273,22 @@ def joined(first: Value, second: Value) -> Value:
     return union(hint_of(first), hint_of(second))
 
 
-def loosened(value: Value) -> Value:
+def loosen(value: Value) -> Value:
     """The knowledge of a value once it has a name: a list, set or dictionary may have got other elements since.
 
-    >>> loosened(TupleConstraint((ListConstraint(int), str)))
+    >>> loosen(TupleConstraint((ListConstraint(int), str)))
     Tuple[List[Any], <class 'str'>]
     """
     if isinstance(value, Method):
-        return Method(loosened(value.receiver), value.name)
+        return Method(loosen(value.receiver), value.name)
     if isinstance(value, Const) and isinstance(value.value, (types.FunctionType, type, types.ModuleType)):
         return value
     hint = Const.unwrap(value)
     if isinstance(hint, _CHANGEABLE):
         return hint.with_parameters(tuple(Any for _parameter in hint.parameters))
     if isinstance(hint, (TupleConstraint, TupleSequenceConstraint)):
-        inside = tuple(map(loosened, hint.parameters))
+        inside = tuple(map(loosen, hint.parameters))
         return value if inside == tuple(hint.parameters) else hint.with_parameters(inside)
     if isinstance(hint, UnionConstraint):
-        return hint.with_members(map(loosened, hint.parameters))
+        return hint.with_members(map(loosen, hint.parameters))
     return value

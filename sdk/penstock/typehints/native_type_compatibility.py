@@ -50,7 +50,7 @@ _NATIVE_MODULES = ("typing", "typing_extensions", "collections", "collections.ab
 _VARIABLE_NAMES = {1: ("T",), 2: ("KT", "VT"), 3: ("T_co", "T_contra", "V_co")}
 _COVARIANT = (abc.Iterable, abc.Iterator)
 
-# The same native variable must always give the same hint variable and the other way round.
+# Equal native variables must always become the same hint variable, and the other way round.
 _variables: dict[typing.TypeVar, TypeVariable] = {}
 _native_variables: dict[int, tuple[TypeVariable, typing.TypeVar]] = {}
 
@@ -67,12 +67,12 @@ class TypedWindowedValue(typing.Generic[T]):
 
 
 def is_any(typ: Hint) -> bool:
-    """Whether a native hint is ``typing.Any`` (Beam's name)."""
+    """True if a native hint is ``typing.Any`` (Beam's name)."""
     return typ is typing.Any or typ is typing_extensions.Any
 
 
 def match_is_named_tuple(user_type: Hint) -> bool:
-    """Whether a class is a ``NamedTuple`` with annotated fields (Beam's name).
+    """True if a class is a ``NamedTuple`` with annotated fields (Beam's name).
 
     >>> match_is_named_tuple(typing.NamedTuple("Point", [("x", int)])), match_is_named_tuple(tuple)
     (True, False)
@@ -86,7 +86,7 @@ def match_is_named_tuple(user_type: Hint) -> bool:
 
 
 def match_dataclass_for_row(user_type: Hint) -> bool:
-    """Whether a class is a dataclass, frozen or not; all of these are rows (Beam's name)."""
+    """True if a class is a dataclass, frozen or not; all of these are rows (Beam's name)."""
     return isinstance(user_type, type) and dataclasses.is_dataclass(user_type)
 
 
@@ -98,7 +98,7 @@ def _is_union(typ: Hint) -> bool:
 def convert_to_beam_type(typ: Hint) -> Hint:
     """A native hint as a penstock hint (Beam's name).
 
-    Classes of the user and penstock's own hints stay as they are. A hint without a counterpart
+    Classes of the user and penstock's own hints stay unchanged. A hint without a counterpart
     (``Callable``, ``Literal``, ``NewType``, text) becomes ``Any``.
 
     Raises:
@@ -127,7 +127,7 @@ def convert_to_beam_type(typ: Hint) -> Hint:
 
 
 def _convert_alias(typ: Hint) -> Hint:
-    """What an alias stands for; ``Any`` where it stands in itself."""
+    """Returns what an alias stands for; ``Any`` where it stands in itself."""
     alias = typing.get_origin(typ) or typ
     before = _open_aliases.get()
     if alias in before:

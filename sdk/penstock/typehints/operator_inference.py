@@ -23,7 +23,16 @@ from penstock.typehints.containers import (
     TupleConstraint,
     TupleSequenceConstraint,
 )
-from penstock.typehints.known_values import BUILT_IN, Bound, Const, Exact, Method, Value, fixed, hint_of
+from penstock.typehints.known_values import (
+    BUILT_IN,
+    Bound,
+    Const,
+    Exact,
+    Method,
+    Value,
+    forget_changeable,
+    hint_of,
+)
 from penstock.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 from penstock.typehints.unions import UnionConstraint, union_of
 
@@ -34,11 +43,13 @@ _COMPARABLE = (ListConstraint, TupleConstraint, TupleSequenceConstraint, DictCon
 _INDEXED = (ListConstraint, TupleSequenceConstraint, ABCSequenceTypeConstraint)
 
 
-def arithmetic(operator: str, left: Value, right: Value) -> Hint:
+def infer_arithmetic(operator: str, left: Value, right: Value) -> Hint:
     """Returns the type of ``left operator right``.
 
-    >>> arithmetic("+", int, Const(1.5)), arithmetic("%", Const("%s"), object), arithmetic("+", object, int)
-    (<class 'float'>, <class 'str'>, Any)
+    >>> infer_arithmetic("+", int, Const(1.5)), infer_arithmetic("%", Const("%s"), object)
+    (<class 'float'>, <class 'str'>)
+    >>> infer_arithmetic("+", object, int)
+    Any
     """
     first, second = Const.unwrap(left), Const.unwrap(right)
     if first in _NUMBERS and second in _NUMBERS:
@@ -86,20 +97,20 @@ def _concatenation(first: Hint, second: Hint) -> Hint:
     return Any
 
 
-def negative(operand: Value) -> Hint:
+def infer_negative(operand: Value) -> Hint:
     """Returns the type of ``-operand`` and ``+operand``.
 
-    >>> negative(bool), negative(str)
+    >>> infer_negative(bool), infer_negative(str)
     (<class 'int'>, Any)
     """
     hint = Const.unwrap(operand)
     return (int if hint is bool else hint) if hint in _NUMBERS else Any
 
 
-def comparison(left: Value, right: Value) -> Hint:
+def infer_comparison(left: Value, right: Value) -> Hint:
     """Returns the type of comparisons such as ``left < right``; objects of other classes may not return a bool.
 
-    >>> comparison(int, Const(1)), comparison(object, int)
+    >>> infer_comparison(int, Const(1)), infer_comparison(object, int)
     (<class 'bool'>, Any)
     """
     return bool if _is_plain(Const.unwrap(left)) and _is_plain(Const.unwrap(right)) else Any
@@ -111,15 +122,17 @@ def _is_plain(hint: Hint) -> bool:
     return isinstance(hint, _COMPARABLE) or hint in _PLAIN
 
 
-def item(container: Value, index: Value) -> Hint:
+def infer_item(container: Value, index: Value) -> Hint:
     """Returns the type of ``container[index]``.
 
-    >>> item(TupleConstraint((str, int)), Const(-1)), item(DictConstraint(str, int), Any), item(Any, int)
-    (<class 'int'>, <class 'int'>, Any)
+    >>> infer_item(TupleConstraint((str, int)), Const(-1)), infer_item(DictConstraint(str, int), Any)
+    (<class 'int'>, <class 'int'>)
+    >>> infer_item(Any, int)
+    Any
     """
     hint, index_type = Const.unwrap(container), Const.unwrap(index)
     if index_type is slice:
-        return part(hint, index.value if isinstance(index, Const) else None)
+        return infer_slice(hint, index.value if isinstance(index, Const) else None)
     if isinstance(hint, RecordConstraint) and isinstance(index, Const):
         return hint.get_type_for(index.value)
     if isinstance(hint, MappingTypeConstraint):
@@ -137,7 +150,7 @@ def item(container: Value, index: Value) -> Hint:
         return one_of(hint.inner_type)
     if isinstance(index, Const) and isinstance(hint, type) and hasattr(hint, "_fields"):
         names = hint._fields
-        return attribute(hint, names[index.value]) if -len(names) <= index.value < len(names) else Any
+        return infer_attribute(hint, names[index.value]) if -len(names) <= index.value < len(names) else Any
     return int if hint is bytes else Any
 
 
@@ -152,10 +165,11 @@ def one_of(members: Hint) -> Hint:
     return Any if isinstance(members, UnionConstraint) else members
 
 
-def part(container: Value, bounds: slice | None = None) -> Hint:
+def infer_slice(container: Value, bounds: slice | None = None) -> Hint:
     """Returns the type of a slice, whose `bounds` may be known.
 
-    >>> part(str), part(TupleConstraint((str, int))), part(TupleConstraint((str, int)), slice(1, None))
+    >>> pair = TupleConstraint((str, int))
+    >>> infer_slice(str), infer_slice(pair), infer_slice(pair, slice(1, None))
     (<class 'str'>, Tuple[Union[<class 'int'>, <class 'str'>], ...], Tuple[<class 'int'>])
     """
     hint = Const.unwrap(container)
@@ -168,14 +182,14 @@ def part(container: Value, bounds: slice | None = None) -> Hint:
     )
 
 
-def attribute(receiver: Value, name: str) -> Value:
+def infer_attribute(receiver: Value, name: str) -> Value:
     """Returns the knowledge of ``receiver.name``, found without running any of the user's code.
 
-    >>> attribute(str, "lower"), attribute(RowTypeConstraint.from_fields([("x", int)]), "x")
+    >>> infer_attribute(str, "lower"), infer_attribute(RowTypeConstraint.from_fields([("x", int)]), "x")
     (Method(receiver=<class 'str'>, name='lower'), <class 'int'>)
     """
     if isinstance(receiver, Const) and isinstance(receiver.value, types.ModuleType):
-        return fixed(vars(receiver.value).get(name))
+        return forget_changeable(vars(receiver.value).get(name))
     if isinstance(receiver, Const) and isinstance(receiver.value, type):
         return _of_class(receiver.value, receiver, name)
     if isinstance(receiver, (Const, Exact)):
@@ -199,10 +213,10 @@ def attribute(receiver: Value, name: str) -> Value:
 def _of_class(cls: type, receiver: Value, name: str) -> Value:
     found = inspect.getattr_static(cls, name, None)
     if isinstance(found, staticmethod):
-        return fixed(found.__func__)
+        return forget_changeable(found.__func__)
     if isinstance(found, classmethod):
         return Bound(found.__func__, receiver) if isinstance(found.__func__, types.FunctionType) else Any
-    return fixed(found)
+    return forget_changeable(found)
 
 
 def _finds_methods_in_class(cls: type, receiver: Value, name: str) -> bool:
@@ -225,10 +239,10 @@ def _as_class(hint: Hint) -> Hint:
     return hint
 
 
-def unpacked(hint: Value, count: int) -> list[Hint]:
+def infer_unpacked(hint: Value, count: int) -> list[Hint]:
     """Returns the types of the names in ``a, b = value``.
 
-    >>> unpacked(TupleConstraint((str, int)), 2), unpacked(ListConstraint(int), 2), unpacked(Any, 1)
+    >>> infer_unpacked(TupleConstraint((str, int)), 2), infer_unpacked(ListConstraint(int), 2), infer_unpacked(Any, 1)
     ([<class 'str'>, <class 'int'>], [<class 'int'>, <class 'int'>], [Any])
     """
     known = hint_of(hint)

@@ -16,8 +16,8 @@ from penstock.typehints.constraints import (
     CompositeTypeHintError,
     Hint,
     TypeConstraint,
+    describe_mismatch,
     is_consistent_with,
-    mismatch,
     normalize,
     show_type,
 )
@@ -159,7 +159,7 @@ class RowTypeConstraint(TypeConstraint):
             return f"Row type-constraint violated. Valid object instance must be of type {self}. {found}"
         for name, hint in self._fields:
             value = getattr(instance, name, _MISSING)
-            reason = "There is none." if value is _MISSING else mismatch(hint, value)
+            reason = "There is none." if value is _MISSING else describe_mismatch(hint, value)
             if reason is not None:
                 return f"{self} hint type-constraint violated. The field {name!r} is incorrect. {reason}"
         return None

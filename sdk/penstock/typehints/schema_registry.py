@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 
-from penstock.utils.identifiers import uuid_text
+from penstock.utils.identifiers import make_uuid
 
 
 class SchemaTypeRegistry:
@@ -15,7 +15,7 @@ class SchemaTypeRegistry:
 
     def generate_new_id(self) -> str:
         """A new name."""
-        return uuid_text()
+        return make_uuid()
 
     def register(self, typing_: typing.Any, schema: typing.Any) -> str:
         """Enters a class under a new name; returns the name."""

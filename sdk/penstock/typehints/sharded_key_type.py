@@ -6,9 +6,9 @@ from penstock.typehints.constraints import (
     GetitemConstructor,
     Hint,
     ParameterizedConstraint,
+    describe_mismatch,
+    describe_non_instance,
     is_consistent_with,
-    mismatch,
-    not_an_instance,
     show_type,
     validate_composite_type_param,
 )
@@ -34,8 +34,8 @@ class ShardedKeyTypeConstraint(ParameterizedConstraint, metaclass=GetitemConstru
 
     def _mismatch(self, instance: object) -> str | None:
         if not isinstance(instance, ShardedKey):
-            return not_an_instance("ShardedKey type-constraint violated", "ShardedKey", instance)
-        if mismatch(self.key_type, instance.key) is None:
+            return describe_non_instance("ShardedKey type-constraint violated", "ShardedKey", instance)
+        if describe_mismatch(self.key_type, instance.key) is None:
             return None
         found = f"instead received an instance of type '{type(instance.key).__name__}'."
         return (

@@ -43,11 +43,11 @@ from penstock.typehints.known_values import (
     hint_of,
     instance_to_type,
     key_value_types,
-    loosened,
+    loosen,
     union,
 )
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
-from penstock.typehints.operator_inference import attribute, item, one_of
+from penstock.typehints.operator_inference import infer_attribute, infer_item, one_of
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.signatures import FUNCTION_RETURNS, METHOD_RETURNS
 from penstock.typehints.unions import union_of
@@ -192,8 +192,8 @@ def _look_inside(
 ) -> Value:
     if limits.is_whole:
         # The function may put more into a list that its caller has just made.
-        arguments = list(map(loosened, arguments))
-        keywords = {name: loosened(value) for name, value in keywords.items()}
+        arguments = list(map(loosen, arguments))
+        keywords = {name: loosen(value) for name, value in keywords.items()}
     defaults = _defaults(function) if limits.is_whole and function is not None else {}
     local = _bound(frame.code, arguments, keywords, defaults)
     if not limits.is_whole:
@@ -242,7 +242,7 @@ def _defaults(function: types.FunctionType) -> dict[str, Value]:
     code, values = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
     found = {**dict(zip(names, values, strict=True)), **(function.__kwdefaults__ or {})}
-    return {name: loosened(instance_to_type(value)) for name, value in found.items()}
+    return {name: loosen(instance_to_type(value)) for name, value in found.items()}
 
 
 def _result_of_getter(getter: typing.Any, arguments: Arguments) -> Hint:
@@ -250,10 +250,10 @@ def _result_of_getter(getter: typing.Any, arguments: Arguments) -> Hint:
         return Any
     rebuild, parts = getter.__reduce__()
     if isinstance(getter, operator.methodcaller):
-        method = attribute(arguments[0], parts[0]) if rebuild is type(getter) else Any
+        method = infer_attribute(arguments[0], parts[0]) if rebuild is type(getter) else Any
         return _result_of_method(method, list(map(Const, parts[1:])))
     if isinstance(getter, operator.itemgetter):
-        found = [item(arguments[0], Const(index)) for index in parts]
+        found = [infer_item(arguments[0], Const(index)) for index in parts]
     else:
         found = [_attribute_path(arguments[0], path) for path in parts]
     return found[0] if len(found) == 1 else TupleConstraint(found)
@@ -261,7 +261,7 @@ def _result_of_getter(getter: typing.Any, arguments: Arguments) -> Hint:
 
 def _attribute_path(receiver: Value, path: str) -> Hint:
     for name in path.split("."):
-        receiver = attribute(receiver, name)
+        receiver = infer_attribute(receiver, name)
     return Any if isinstance(receiver, Method) else Const.unwrap(receiver)
 
 

@@ -13,9 +13,9 @@ from penstock.typehints.constraints import (
     ParameterizedConstraint,
     TypeConstraint,
     bind_type_variables,
+    describe_mismatch,
     is_consistent_with,
     match_type_variables,
-    mismatch,
     normalize,
     show_type,
 )
@@ -54,7 +54,7 @@ class UnionConstraint(ParameterizedConstraint):
         return self.union_types
 
     def with_members(self, members: Iterable[Hint]) -> Hint:
-        """The same kind of union of other members."""
+        """Returns a union of this kind of other members."""
         return union_of(members)
 
     def inner_types(self) -> Iterator[Hint]:
@@ -62,7 +62,7 @@ class UnionConstraint(ParameterizedConstraint):
         return iter(self.parameters)
 
     def contains_type(self, maybe_type: Hint) -> bool:
-        """Whether a type is one of the members."""
+        """True if a type is one of the members."""
         return maybe_type in self.parameters
 
     def _consistent_with_check_(self, sub: Hint) -> bool:
@@ -70,7 +70,7 @@ class UnionConstraint(ParameterizedConstraint):
 
     def _mismatch(self, instance: object) -> str | None:
         for item in self.parameters:
-            if mismatch(item, instance) is None:
+            if describe_mismatch(item, instance) is None:
                 return None
         members = tuple(map(show_type, self.parameters))
         found = f"received {type(instance).__name__} instead."
@@ -107,7 +107,7 @@ class ColumnUnionConstraint(UnionConstraint):
         return [item for item in self.parameters if item is not type(None)]
 
     def with_members(self, members: Iterable[Hint]) -> Hint:
-        """The same kind of union of other members."""
+        """Returns a union of this kind of other members."""
         return column_of(union_of(item for item in members if item is not type(None)))
 
 
@@ -164,7 +164,7 @@ def _one_row(members: tuple[Hint, ...]) -> Hint | None:
 
 
 def is_nullable(typehint: Hint) -> bool:
-    """Whether a hint is ``Optional[X]`` (Beam's name)."""
+    """True if a hint is ``Optional[X]`` (Beam's name)."""
     return (
         isinstance(typehint, UnionConstraint)
         and len(typehint.parameters) == 2
@@ -180,7 +180,7 @@ def get_concrete_type_from_nullable(typehint: Hint) -> Hint:
 
 
 def without_none(typehint: Hint) -> Hint:
-    """The X of ``Optional[X]``; any other hint as it is (penstock's own).
+    """The X of ``Optional[X]``; any other hint unchanged (penstock's own).
 
     >>> without_none(UnionConstraint([int, None])), without_none(str)
     (<class 'int'>, <class 'str'>)

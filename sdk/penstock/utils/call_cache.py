@@ -26,7 +26,7 @@ class CallCache:
 
     Args:
         max_entries: How many results a process keeps; the one that was not used for longest goes first.
-        time_to_live_seconds: After so many seconds, a result is no longer used; None for as long as there is room.
+        time_to_live_seconds: The seconds after which a result is no longer used; None for as long as there is room.
 
     Raises:
         ValueError: If a number is not positive.

@@ -47,7 +47,7 @@ class ChildProcess:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         with warnings.catch_warnings():
-            # Since Python 3.12 a fork beside threads gives a warning. The child uses none of those threads' locks.
+            # Since Python 3.12 a fork beside threads warns. The child uses none of those threads' locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = os.fork()
         if self.pid == 0:
@@ -68,7 +68,7 @@ class ChildProcess:
         os.close(self._life)
 
     def is_alive(self) -> bool:
-        """Whether the child has not ended."""
+        """True if the child has not ended."""
         return self._end.alive and self._status() is None
 
     def ask(self, request: bytes, timeout_seconds: float | None = None) -> bytes:
@@ -97,7 +97,7 @@ class ChildProcess:
         self._end()
 
     def _status(self) -> int | None:
-        """How the child has ended: an exit code, or minus a signal; None if it has not."""
+        """Returns how the child has ended: an exit code, or minus a signal; None if it has not."""
         if not hasattr(self, "_ended"):
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)

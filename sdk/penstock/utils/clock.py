@@ -35,14 +35,14 @@ _clock = Clock()
 
 
 @contextmanager
-def replaced_by(clock: Clock) -> Iterator[None]:
+def replace_clock(clock: Clock) -> Iterator[None]:
     """Lets every function of this module ask another clock while the block runs.
 
     >>> class Stopped(Clock):
     ...     def seconds(self):
     ...         return 90.0
-    >>> with replaced_by(Stopped()):
-    ...     print(seconds(), utc_text())
+    >>> with replace_clock(Stopped()):
+    ...     print(seconds(), format_utc())
     90.0 1970-01-01 00:01:30 UTC
     """
     global _clock
@@ -73,6 +73,6 @@ def sleep(seconds: float) -> None:
     _clock.sleep(seconds)
 
 
-def utc_text() -> str:
+def format_utc() -> str:
     """Returns the time as text, to the second."""
     return datetime.fromtimestamp(seconds(), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

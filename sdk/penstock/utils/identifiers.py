@@ -10,11 +10,11 @@ _make: Callable[[], uuid.UUID] = uuid.uuid4
 
 
 @contextmanager
-def replaced_by(make: Callable[[], uuid.UUID]) -> Iterator[None]:
+def replace_identifiers(make: Callable[[], uuid.UUID]) -> Iterator[None]:
     """Lets another function make identifiers while the block runs.
 
-    >>> with replaced_by(lambda: uuid.UUID(int=10)):
-    ...     print(identifier()[-4:], uuid_text()[-4:])
+    >>> with replace_identifiers(lambda: uuid.UUID(int=10)):
+    ...     print(identifier()[-4:], make_uuid()[-4:])
     000a 000a
     """
     global _make
@@ -30,6 +30,6 @@ def identifier() -> str:
     return _make().hex
 
 
-def uuid_text() -> str:
+def make_uuid() -> str:
     """Returns an identifier in the form of a UUID, with hyphens."""
     return str(_make())

@@ -101,7 +101,7 @@ def with_exponential_backoff(
     max_delay_secs: float = _HOUR,
     stop_after_secs: float | None = None,
 ) -> Callable[[_FunctionT], _FunctionT]:
-    """A decorator of functions that are called again after an error; they raise the last error, as it is (Beam's name).
+    """A decorator of functions that are called again after an error; they raise the last error unchanged (Beam's name).
 
     Args:
         num_retries: How often, at most.

@@ -18,7 +18,7 @@ class Shared:
 
     The handle travels with the DoFn that holds it; every copy of it means the same object of a process. The object
     lives while it is in use, and until the process acquires the object of another handle: so it is not
-    made anew for each task. A step that uses several handles keeps those objects itself, as attributes of its DoFn.
+    made again for each task. A step that uses several handles keeps those objects itself, as attributes of its DoFn.
 
     >>> class Table(dict):
     ...     pass
@@ -50,7 +50,7 @@ class Shared:
 
 
 class _Place:
-    """Where the object of one handle is in this process."""
+    """Locates the object of one handle in this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -200,7 +200,7 @@ class Timestamp(Micros):
     """A point in time: microseconds since the Unix epoch, or another decimal part of a second (Beam's ``Timestamp``).
 
     Any size is held exactly; windows, not timestamps, stop at `MIN_TIMESTAMP` and `MAX_TIMESTAMP`. The times of
-    elements are microseconds: a Timestamp that is finer can be a value or a key, but gives no `micros`.
+    elements are microseconds: a Timestamp that is finer can be a value or a key, but has no `micros`.
 
     Args:
         seconds: Seconds since the epoch; a float is cut off towards zero, to the precision.
@@ -278,7 +278,7 @@ class Timestamp(Micros):
     def from_rfc3339(cls, rfc3339: str) -> Timestamp:
         """The time of an RFC 3339 string, whatever its offset from UTC.
 
-        A fraction of seven to nine digits gives a Timestamp of that precision, any other one microseconds.
+        A fraction of seven to nine digits makes a Timestamp of that precision, any other one microseconds.
 
         Raises:
             ValueError: The string has another format, lacks an offset (Beam would silently take the machine's
@@ -416,10 +416,10 @@ class Timestamp(Micros):
         return Duration.from_micros(self.micros % Duration.of(other).micros)
 
 
-def time_text(time: Timestamp) -> str:
+def format_time(time: Timestamp) -> str:
     """A time for people: an RFC 3339 string, or the seconds of a time that no calendar has, such as the ends of time.
 
-    >>> time_text(Timestamp(0)), time_text(Timestamp(10**12))
+    >>> format_time(Timestamp(0)), format_time(Timestamp(10**12))
     ('1970-01-01T00:00:00Z', 'Timestamp(1000000000000)')
     """
     try:

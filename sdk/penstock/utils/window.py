@@ -1,4 +1,4 @@
-"""What a window is: it ends; `penstock.elements.bounded_window` has the windows of intervals and the global one."""
+"""Defines a window: it ends; `penstock.elements.bounded_window` has the windows of intervals and the global one."""
 
 from __future__ import annotations
 

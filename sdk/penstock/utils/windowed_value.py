@@ -13,7 +13,7 @@ from penstock.utils.window import BoundedWindow
 
 
 class PaneInfoTiming:
-    """When a pane fired, relative to the watermark: before, at or after its window's end (Beam's names)."""
+    """The time of a pane's firing relative to the watermark: before, at or after its window's end (Beam's names)."""
 
     EARLY = 0
     ON_TIME = 1
@@ -36,10 +36,10 @@ _TIMING_NAMES = {timing: name for name, timing in _TIMINGS.items()}
 
 
 class ValueKind(IntEnum):
-    """The effect of an element on its collection: it adds its value, or takes back an earlier element.
+    """The effect of an element on its collection: it adds its value, or retracts an earlier element.
 
     A pane that replaces another comes as two elements, `UPDATE_BEFORE` with the old value and `UPDATE_AFTER` with
-    the new one. `DELETE` takes a value back without a new one. (The four names of Flink and of Beam's Java SDK.)
+    the new one. `DELETE` retracts a value without a new one. (The four names of Flink and of Beam's Java SDK.)
     """
 
     INSERT = 0
@@ -49,7 +49,7 @@ class ValueKind(IntEnum):
 
     @property
     def is_retraction(self) -> bool:
-        """Whether the element takes an earlier one back."""
+        """True if the element retracts an earlier one."""
         return self in (ValueKind.UPDATE_BEFORE, ValueKind.DELETE)
 
     @property
@@ -68,7 +68,7 @@ class PaneInfo:
         timing: A constant of `PaneInfoTiming`.
         index: The number of panes fired before; -1 if not known.
         nonspeculative_index: The number of panes fired before that were not early; -1 for an early pane.
-        kind: Whether it adds its value or takes it back (penstock's own; Beam's wire format has no place for it).
+        kind: Whether it adds its value or retracts it (penstock's own; Beam's wire format has no place for it).
 
     >>> PaneInfo(True, False, PaneInfoTiming.ON_TIME, 0, 0)
     PaneInfo(first: True, last: False, timing: ON_TIME, index: 0, nonspeculative_index: 0)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import index
 from typing import Self
 
-from penstock.checks.time_zones import local_date, start_of_day, time_zone_named
+from penstock.checks.time_zones import find_time_zone, local_date, start_of_day
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import refusal
 from penstock.utils.timestamp import Timestamp
@@ -133,7 +133,7 @@ class CalendarWindows(ByTimestamp, NonMergingWindowFn):
             what = f"CalendarWindows takes a cycle of the calendar, not {cycle!r}"
             hint = "use CalendarWindows.days(1), or .weeks, .months or .years"
             raise refusal(TypeError, what, hint=hint)
-        time_zone_named(time_zone)
+        find_time_zone(time_zone)
         vars(self).update(cycle=cycle, time_zone=time_zone)
 
     @classmethod
@@ -263,7 +263,7 @@ def _windows_on(cycle: CalendarCycle, time_zone: str, utc_day: int) -> tuple[tup
 
     The cache makes assigning fast: most elements are on a day that another element was on.
     """
-    zone = time_zone_named(time_zone)
+    zone = find_time_zone(time_zone)
     first_second = utc_day * _DAY_SECONDS
     found = []
     try:

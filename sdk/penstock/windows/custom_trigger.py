@@ -29,7 +29,7 @@ class TriggerTimer(NamedTuple):
 
 
 class TriggerContext(ABC):
-    """What a `CustomTrigger` sees of its window."""
+    """Shows a `CustomTrigger` its window."""
 
     @property
     @abstractmethod
@@ -54,12 +54,12 @@ class TriggerContext(ABC):
     @property
     @abstractmethod
     def value(self) -> Any:
-        """What a pane would hold now: the list of values, or the CombineFn's result."""
+        """Returns what a pane would hold now: the list of values, or the CombineFn's result."""
 
     @property
     @abstractmethod
     def last_value(self) -> Any:
-        """What the window's last pane held; None before the first one."""
+        """Returns what the window's last pane held; None before the first one."""
 
     @abstractmethod
     def set_timer(self, timestamp: TimestampTypes, time_domain: str = TimeDomain.REAL_TIME) -> None:
@@ -115,7 +115,7 @@ class CustomTrigger(FiresOnce):
 
     @abstractmethod
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
-        """Whether a pane fires now."""
+        """True if a pane fires now."""
 
     def on_fire(self, state: Any, context: TriggerContext) -> Any:
         """The state after a pane; by default `penstock.windows.triggers.FINISHED`: it does not fire again."""

@@ -131,7 +131,7 @@ def check_triggers(owner: str, triggers: tuple[Any, ...]) -> None:
 def _arguments(trigger: TriggerFn) -> Iterator[str]:
     """Yields the arguments of the constructor call, except for defaults."""
     if not is_dataclass(trigger):
-        yield from (f"{name}={shown(value)}" for name, value in vars(trigger).items())
+        yield from (f"{name}={show_argument(value)}" for name, value in vars(trigger).items())
         return
     by_name = False
     for each in fields(trigger):
@@ -141,13 +141,13 @@ def _arguments(trigger: TriggerFn) -> Iterator[str]:
         if value == each.default:
             by_name = True
         else:
-            yield f"{each.name}={shown(value)}" if by_name else shown(value)
+            yield f"{each.name}={show_argument(value)}" if by_name else show_argument(value)
 
 
-def shown(value: Any) -> str:
+def show_argument(value: Any) -> str:
     """Returns an argument as descriptions show it: functions by their names.
 
-    >>> shown(len), shown("a")
+    >>> show_argument(len), show_argument("a")
     ('len', "'a'")
     """
     return str(getattr(value, "__name__", None) or repr(value))
@@ -522,7 +522,7 @@ class AfterPattern(_FiresOnceOnArrival):
         object.__setattr__(self, "contiguous", contiguous)
 
     def __repr__(self) -> str:
-        arguments = [*map(shown, self.predicates), *["contiguous=True"] * self.contiguous]
+        arguments = [*map(show_argument, self.predicates), *["contiguous=True"] * self.contiguous]
         return f"AfterPattern({', '.join(arguments)})"
 
 
@@ -594,24 +594,24 @@ def _absolute_difference(one: Any, other: Any) -> Any:
     return abs(one - other)
 
 
-def every_part(trigger: TriggerFn) -> Iterator[TriggerFn]:
+def walk_parts(trigger: TriggerFn) -> Iterator[TriggerFn]:
     """Yields a trigger and all of its parts.
 
     >>> from penstock.transforms.trigger import AfterCount
-    >>> [type(part).__name__ for part in every_part(AfterWatermark(early=AfterCount(5)))]
+    >>> [type(part).__name__ for part in walk_parts(AfterWatermark(early=AfterCount(5)))]
     ['AfterWatermark', 'Repeatedly', 'AfterCount']
     """
     yield trigger
     match trigger:
         case Repeatedly(underlying):
-            yield from every_part(underlying)
+            yield from walk_parts(underlying)
         case AfterWatermark(early, late):
             for part in (early, late):
                 if part is not None:
-                    yield from every_part(part)
+                    yield from walk_parts(part)
         case AfterAny(parts) | AfterAll(parts) | AfterEach(parts):
             for part in parts:
-                yield from every_part(part)
+                yield from walk_parts(part)
 
 
 def can_fire_early(trigger: TriggerFn) -> bool:

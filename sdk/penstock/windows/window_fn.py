@@ -150,7 +150,7 @@ class WindowFn(ABC):
         """
 
     def is_merging(self) -> bool:
-        """Whether `merge` may merge windows."""
+        """True if `merge` may merge windows."""
         return True
 
     def get_window_coder(self) -> Coder:
@@ -424,18 +424,18 @@ def _merge_runs(
     merge_context: WindowFn.MergeContext, merge_touching: bool, max_micros: float = math.inf
 ) -> None:
     windows = list(merge_context.windows)
-    for session, places in runs(windows, merge_touching, max_micros):
+    for session, places in merge_runs(windows, merge_touching, max_micros):
         if len(places) > 1:
             merge_context.merge([windows[place] for place in places], session)
 
 
-def runs(
+def merge_runs(
     windows: Sequence[Any], merge_touching: bool, max_micros: float = math.inf
 ) -> Iterator[tuple[IntervalWindow, list[int]]]:
     """The sessions that windows make, each with the places of its windows in the sequence, in order of time.
 
     >>> windows = [IntervalWindow(5, 15), IntervalWindow(20, 30), IntervalWindow(0, 10)]
-    >>> list(runs(windows, merge_touching=False))
+    >>> list(merge_runs(windows, merge_touching=False))
     [([0.0, 15.0), [2, 0]), ([20.0, 30.0), [1])]
     """
     session, run = GrowingSession(merge_touching, max_micros), list[int]()

@@ -1,4 +1,4 @@
-"""How a PCollection is windowed and triggered: where in event time, when, and how results refine each other."""
+"""Describes how a PCollection is windowed and triggered: where in event time, when, and how results refine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.windows.window_fn import GlobalWindows, WindowFn
 
 @dataclass(frozen=True, init=False)
 class Windowing:
-    """Where in event time results are computed, when they are given, and how they refine each other.
+    """Describes where in event time results are computed, when they are emitted, and how they refine each other.
 
     Attributes:
         windowfn: Assigns elements to windows.
@@ -30,8 +30,8 @@ class Windowing:
         accumulation_mode: How a later pane relates to earlier ones; discarding for the default trigger.
         timestamp_combiner: The timestamp of a result; by default the end of its window.
         allowed_lateness: How long after its end a window takes elements, as a `Duration`; given in seconds.
-        on_time_behavior: Whether a window without new elements gives a pane at its end; by default it does.
-        closing_behavior: The same for the time at which the window closes; by default it does not.
+        on_time_behavior: Whether a window without new elements fires a pane at its end; by default it does.
+        closing_behavior: Whether it fires one at the time at which it closes; by default it does not.
 
     >>> default_windowing().is_default()
     True
@@ -82,7 +82,7 @@ class Windowing:
 
     @property
     def fires_once(self) -> bool:
-        """Whether each window gives one pane, if a run waits for the watermark.
+        """True if each window fires one pane, if a run waits for the watermark.
 
         In the mode ``micro_batch`` every round that changes a window fires it.
 
@@ -92,7 +92,7 @@ class Windowing:
         return self.triggerfn in (DefaultTrigger(), AfterWatermark()) and not self.allowed_lateness.micros
 
     def is_default(self) -> bool:
-        """Whether everything is at its default, in global windows."""
+        """True if everything is at its default, in global windows."""
         return self == default_windowing()
 
     def after_grouping(self) -> Windowing:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock_conformance.parsing import load
-from penstock_conformance.pipelines import reports
+from penstock_conformance.pipelines import run_scenarios
 
 TITLES = {
     "streaming": {
@@ -30,6 +30,6 @@ def outcomes(folder: Path) -> dict[str, Any]:
     told = {}
     for mode, titles in TITLES.items():
         chosen = [scenario for scenario in scenarios if scenario.title in titles]
-        found = list(reports(chosen, mode, checkpoint_location=f"{folder}/{mode}"))
+        found = list(run_scenarios(chosen, mode, checkpoint_location=f"{folder}/{mode}"))
         told[mode] = [len(found), [report.wrong for report in found if report.wrong]]
     return told

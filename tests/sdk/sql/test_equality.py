@@ -15,7 +15,7 @@ from penstock.coders.deterministic import encode_key
 from penstock.elements.row import Row
 from penstock.relations.bags import Copies
 from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, SqlType
-from penstock.sql.execution.equality import canonical, canonical_row, copies_in_any_form
+from penstock.sql.execution.equality import canonicalizer_of, copies_in_any_form, row_canonicalizer_of
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 BERLIN = datetime.timezone(datetime.timedelta(hours=1), "Berlin")
@@ -47,7 +47,7 @@ DIFFERENT: list[tuple[SqlType, list[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "values"), EQUAL, ids=lambda each: str(each)[:40])
 def test_equal_values_have_one_form(kind: SqlType, values: list[Any]) -> None:
-    form = canonical(kind)
+    form = canonicalizer_of(kind)
     assert form is not None
     assert len({encode_key(form(value)) for value in values}) == 1
     # The form of a form is the form.
@@ -56,20 +56,20 @@ def test_equal_values_have_one_form(kind: SqlType, values: list[Any]) -> None:
 
 @pytest.mark.parametrize(("kind", "values"), DIFFERENT, ids=lambda each: str(each)[:40])
 def test_different_values_have_different_forms(kind: SqlType, values: list[Any]) -> None:
-    form = canonical(kind)
+    form = canonicalizer_of(kind)
     assert form is not None
     assert len({encode_key(form(value)) for value in values}) == len(values)
 
 
 def test_rows_of_other_types_need_no_form() -> None:
-    assert canonical_row([BIGINT, STRING]) is None
-    row = canonical_row([BIGINT, DECIMAL])
+    assert row_canonicalizer_of([BIGINT, STRING]) is None
+    row = row_canonicalizer_of([BIGINT, DECIMAL])
     assert row is not None
     assert row((7, Decimal("1.50"))) == (7, Decimal("1.5"))
 
 
 def test_a_copy_that_is_taken_out_is_the_one_that_looks_the_same() -> None:
-    copies, held = Copies(canonical(DECIMAL)), Counter[Any]()
+    copies, held = Copies(canonicalizer_of(DECIMAL)), Counter[Any]()
     for text in ("1.5", "1.50", "1.500", "2"):
         copies.change(held, Decimal(text), 1)
     copies.change(held, Decimal("1.50"), -1)
@@ -79,7 +79,7 @@ def test_a_copy_that_is_taken_out_is_the_one_that_looks_the_same() -> None:
     assert len(copies.distinct(held)) == 1
 
 
-@pytest.mark.parametrize("copies", [copies_in_any_form(DOUBLE), Copies(canonical(DOUBLE))])
+@pytest.mark.parametrize("copies", [copies_in_any_form(DOUBLE), Copies(canonicalizer_of(DOUBLE))])
 def test_nan_is_taken_out_of_what_was_kept_meanwhile(copies: Copies) -> None:
     held = Counter[Any]()
     copies.change(held, math.nan, 1)

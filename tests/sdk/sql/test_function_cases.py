@@ -10,11 +10,11 @@ import pytest
 import texts
 from function_cases import CASES, Case
 
-from penstock.scalars.function import ScalarFunction, always
+from penstock.scalars.function import ScalarFunction, choose_always
 from penstock.scalars.functions import FUNCTIONS, RECORDS
 from penstock.scalars.resolving import takes
 from penstock.scalars.row_functions import Projection
-from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Call, Literal, Scalar, walk
 
 FIRST = texts.table()[0]
@@ -70,7 +70,7 @@ def test_a_function_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
         name="TWICE",
         resolve=takes("STRING -> STRING"),
         spellings=("DOUBLED",),
-        python=always(lambda text: text + text),
+        python=choose_always(lambda text: text + text),
         spark="concat({0}, {0})",
     )
     monkeypatch.setitem(dict_of(RECORDS), "TWICE", twice)
@@ -79,7 +79,7 @@ def test_a_function_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     scalar = texts.read("doubled(twice('ab'))")
     assert value_of(scalar) == "abababab"
     assert value_of(texts.read("TWICE(NULL)")) is None
-    assert spark_text(texts.read("TWICE('ab')"), []) == "concat('ab', 'ab')"
+    assert write_scalar(texts.read("TWICE('ab')"), []) == "concat('ab', 'ab')"
     with pytest.raises(texts.Refused, match="TWICE does not take"):
         texts.read("TWICE(1)")
 

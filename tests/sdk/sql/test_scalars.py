@@ -19,8 +19,17 @@ from penstock.scalars.functions import RECORDS, call
 from penstock.scalars.resolving import SqlTypeError, cast, try_cast
 from penstock.scalars.row_functions import Predicate, Projection
 from penstock.scalars.spark_forms import NotForSpark
-from penstock.scalars.spark_writer import spark_text
-from penstock.scalars.tree import Call, Column, Literal, Scalar, UserCall, columns_of, replaced, shifted
+from penstock.scalars.spark_writer import write_scalar
+from penstock.scalars.tree import (
+    Call,
+    Column,
+    Literal,
+    Scalar,
+    UserCall,
+    columns_of,
+    replace_scalars,
+    shift_columns,
+)
 from penstock.scalars.types import (
     ANY,
     BIGINT,
@@ -33,12 +42,12 @@ from penstock.scalars.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     SqlType,
-    common,
     decimal_type,
+    find_common_type,
     from_hint,
     to_hint,
 )
-from penstock.sql.errors import SqlError, sql_error
+from penstock.sql.errors import SqlError, make_sql_error
 from penstock.utils.timestamp import Timestamp
 
 TRUTHS = (True, False, None)
@@ -96,8 +105,8 @@ def test_whole_numbers_of_numpy_are_bigints() -> None:
     ],
 )
 def test_types_have_a_common_type_or_none(types: list[SqlType], expected: SqlType | None) -> None:
-    assert common(types) == expected
-    assert common(reversed(types)) == expected
+    assert find_common_type(types) == expected
+    assert find_common_type(reversed(types)) == expected
 
 
 # Errors
@@ -105,20 +114,20 @@ def test_types_have_a_common_type_or_none(types: list[SqlType], expected: SqlTyp
 
 def test_an_error_shows_the_line_and_a_caret_below_the_place() -> None:
     query = "SELECT a,\n\tb +\nFROM t"
-    assert str(sql_error("what", query, query.index("b"), "do it")).splitlines() == [
+    assert str(make_sql_error("what", query, query.index("b"), "do it")).splitlines() == [
         "what",
         "  line 2, column 2 of the query",
         "     b +",
         "     ^",
         "  hint: do it",
     ]
-    assert str(sql_error("what")) == "what"
-    assert isinstance(sql_error("what", query, 99), SqlError)
+    assert str(make_sql_error("what")) == "what"
+    assert isinstance(make_sql_error("what", query, 99), SqlError)
 
 
 def test_a_long_line_is_cut_around_the_caret() -> None:
     query = "x" * 500 + "!" + "y" * 500
-    _, _, shown, caret = str(sql_error("what", query, 500)).splitlines()
+    _, _, shown, caret = str(make_sql_error("what", query, 500)).splitlines()
     assert len(shown) < 100
     assert shown[caret.index("^")] == "!"
 
@@ -453,8 +462,8 @@ def test_columns_are_found_renumbered_and_replaced() -> None:
     first, second = Column(0, "a", BIGINT), Column(4, "b", BIGINT)
     scalar = UserCall("f", max, (call("+", [first, second]), first), BIGINT)
     assert columns_of(scalar) == {0, 4}
-    assert columns_of(shifted(scalar, {0: 4, 4: 1})) == {4, 1}
-    assert str(replaced(scalar, [second, first, first, first, literal(9)])) == "f((b + 9), b)"
+    assert columns_of(shift_columns(scalar, {0: 4, 4: 1})) == {4, 1}
+    assert str(replace_scalars(scalar, [second, first, first, first, literal(9)])) == "f((b + 9), b)"
 
 
 def test_compiled_functions_travel() -> None:
@@ -598,9 +607,9 @@ def test_every_production_but_those_of_case_has_a_text_in_spark() -> None:
             scalar = made(name, production, chance, 1)
             if isinstance(scalar, Call) and scalar.name in ("UPPER", "LOWER", "ILIKE"):
                 with pytest.raises(NotForSpark, match="Unicode"):
-                    spark_text(scalar, names)
+                    write_scalar(scalar, names)
             else:
-                assert spark_text(scalar, names)
+                assert write_scalar(scalar, names)
 
 
 @pytest.mark.parametrize(
@@ -623,19 +632,19 @@ def test_every_production_but_those_of_case_has_a_text_in_spark() -> None:
 )
 def test_what_spark_computes_differently_is_not_for_spark(scalar: Scalar, reason: str) -> None:
     with pytest.raises(NotForSpark, match=reason):
-        spark_text(scalar, ["a"])
+        write_scalar(scalar, ["a"])
 
 
 def test_texts_of_spark_keep_names_and_literals() -> None:
-    assert spark_text(Column(0, "a", STRING), ["we`ird"]) == "`we``ird`"
-    assert spark_text(literal("it's \\ \n"), []) == "'it\\'s \\\\ \\u000a'"
-    assert spark_text(literal(-5), []) == "(-5L)"
-    assert spark_text(Literal(Decimal("-1.50"), decimal_type(3, 2)), []) == "(-1.50BD)"
-    assert spark_text(Literal(Decimal("0.05"), decimal_type(2, 2)), []) == "0.05BD"
-    assert spark_text(Literal(Decimal("2"), decimal_type(12, 0)), []) == "CAST(2BD AS DECIMAL(12, 0))"
+    assert write_scalar(Column(0, "a", STRING), ["we`ird"]) == "`we``ird`"
+    assert write_scalar(literal("it's \\ \n"), []) == "'it\\'s \\\\ \\u000a'"
+    assert write_scalar(literal(-5), []) == "(-5L)"
+    assert write_scalar(Literal(Decimal("-1.50"), decimal_type(3, 2)), []) == "(-1.50BD)"
+    assert write_scalar(Literal(Decimal("0.05"), decimal_type(2, 2)), []) == "0.05BD"
+    assert write_scalar(Literal(Decimal("2"), decimal_type(12, 0)), []) == "CAST(2BD AS DECIMAL(12, 0))"
     product = call("*", [Column(0, "a", decimal_type(10, 2)), literal(2)])
-    assert (spark_text(product, ["a"]), str(product.type.or_null())) == ("(`a` * 2BD)", "DECIMAL(12, 2)")
-    assert spark_text(literal(math.nan), []) == "CAST('NaN' AS DOUBLE)"
-    assert spark_text(literal(MOMENT), []) == "TIMESTAMP'2024-02-29 12:34:56.789012Z'"
-    assert spark_text(call("LEFT", [Column(0, "a", STRING), literal(2)]), ["a"]) == "left(`a`, 2)"
-    assert spark_text(call("=", [Column(0, "n", BIGINT), literal("7")]), ["n"]) == "(`n` = 7L)"
+    assert (write_scalar(product, ["a"]), str(product.type.or_null())) == ("(`a` * 2BD)", "DECIMAL(12, 2)")
+    assert write_scalar(literal(math.nan), []) == "CAST('NaN' AS DOUBLE)"
+    assert write_scalar(literal(MOMENT), []) == "TIMESTAMP'2024-02-29 12:34:56.789012Z'"
+    assert write_scalar(call("LEFT", [Column(0, "a", STRING), literal(2)]), ["a"]) == "left(`a`, 2)"
+    assert write_scalar(call("=", [Column(0, "n", BIGINT), literal("7")]), ["n"]) == "(`n` = 7L)"

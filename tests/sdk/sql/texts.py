@@ -21,7 +21,7 @@ from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Project
-from penstock.sql.transform import deep_calls
+from penstock.sql.transform import allow_deep_calls
 
 
 def decimals(precision: int, scale: int) -> SqlType:
@@ -120,7 +120,7 @@ def read(text: str) -> Scalar:
         Refused: It says that it means nothing.
     """
     try:
-        with deep_calls():
+        with allow_deep_calls():
             query = bind(f"SELECT {text}\n AS e FROM t", TABLES)
     except SqlError as error:
         raise Refused(str(error).splitlines()[0]) from None

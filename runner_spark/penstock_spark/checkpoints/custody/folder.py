@@ -109,7 +109,7 @@ class Checkpoint:
 
     def note_end(self, state: str) -> None:
         """Notes that all windows have fired, so that no later run drops new elements as late."""
-        at = clock.utc_text()
+        at = clock.format_utc()
         try:
             self.place.write(ENDED, json.dumps({"format": END.number, "state": state, "at": at}).encode())
         except OSError:

@@ -40,5 +40,5 @@ class Holder:
 
 def this_holder(run: str, *others: int) -> Holder:
     """This process as the holder; `others` are the numbers of the driver's other processes, such as Java's."""
-    since = clock.utc_text()
+    since = clock.format_utc()
     return Holder(run, tuple(map(process_of, (os.getpid(), *others))), since)

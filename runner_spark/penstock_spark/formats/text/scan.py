@@ -15,8 +15,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.io.files.compression import CompressionTypes, resolve_compression
-from penstock.io.files.naming_errors import undecodable
-from penstock.io.formats.records import records
+from penstock.io.files.naming_errors import make_decoding_error
+from penstock.io.formats.records import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable
@@ -216,7 +216,7 @@ def custom_decoder_of(source: TextSource) -> Callable[[bytes], Any] | None:
 
 def make_utf8_error(error: UnicodeDecodeError, where: str, name: str | None = None) -> UnicodeDecodeError:
     """Returns the error for a line that is not UTF-8, as Beam's default coder raises it, with the file and a hint."""
-    return undecodable(error, name, where, _NOT_UTF8)
+    return make_decoding_error(error, name, where, _NOT_UTF8)
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class ContentReader:
     def __call__(self, content: bytes, name: str) -> Iterator[Any]:
         source = self.source
         plain = decompress(content, resolve_compression(name, source.compression_type), name, self.where)
-        for record in records(
+        for record in split_records(
             [plain],
             delimiter=source.delimiter,
             escapechar=source.escapechar,

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from penstock.elements.bounded_window import BoundedWindow
-from penstock.machines.side_inputs import SideInputState, Waiting
+from penstock.machines.side_inputs import SideInputState, WaitingElements
 from penstock_spark.stream.resharding.merged_headers import Resharding, disagreement
 from penstock_spark.stream.shards.waiting import STATE, kept_state, opened_parcel, parcel_of
 from penstock_spark.stream.state.key_pages import KeptRow, KeyPage, KeyPages, keys_of, size_of
@@ -265,5 +265,5 @@ class _Parcels:
             earliest_micros = min(waits.earliest_micros[window, shard] for (_, shard), _, _ in parcels)
             numbers = [number for _, number, _ in sorted(parcels)]
             count = sum(count for _, _, count in parcels)
-            self._state.waiting[window] = Waiting(count, earliest_micros, numbers)
+            self._state.waiting[window] = WaitingElements(count, earliest_micros, numbers)
         self._store.put_many([(STATE, parcel_of((self._state, self._digests)))])

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
-from penstock.machines.arrivals import united
+from penstock.machines.arrivals import unite_arrivals
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.long_lists import AnyList
 from penstock.machines.records import Arrival, Element, Emitted, Times
@@ -162,7 +162,7 @@ class KeyTable:
             for name, arrival in _arrivals_of(part):
                 of_keys.setdefault(name, []).append(arrival)
         for name, arrivals in of_keys.items():
-            for arrival in united(self.machine.program, arrivals):
+            for arrival in unite_arrivals(self.machine.program, arrivals):
                 yield name, arrival
 
     def elements(

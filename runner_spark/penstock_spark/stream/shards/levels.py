@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from penstock.functions.splitting import Limits
+from penstock.functions.splitting import CallLimits
 from penstock.machines.recorder import Recorder
-from penstock.machines.records import Dropped, DropReason, Given
+from penstock.machines.records import Dropped, DropReason, MethodOutput
 from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
-from penstock.machines.tally import Tallier
+from penstock.machines.tally import PaneCounter
 from penstock.machines.window_machine import WindowMachine
 from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.folding.machine_read import DROPPED
@@ -142,10 +142,10 @@ def _recorders(program: LevelProgram) -> dict[str, Recorder]:
     return {label: Recorder(program.recorded) for label in drawn}
 
 
-def _talliers(program: LevelProgram) -> dict[str, Tallier]:
+def _talliers(program: LevelProgram) -> dict[str, PaneCounter]:
     """A counter for the panes of each grouping, if the run is watched; a DoFn with state has none."""
     counted = [spec.label for spec in program.groupings if program.watched and spec.state is not None]
-    return {label: Tallier() for label in counted}
+    return {label: PaneCounter() for label in counted}
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def _grouping_operator(
     header: Header,
     store_of: Callable[[str], Store],
     recorder: Recorder | None,
-    tallier: Tallier | None,
+    tallier: PaneCounter | None,
     through_micros: int,
 ) -> GroupingOperator:
     container = stage.container(spec.label)
@@ -173,10 +173,10 @@ def _grouping_operator(
 
     notes = header.notes.setdefault(spec.label, PageNotes())
     machine: Machine | WindowMachine
-    give: Callable[[Iterable[Given]], Records] | None = None
+    give: Callable[[Iterable[MethodOutput]], Records] | None = None
     if spec.label in stage.splittable:
         code = stage.splittable[spec.label]
-        machine = SplittableMachine(code, Limits(), through_micros, header.is_draining)
+        machine = SplittableMachine(code, CallLimits(), through_micros, header.is_draining)
         give = partial(stage.give, code)
     elif spec.state is None:
         step = stage.stateful[spec.label]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.coders.deterministic import decode_key
-from penstock.machines.recorder import At, Recorder
-from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, Given, Pane, Times
-from penstock.machines.tally import Tallier
+from penstock.machines.recorder import EventPosition, Recorder
+from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, MethodOutput, Pane, Times
+from penstock.machines.tally import PaneCounter
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.shards.keys import Fired, KeyTable, elements_of
@@ -97,7 +97,7 @@ class _Made:
 
     def __init__(self) -> None:
         self.panes, self.dropped = Batch.growing(), Batch.growing()
-        self.given: list[Given] = []  # Of a DoFn with state.
+        self.given: list[MethodOutput] = []  # Of a DoFn with state.
 
     def __len__(self) -> int:
         return len(self.panes.values) + len(self.dropped.values) + len(self.given)
@@ -117,8 +117,8 @@ class GroupingOperator(Operator):
     recorder: Recorder | None = None
     records_watermark: bool = False  # True in one shard: the watermark is the same in all.
     # Sends a stateful DoFn's results on; None for groupings proper, which give panes.
-    give: Callable[[Iterable[Given]], Records] | None = None
-    tallier: Tallier | None = None
+    give: Callable[[Iterable[MethodOutput]], Records] | None = None
+    tallier: PaneCounter | None = None
 
     def arrive(self, parts: Parts) -> Records:
         if self.recorder is not None:
@@ -156,9 +156,9 @@ class GroupingOperator(Operator):
     def save(self) -> None:
         self.keys.save()
 
-    def _now(self) -> At:
+    def _now(self) -> EventPosition:
         logical_time = self.outbox.now
-        return At(logical_time.clock_micros, logical_time.step)
+        return EventPosition(logical_time.clock_micros, logical_time.step)
 
     def _record_arrivals(self, recorder: Recorder, parts: Parts) -> None:
         for part, message in parts:
@@ -202,9 +202,9 @@ class GroupingOperator(Operator):
                 enough *= 4
         return True
 
-    def _take(self, key: Any, emitted: Iterable[Emitted | Given], made: _Made) -> None:
+    def _take(self, key: Any, emitted: Iterable[Emitted | MethodOutput], made: _Made) -> None:
         for one in emitted:
-            if isinstance(one, Given):
+            if isinstance(one, MethodOutput):
                 made.given.append(one)
                 continue
             if self.recorder is not None:
@@ -232,7 +232,7 @@ class GroupingOperator(Operator):
             infos = fired.panes if isinstance(fired.panes, list) else [fired.panes] * len(fired.values)
             self.tallier.panes(self.outbox.now.clock_micros, windows[0], infos)
 
-    def _count(self, tallier: Tallier, one: Pane | Dropped) -> None:
+    def _count(self, tallier: PaneCounter, one: Pane | Dropped) -> None:
         clock_micros = self.outbox.now.clock_micros
         if isinstance(one, Dropped):
             tallier.dropped(clock_micros, one.element.windows[0], one.count)

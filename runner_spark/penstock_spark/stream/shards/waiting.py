@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from penstock.elements.bounded_window import BoundedWindow
-from penstock.machines.side_inputs import SideInputMachine, SideInputState, Waiting
+from penstock.machines.side_inputs import SideInputMachine, SideInputState, WaitingElements
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.process.written_formats import PARCEL
 from penstock_spark.stream.shards.operators import Operator
@@ -148,7 +148,7 @@ class WaitingOperator(Operator):
     def _process(self, batch: Batch) -> Records:
         return self.send(self.out, batch)
 
-    def _taken(self, window: BoundedWindow, waiting: Waiting) -> Iterator[_Placed]:
+    def _taken(self, window: BoundedWindow, waiting: WaitingElements) -> Iterator[_Placed]:
         """Yields the elements that waited in a window, in the order of arrival, reading a few pages at a time."""
         fresh = self._fresh.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from penstock.coders.deterministic import encode_keys, kind_told_apart
+from penstock.coders.deterministic import encode_keys, find_plain_key_type
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.folds import Fold, fold_of
 from penstock.machines.folds import LIST
 from penstock.metrics.execution import MetricsContainer
 from penstock.windows.output_times import OutputTimes, output_times_of
-from penstock.windows.window_fn import Sessions, runs
+from penstock.windows.window_fn import Sessions, merge_runs
 from penstock.windows.windowing import Windowing
 from penstock_spark.folding.loops import kind_of_keys, loop_of
 from penstock_spark.folding.tables import Table, table_for
@@ -114,7 +114,7 @@ class CombiningWriter(Combining, Node):
 
     def _take_any(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
-        kind = kind_told_apart(keys)
+        kind = find_plain_key_type(keys)
         names: list[Any] = keys if kind is not None else encode_keys(keys)
         gathering = self._gathering(kind)
         if kind is None:
@@ -181,7 +181,7 @@ def _kind_of_leading(pairs: list[Any]) -> type | None:
     if kind is not None or type(first) is not tuple or not first or not isinstance(first[0], tuple):
         return kind
     try:
-        return kind_told_apart([key for key, _ in pairs])
+        return find_plain_key_type([key for key, _ in pairs])
     except (TypeError, ValueError):
         # Something is not a pair, or is one of another kind.
         return None
@@ -351,7 +351,7 @@ class SessionGathering:
         assert isinstance(group.windows, list)
         fold = self._fold
         for name, (windows, values, timestamps) in self._elements.items():
-            for window, places in runs(windows, self._merge_touching):
+            for window, places in merge_runs(windows, self._merge_touching):
                 places.sort()
                 group.windows.append((window,))
                 group.names.append(name)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from penstock.machines.records import Given
+from penstock.machines.records import MethodOutput
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.crash_marker import record_no_step, record_steps
 from penstock_spark.reports.failure import LEAVING, fail_step
@@ -52,7 +52,7 @@ class StreamStage(Stage):
     def sized(self, consumer: Consumer) -> SizedConsumer:
         return SizedArrivals(consumer, self._scale)
 
-    def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[Given]) -> Records:
+    def give(self, step: StatefulStep | KeptRestrictionStep, given: Iterable[MethodOutput]) -> Records:
         """Sends on what the machine of a step has had it make."""
         self._scale.begin_anew()
         return step.give(given)

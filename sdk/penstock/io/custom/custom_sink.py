@@ -16,7 +16,7 @@ from penstock.transforms.elements.create import Create
 from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
 from penstock.transforms.grouping.group_by_key import GroupByKey
 from penstock.transforms.grouping.windowing import WindowInto
-from penstock.utils.identifiers import uuid_text
+from penstock.utils.identifiers import make_uuid
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.window_fn import GlobalWindows
 
@@ -33,7 +33,7 @@ class Writer:
         raise NotImplementedError
 
     def at_capacity(self) -> bool:
-        """Whether another piece should begin."""
+        """True if another piece should begin."""
         return False
 
 
@@ -85,10 +85,10 @@ class Write(PTransform[Any, Any]):
 
     Args:
         sink: The sink.
-        unsupported: The arguments of Beam's managed transforms, which are refused.
+        unsupported: Arguments of Beam's managed transforms, which are refused.
 
     Raises:
-        UnsupportedByRunner: An argument of Beam's managed transforms is given.
+        UnsupportedByRunner: One of the arguments of Beam's managed transforms is passed.
         TypeError: An argument is unknown.
     """
 
@@ -144,7 +144,7 @@ def _finalize(_: Any, sink: Sink, init_result: Any, pieces: Iterable[Any], shard
     results = list(pieces)
     if results or not sink.skip_if_empty:
         missing = range(shards - len(results))
-        results += [sink.open_writer(init_result, uuid_text()).close() for _ in missing]
+        results += [sink.open_writer(init_result, make_uuid()).close() for _ in missing]
     prepared = sink.pre_finalize(init_result, results)
     return sink.finalize_write(init_result, results, prepared) or ()
 
@@ -166,7 +166,7 @@ class _WriteShard(DoFn):
         self._sink = sink
 
     def process(self, element: tuple[int, Iterable[Any]], init_result: Any) -> Iterator[Any]:
-        writer = self._sink.open_writer(init_result, uuid_text())
+        writer = self._sink.open_writer(init_result, make_uuid())
         for value in element[1]:
             writer.write(value)
         yield writer.close()
@@ -184,7 +184,7 @@ class _WriteBundle(DoFn):
 
     def process(self, element: Any, init_result: Any) -> Iterator[Any]:
         if self._writer is None:
-            self._writer = self._sink.open_writer(init_result, uuid_text())
+            self._writer = self._sink.open_writer(init_result, make_uuid())
         self._writer.write(element)
         if self._writer.at_capacity():
             yield self._writer.close()

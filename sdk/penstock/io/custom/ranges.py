@@ -29,7 +29,7 @@ class SourceRange(NamedTuple):
 
     Attributes:
         partition: The name of the partition that it belongs to; watermarks may follow each partition on its own.
-        start: Where it begins. If a partition has several ranges at once, their starts have an order: numbers, texts,
+        start: Where it begins. If a partition has several ranges at once, their starts have an order: numbers, strings,
             or tuples of these.
         end: Where it ends.
     """
@@ -70,12 +70,12 @@ class UnreadableElement:
 class RangeSource(abc.ABC, Generic[ElementT]):
     """A source written in Python; derive your own, and read it with `ReadFromSource` (penstock's own).
 
-    The driver asks for positions, cuts the data between two positions into ranges, and gives each range to a task.
+    The driver asks for positions, cuts the data between two positions into ranges, and hands each range to a task.
     The task reads the range and runs the next steps of the pipeline in the same process. In a stream, Spark's
     checkpoint keeps the positions, and a micro-batch that runs again reads the same ranges. So each element counts
-    once, if `read` gives the same elements in the same order each time.
+    once, if `read` yields the same elements in the same order each time.
 
-    A position is a value that JSON can hold: None, numbers, texts, lists and dicts with texts as keys. The source is
+    A position is a value that JSON can hold: None, numbers, strings, lists and dicts with string keys. The source is
     pickled for the driver and for each task: open connections in its methods, not in its constructor.
 
     Attributes:
@@ -110,11 +110,11 @@ class RangeSource(abc.ABC, Generic[ElementT]):
 
     @abc.abstractmethod
     def first_position(self) -> Any:
-        """Where reading begins; a stream whose first micro-batch is committed asks no more."""
+        """Returns where reading begins; a stream whose first micro-batch is committed asks no more."""
 
     @abc.abstractmethod
     def last_position(self, start: Any, max_records: int | None) -> Any:
-        """Where the data that exists now ends, or `start` itself if there is nothing new.
+        """Returns where the data that exists now ends, or `start` itself if there is nothing new.
 
         Args:
             start: The position up to which everything is read.
@@ -172,7 +172,7 @@ class PartitionedSource(RangeSource[ElementT]):
 
     @abc.abstractmethod
     def next_position(self, partition: str, start: Any, max_records: int | None) -> Any:
-        """Where the data of a partition ends now, or `start` itself if there is nothing new.
+        """Returns where the data of a partition ends now, or `start` itself if there is nothing new.
 
         Raise an error here if what follows `start` has been removed.
 
@@ -190,7 +190,7 @@ class PartitionedSource(RangeSource[ElementT]):
         """The end of each partition, or less if there are too many records.
 
         A new partition is only announced: its records are read from the next position on. A partition that is gone
-        keeps its position, in case that it comes back.
+        keeps its position, in case it returns.
         """
         first_positions = self.first_positions()
         known = [partition for partition in first_positions if partition in start]
@@ -238,7 +238,7 @@ class NumberedSource(RangeSource[ElementT]):
         A new partition is only announced: its records are read from the next position on.
         """
         bounds = self.bounds()
-        # A partition that is gone keeps its position, in case that it comes back.
+        # A partition that is gone keeps its position, in case it returns.
         ends = {
             **start,
             **{partition: first for partition, (first, _) in bounds.items() if partition not in start},
@@ -248,7 +248,7 @@ class NumberedSource(RangeSource[ElementT]):
             if partition in start:
                 self._check(partition, start[partition], first, end)
                 waiting[partition] = end - start[partition]
-        for partition, count in shares(waiting, max_records).items():
+        for partition, count in divide_limit(waiting, max_records).items():
             ends[partition] += count
         return ends
 
@@ -273,14 +273,14 @@ class NumberedSource(RangeSource[ElementT]):
             )
         if first > start:
             what += f"begins at record {first}, but the stream has read it only up to record {start}"
-            hint = "keep records longer; begin with a new checkpoint to go on without the lost ones"
+            hint = "keep records longer; begin with a new checkpoint to continue without the lost ones"
             raise refusal(ValueError, what, hint=hint)
 
 
-def shares(waiting: Mapping[str, int], limit: int | None) -> dict[str, int]:
-    """How many of the waiting records of each partition to read, in proportion, with a limit for all together.
+def divide_limit(waiting: Mapping[str, int], limit: int | None) -> dict[str, int]:
+    """Returns how many of the waiting records of each partition to read, in proportion, with a limit for their sum.
 
-    >>> shares({"a": 30, "b": 10, "c": 0}, 8), shares({"a": 30}, None), shares({"a": 5, "b": 5}, 1)
+    >>> divide_limit({"a": 30, "b": 10, "c": 0}, 8), divide_limit({"a": 30}, None), divide_limit({"a": 5, "b": 5}, 1)
     ({'a': 6, 'b': 2, 'c': 0}, {'a': 30}, {'a': 1, 'b': 0})
     """
     total = sum(waiting.values())
@@ -310,12 +310,12 @@ class RangesOfSource(Streamable):
 
     @property
     def has_times(self) -> bool:  # type: ignore[override]
-        """Whether its elements have event times of their own."""
+        """True if its elements have event times of their own."""
         return self.source.has_times
 
     @property
     def acknowledges(self) -> bool:  # type: ignore[override]
-        """Whether its class has a method of its own for what is never read again."""
+        """True if its class defines a method for what is never read again."""
         return type(self.source).commit is not RangeSource.commit
 
 

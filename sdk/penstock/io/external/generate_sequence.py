@@ -45,14 +45,14 @@ class SequenceSource(graph.Source):
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]
-        """Whether the sequence ends."""
+        """True if the sequence ends."""
         return self.stop is not None or self.max_read_micros is not None
 
     def describe(self) -> str:
         return f"SequenceSource({self.elements_per_period} every {self.period_micros / 1e6:g} s)"
 
     def schedule_from(self, started_micros: int) -> Schedule:
-        """When the numbers are due if the pipeline starts at that time, with the first number."""
+        """Returns when the numbers are due if the pipeline starts at that time, with the first number."""
         schedule = Schedule(started_micros, self.period_micros, self.elements_per_period)
         counts = [] if self.stop is None else [self.stop - self.start]
         if self.max_read_micros is not None:
@@ -65,7 +65,7 @@ class SequenceSource(graph.Source):
 
 
 class GenerateSequence(PTransform[Any, Any]):
-    """Integers from `start` on (Beam's ``GenerateSequence``, with the meaning of Beam's Java SDK).
+    """Emits integers from `start` on (Beam's ``GenerateSequence``, with the meaning of Beam's Java SDK).
 
     With a `stop` and nothing else, all numbers exist from the beginning, at the minimum timestamp. Otherwise they
     follow the clock: the first arrives when the pipeline starts, and the time when each is due is its event time.

@@ -12,7 +12,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.error import RunnerError
 from penstock.functions.dofn import DoFn
 from penstock.graph import Source
-from penstock.io.files.naming_errors import naming
+from penstock.io.files.naming_errors import add_file_name
 from penstock.io.files.paths import files_of
 from penstock.io.filesystem import CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
@@ -20,14 +20,14 @@ from penstock.transforms.elements.pardo import ParDo
 from penstock.transforms.grouping.reshuffling import Reshuffle
 
 Reader = Callable[..., Iterator[Any]]
-"""From an open file as it is stored, its name and the options of a `ReadFiles` to the elements."""
+"""Turns the stored bytes of an open file, its name and the options of a `ReadFiles` into the elements."""
 
 Find = Callable[[type[Source]], Reader | None]
 
 _providers: list[Find] = []
 
 
-def provide_readers(find: Find) -> Find:
+def register_readers(find: Find) -> Find:
     """Called by the runner with what finds its reader for the files of a source, a function that workers can import."""
     _providers[:] = [find]
     return find
@@ -49,7 +49,7 @@ class ReadFiles(DoFn):
 
     Args:
         source: The class of the sources that read such files.
-        with_filename: Whether the elements are pairs of the file's name and what the reader gives.
+        with_filename: Whether the elements are pairs of the file's name and what the reader yields.
         options: Further arguments of the reader.
     """
 
@@ -70,7 +70,7 @@ class ReadFiles(DoFn):
             raise RunnerError(what, hint="run the pipeline with SparkRunner")
         for found in files_of(element):
             with (
-                naming(found.path),
+                add_file_name(found.path),
                 FileSystems.open(found.path, compression_type=CompressionTypes.UNCOMPRESSED) as file,
             ):
                 for value in read(file, found.path, **self._options):

@@ -35,7 +35,7 @@ class EmptyMatchTreatment:
 
     @staticmethod
     def allow_empty_match(pattern: str, setting: str) -> bool:
-        """Whether the pattern may match nothing; a ValueError for an unknown setting."""
+        """True if the pattern may match nothing; a ValueError for an unknown setting."""
         if setting == EmptyMatchTreatment.ALLOW:
             return True
         if setting == EmptyMatchTreatment.ALLOW_IF_WILDCARD:
@@ -155,17 +155,17 @@ class MatchContinuously(PTransform[Any, Any]):
     """The files that a pattern matches, at regular intervals (Beam's ``MatchContinuously``).
 
     Args:
-        file_pattern: Wildcards as in ``ReadFromText``.
+        has_deduplication: Whether to emit each file only once.
         interval: Seconds from one match to the next.
         has_deduplication: Whether to give each file only once.
-        start_timestamp: The time of the first match; None is now.
+        match_updated_files: Whether to emit a changed file again.
         stop_timestamp: When to stop.
         match_updated_files: Whether to give a changed file again.
         apply_windowing: Whether the output is in fixed windows of `interval`.
-        empty_match_treatment: See `MatchAll`.
+        changed earlier then count as seen, also if they appear later. Changed files are emitted again. The files
         timestamp_cursor: Whether to remember only the latest time of a change, and which files have it. Files that
             changed earlier then count as seen, also if they appear later. Changed files are given again. The files
-            have the time of the look, as without the argument; Beam gives them the time of their change.
+            have the time of the look, as without the argument; in Beam they have the time of their change.
 
     >>> MatchContinuously("/logs/*", 60, match_updated_files=True, timestamp_cursor=True).match_upd
     True
@@ -194,7 +194,7 @@ class MatchContinuously(PTransform[Any, Any]):
             raise refusal(ValueError, what, hint="leave out one of the two")
         if timestamp_cursor and not match_updated_files:
             _LOGGER.warning(
-                "MatchContinuously(timestamp_cursor=True) also gives files again that have changed"
+                "MatchContinuously(timestamp_cursor=True) also emits files again that have changed"
             )
         self.match_upd = match_updated_files or timestamp_cursor
         self.timestamp_cursor = timestamp_cursor
@@ -223,10 +223,10 @@ class MatchContinuously(PTransform[Any, Any]):
         return result
 
 
-def divided_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def divide_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divides the arguments of a transform that also reads the files: first what `MatchContinuously` takes.
 
-    >>> divided_arguments({"interval": 60, "with_filename": True})
+    >>> divide_arguments({"interval": 60, "with_filename": True})
     ({'interval': 60}, {'with_filename': True})
     """
     known = inspect.signature(MatchContinuously.__init__).parameters

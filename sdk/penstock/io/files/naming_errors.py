@@ -11,10 +11,10 @@ _HINT = "write the file again, or leave it out"
 
 
 @contextmanager
-def naming(path: str) -> Iterator[None]:
+def add_file_name(path: str) -> Iterator[None]:
     """Puts the name of the file into an error that does not have it, and keeps its type where that is possible.
 
-    >>> with naming("/data/a.gz"):
+    >>> with add_file_name("/data/a.gz"):
     ...     raise EOFError("Compressed file ended")
     Traceback (most recent call last):
         ...
@@ -31,7 +31,7 @@ def naming(path: str) -> Iterator[None]:
 
 def _named(error: Exception, path: str) -> Exception:
     if isinstance(error, UnicodeDecodeError):
-        return undecodable(error, path, None, _HINT)
+        return make_decoding_error(error, path, None, _HINT)
     what = f"{path} cannot be read: {str(error).partition(chr(10))[0] or type(error).__name__}"
     try:
         # The caller adds the place.
@@ -40,7 +40,7 @@ def _named(error: Exception, path: str) -> Exception:
         return refusal(ValueError, what, where="", hint=_HINT)
 
 
-def undecodable(
+def make_decoding_error(
     error: UnicodeDecodeError, path: str | None, where: str | None, hint: str
 ) -> UnicodeDecodeError:
     """Returns the error about bytes that are not text, with the file if it is known, the place and the hint."""
@@ -49,12 +49,12 @@ def undecodable(
     return UnicodeDecodeError(error.encoding, error.object, error.start, error.end, reason)
 
 
-def encoded(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) -> bytes:
+def encode_text(text: str, encoding: str = "utf-8", whose: Callable[[], str] = str) -> bytes:
     r"""Returns the bytes of a text; the error for a character that the encoding lacks shows no other part of the text.
 
     `whose` then says where in the text such a character is, such as ``" in the field team"``.
 
-    >>> encoded("a secret\ud800")
+    >>> encode_text("a secret\ud800")
     Traceback (most recent call last):
         ...
     UnicodeEncodeError: 'utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed

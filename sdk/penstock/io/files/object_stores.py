@@ -23,17 +23,17 @@ __all__ = [
     "ObjectStore",
     "Store",
     "check_store_url",
-    "is_told",
-    "placed",
+    "is_translated",
+    "with_step",
     "settings_of_stores",
     "store_of",
-    "told",
+    "translate_errors",
     "upload",
 ]
 
 
 class Store(NamedTuple):
-    """What reaches the stores of a scheme.
+    """Names the packages that reach the stores of a scheme.
 
     Attributes:
         package: The package to import.
@@ -62,7 +62,7 @@ STORES = {
 """The stores, by the schemes of their URLs."""
 
 _VARIABLES = ("AWS_", "FSSPEC_", "GOOGLE_", "GCSFS_", "AZURE_", "STORAGE_EMULATOR_HOST")
-"""How the names of variables begin that the packages of stores read."""
+"""Prefixes of the variables that the packages of stores read."""
 
 _BLOCK_BYTES = 8 << 20
 _CHANGED = ("LastModified", "last_modified", "updated", "mtime", "created")
@@ -107,10 +107,10 @@ def check_store_url(path: str, where: str | None = None) -> None:
 
 
 @contextmanager
-def told(path: str) -> Iterator[None]:
+def translate_errors(path: str) -> Iterator[None]:
     """Raises what a store's package raises as an OSError that says what to do, and holds no secret.
 
-    The texts of such packages may quote requests with their signatures, and so they are left out.
+    The messages of such packages may quote requests with their signatures, and so they are left out.
     """
     try:
         yield
@@ -119,7 +119,7 @@ def told(path: str) -> Iterator[None]:
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
     except Exception as error:
-        if isinstance(error, OSError) and is_told(error):
+        if isinstance(error, OSError) and is_translated(error):
             raise
         store = store_of(path)
         kind = type(error).__name__
@@ -137,21 +137,21 @@ def told(path: str) -> Iterator[None]:
         raise _marked(OSError(errno.EIO, text)) from None
 
 
-def placed(error: OSError, where: str, before: str = "") -> OSError:
-    """The same error with the step that it belongs to, and with words before what is wrong."""
+def with_step(error: OSError, where: str, before: str = "") -> OSError:
+    """Returns an error with the step that it belongs to, and with words before what is wrong."""
     clause, _, rest = str(error.strerror or error).partition("\n")
     hint = rest.strip().removeprefix("hint: ") or "do not change files while the pipeline reads them"
     return type(error)(error.errno, three_parts(before + clause, where=where, hint=hint))
 
 
-def is_told(error: OSError) -> bool:
-    """Whether an error has the text of `told`, which names no step."""
-    return "is_told" in error.__dict__
+def is_translated(error: OSError) -> bool:
+    """True if an error has the text of `translate_errors`, which names no step."""
+    return "is_translated" in error.__dict__
 
 
 def _marked(error: OSError) -> OSError:
     """The error with a note that it has its final text."""
-    error.__dict__["is_told"] = True
+    error.__dict__["is_translated"] = True
     return error
 
 
@@ -176,7 +176,7 @@ class _Reading(io.RawIOBase):
         return int(self._file.tell())
 
     def read(self, size: int | None = -1) -> bytes:
-        with told(self._path):
+        with translate_errors(self._path):
             return bytes(self._file.read(-1 if size is None else size))
 
     def readall(self) -> bytes:
@@ -228,7 +228,7 @@ class _Writing(io.RawIOBase):
             self._folder.cleanup()
 
     def __del__(self) -> None:
-        # A file that nobody has closed is not whole.
+        # A file that was never closed is not whole.
         self._has_failed = True
         if not self.closed:
             self.close()
@@ -236,7 +236,7 @@ class _Writing(io.RawIOBase):
 
 def upload(local: str, path: str) -> None:
     """Stores a local file under a URL: readers see all of it, or nothing."""
-    with told(path):
+    with translate_errors(path):
         _package(path).put_file(local, path)
 
 
@@ -320,7 +320,7 @@ class ObjectStore(FileSystem):
         return self._listed(folder, found)
 
     def _listed(self, folder: str, look: Callable[[Any, str], Iterable[Any]]) -> list[FileMetadata]:
-        with told(folder):
+        with translate_errors(folder):
             system = _package(folder)
             try:
                 found = look(system, folder.rstrip("/"))
@@ -348,9 +348,9 @@ class ObjectStore(FileSystem):
         return open_compressed(path, "rb", compression_type, self.open_stored(path))
 
     def open_stored(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
-        """Opens the bytes as they are stored; without `reads_ahead`, each read is one request."""
+        """Opens the stored bytes; without `reads_ahead`, each read is one request."""
         cache = {"cache_type": "readahead" if reads_ahead else "none", "block_size": _BLOCK_BYTES}
-        with told(path):
+        with translate_errors(path):
             return cast(BinaryIO, _Reading(_package(path).open(path, "rb", **cache), path))
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
@@ -362,7 +362,7 @@ class ObjectStore(FileSystem):
 
     def _copy(self, source: str, destination: str) -> None:
         system = _package(source)
-        with told(source):
+        with translate_errors(source):
             if system.isfile(source):
                 system.cp_file(source, destination)
                 return
@@ -370,7 +370,7 @@ class ObjectStore(FileSystem):
         if not inside:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
         for path in inside:
-            with told(path):
+            with translate_errors(path):
                 system.cp_file(path, destination.rstrip("/") + path[len(source.rstrip("/")) :])
 
     def _move(self, source: str, destination: str) -> None:
@@ -378,7 +378,7 @@ class ObjectStore(FileSystem):
         self.delete([source])
 
     def exists(self, path: str) -> bool:
-        with told(path):
+        with translate_errors(path):
             return bool(_package(path).exists(path))
 
     def metadata(self, path: str) -> FileMetadata:
@@ -390,7 +390,7 @@ class ObjectStore(FileSystem):
 
     def _info(self, path: str) -> dict[str, Any]:
         try:
-            with told(path):
+            with translate_errors(path):
                 found: dict[str, Any] = _package(path).info(path)
                 return found
         except FileNotFoundError as error:
@@ -410,19 +410,19 @@ class ObjectStore(FileSystem):
         has_wildcard = re.search(r"[*?\[]", pattern) is not None
         found = [each.path for each in self.match([pattern])[0].metadata_list] if has_wildcard else []
         if not has_wildcard:
-            with told(pattern):
+            with translate_errors(pattern):
                 is_file = _package(pattern).isfile(pattern)
             inside = [] if is_file else self._list(pattern.rstrip("/") + "/")
             found = [pattern] if is_file else [each.path for each in inside]
         if not found:
             raise OSError(f"No files found to delete under: {pattern}")
         for path in found:
-            with told(path):
+            with translate_errors(path):
                 _package(path).rm_file(path)
 
 
 def _root(path: str) -> str:
-    """What stands before a file's name in a URL: the scheme and the bucket, as the user writes them."""
+    """Returns what stands before a file's name in a URL: the scheme and the bucket, as the user writes them."""
     scheme, _, rest = path.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}/"
 

@@ -17,7 +17,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 _ONE_SLASH = re.compile(r"(file|hdfs|s3a?|gs|abfss?|wasbs?):/(?!/)")
-"""How Hadoop and Java may write a URL, which Python and Beam take for a local path."""
+"""Matches URLs as Hadoop and Java may write them, which Python and Beam take for local paths."""
 
 
 def check_path(path: Any, argument: str) -> None:
@@ -85,10 +85,10 @@ def _missing_of_stream(pattern: str) -> str | None:
     )
 
 
-def with_folder(pattern: Any) -> Any:
+def add_current_folder(pattern: Any) -> Any:
     """A bare file name as a path in the current folder, as Beam writes it.
 
-    >>> with_folder("a.txt"), with_folder("/logs/a.txt")
+    >>> add_current_folder("a.txt"), add_current_folder("/logs/a.txt")
     ('./a.txt', '/logs/a.txt')
     """
     if isinstance(pattern, str) and pattern and not os.path.dirname(pattern):
@@ -106,7 +106,7 @@ def files_of(element: str | FileMetadata) -> list[FileMetadata]:
 
 
 def check_is_file(path: str, where: str | None) -> None:
-    """Refuses a pipe, a socket or a device on a disk: whoever reads it may wait for ever."""
+    """Refuses a pipe, a socket or a device on a disk: its reader may wait forever."""
     if FileSystems.get_scheme(path) is not None:
         return
     try:

@@ -13,13 +13,13 @@ from penstock.construction.pvalue import PCollection
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.dofn import DoFn
 from penstock.io.files.file_naming import check_file_name, default_file_naming
-from penstock.io.files.naming_errors import encoded
+from penstock.io.files.naming_errors import encode_text
 from penstock.io.files.paths import check_path, known_path
 from penstock.io.filesystem import CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
-from penstock.utils.identifiers import uuid_text
+from penstock.utils.identifiers import make_uuid
 from penstock.utils.windowed_value import WindowedValue
 
 _SPILLED = "spilled_records"
@@ -27,7 +27,7 @@ _WRITTEN = "written_files"
 
 
 class FileAttributes(NamedTuple):
-    """How a file is made: its MIME type and its compression (Beam's ``fileio.FileMetadata``)."""
+    """Describes how a file is made: its MIME type and its compression (Beam's ``fileio.FileMetadata``)."""
 
     mime_type: str
     compression_type: str
@@ -76,7 +76,7 @@ class TextSink(FileSink):
         self._fh = fh
 
     def write(self, record: str) -> None:
-        self._fh.write(encoded(record) + b"\n")
+        self._fh.write(encode_text(record) + b"\n")
 
     def flush(self) -> None:
         self._fh.flush()
@@ -134,7 +134,7 @@ class WriteToFiles(PTransform[Any, Any]):
         folder = known_path(self.path) or str(self.path)
         given = self._temp_directory
         temporary = (
-            known_path(given) or str(given) if given else FileSystems.join(folder, f".temp{uuid_text()}")
+            known_path(given) or str(given) if given else FileSystems.join(folder, f".temp{make_uuid()}")
         )
         first = pcoll | "WriteOpenFiles" >> ParDo(
             _WriteOpenFiles(temporary, self.destination_fn, self.sink_fn, self._max_writers)
@@ -172,7 +172,7 @@ class _OpenFile:
     """A temporary file, and the sink that fills it."""
 
     def __init__(self, folder: str, destination: Any, sink: FileSink) -> None:
-        self.name = FileSystems.join(folder, uuid_text())
+        self.name = FileSystems.join(folder, make_uuid())
         metadata = sink.create_metadata(destination, self.name)
         self._handle = FileSystems.create(self.name, metadata.mime_type, metadata.compression_type)
         self.sink = sink

@@ -14,9 +14,9 @@ from penstock.graph import Sink
 from penstock.io.files.paths import Path, check_path
 from penstock.io.files.shards import Shards
 from penstock.io.formats.partition_folders import (
-    described,
+    check_partitions_to_read,
+    describe_partitions,
     partition_columns,
-    partitions_to_read,
     pattern_of_table,
 )
 from penstock.io.formats.record_types import column_names_of
@@ -65,14 +65,14 @@ class RecordFileSource(FileSource):
         """Returns the source of the files of a path, which is a table's folder if there are partitions.
 
         Args:
-            path: The path that the user gives.
+            path: The path that the user passes.
             partition_by: The columns whose values are in the names of folders.
             schema: What has the types of these columns.
             argument: The name of the argument that has the path.
             fields: What else the source has.
         """
         check_path(path, argument)
-        parts = partitions_to_read(partition_by, schema)
+        parts = check_partitions_to_read(partition_by, schema)
         return cls(pattern_of_table(path, parts), partition_by=parts, schema=schema, **fields)
 
     def describe(self) -> str:
@@ -89,7 +89,7 @@ class ShardedSink(Sink):
     Attributes:
         format: The name of the format, for people.
         shards: The names of the files.
-        triggering_frequency: The length of the windows whose files an unbounded collection gives, in seconds.
+        triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
     """
 
     format: ClassVar[str]
@@ -124,7 +124,7 @@ class RecordFileSink(ShardedSink):
         return cls(shards.check(), partition_by=partition_columns(partition_by), **fields)
 
     def describe(self) -> str:
-        return super().describe() + described(self.partition_by)
+        return super().describe() + describe_partitions(self.partition_by)
 
     def column_names(self) -> tuple[str, ...] | None:
         """Returns the names of the columns; None if nothing tells them."""

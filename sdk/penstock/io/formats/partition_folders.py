@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.error import refusal
-from penstock.io.argument_checks import column_names
+from penstock.io.argument_checks import check_column_names
 from penstock.io.formats.record_types import column_names_of
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
@@ -26,18 +26,18 @@ def partition_columns(given: Any) -> tuple[str, ...]:
     >>> partition_columns("day"), partition_columns(("country", "day")), partition_columns(None)
     (('day',), ('country', 'day'), ())
     """
-    names = () if given is None else column_names("partition_by", given, may_be_empty=True)
+    names = () if given is None else check_column_names("partition_by", given, may_be_empty=True)
     if not all(names):
         what = "partition_by has an empty name"
         raise refusal(ValueError, what, hint="write partition_by='day', for example")
     return names
 
 
-def partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
+def check_partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
     """Returns the names of ``partition_by`` of a read; ValueError if a schema does not have their types."""
     columns = partition_columns(given)
     if schema is not None and not columns:
-        what = "schema gives the types of the columns of partition_by, which is not given"
+        what = "schema has the types of the columns of partition_by, which is missing"
         raise refusal(ValueError, what, hint="pass partition_by=, or leave schema out")
     if schema is None:
         return columns
@@ -62,10 +62,10 @@ def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
     return partition_pattern(pattern, columns)
 
 
-def described(columns: Sequence[str]) -> str:
+def describe_partitions(columns: Sequence[str]) -> str:
     """Returns what the description of a source or a sink says about ``partition_by``.
 
-    >>> described(("country", "day")), described(())
+    >>> describe_partitions(("country", "day")), describe_partitions(())
     (' by country, day', '')
     """
     return f" by {', '.join(columns)}" if columns else ""
@@ -99,7 +99,7 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
     """
     for name in columns:
         if name not in names:
-            near = nearest(name, names)
+            near = find_nearest(name, names)
             question = f"did you mean {near!r}? " if near else ""
             what = f"partition_by has the column {name!r}, which the elements lack"
             hint = f"{question}The columns are: {', '.join(names)}"
@@ -112,19 +112,19 @@ def check_partition_columns(columns: Sequence[str], names: Sequence[str], where:
         raise refusal(ValueError, what, where=where, hint="leave a column out of partition_by")
 
 
-def escaped(text: str) -> str:
+def escape_value(text: str) -> str:
     """Returns a text without the characters that have a meaning in names of folders.
 
-    >>> escaped("a/b=c: 100 % é")
+    >>> escape_value("a/b=c: 100 % é")
     'a%2Fb%3Dc%3A 100 %25 é'
     """
     return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text)
 
 
-def unescaped(text: str) -> str:
-    """Returns the inverse of `escaped`; a percent sign without two digits stays.
+def unescape_value(text: str) -> str:
+    """Returns the inverse of `escape_value`; a percent sign without two digits stays.
 
-    >>> unescaped("a%2Fb%3Dc%3A 100 %25 é"), unescaped("100%")
+    >>> unescape_value("a%2Fb%3Dc%3A 100 %25 é"), unescape_value("100%")
     ('a/b=c: 100 % é', '100%')
     """
     return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
@@ -142,7 +142,7 @@ def folder_of_value(column: str, value: Any) -> str:
         text = str(value).lower()
     else:
         text = value.isoformat() if isinstance(value, datetime.date) else str(value)
-    return f"{escaped(column)}={escaped(text)}"
+    return f"{escape_value(column)}={escape_value(text)}"
 
 
 def is_lost(value: Any) -> bool:
@@ -173,7 +173,7 @@ def partition_pattern(pattern: str, columns: Sequence[str]) -> str:
         hint = "write the folder, and a pattern of the files' names after it if you want one"
         raise refusal(ValueError, what, hint=hint)
     return "/".join(
-        [*([folder.rstrip("/")] if folder else []), *(f"{escaped(each)}=*" for each in columns), name]
+        [*([folder.rstrip("/")] if folder else []), *(f"{escape_value(each)}=*" for each in columns), name]
     )
 
 
@@ -199,22 +199,22 @@ def table_of_pattern(pattern: str, columns: Sequence[str]) -> str:
     return folder or ("/" if pattern.startswith("/") else ".")
 
 
-def texts_of_path(path: str, columns: Sequence[str]) -> list[str | None]:
+def values_of_path(path: str, columns: Sequence[str]) -> list[str | None]:
     """Returns the strings of the columns in the path of a file that a `partition_pattern` matches; None for no value.
 
-    >>> texts_of_path("/out/country=a%2Fb/day=__HIVE_DEFAULT_PARTITION__/visits-0", ("country", "day"))
+    >>> values_of_path("/out/country=a%2Fb/day=__HIVE_DEFAULT_PARTITION__/visits-0", ("country", "day"))
     ['a/b', None]
     """
     folders = path.split("/")[-1 - len(columns) : -1]
-    texts = [folder.partition("=")[2] for folder in folders]
-    return [None if text in ("", NOTHING) else unescaped(text) for text in texts]
+    values = [folder.partition("=")[2] for folder in folders]
+    return [None if text in ("", NOTHING) else unescape_value(text) for text in values]
 
 
-def in_folders(path: str, folders: str) -> str:
+def move_into_folders(path: str, folders: str) -> str:
     """Returns the path of a file, moved to folders below its own.
 
-    >>> in_folders("/out/visits-0", "day=1"), in_folders("visits-0", "day=1"), in_folders("/visits-0", "day=1")
-    ('/out/day=1/visits-0', 'day=1/visits-0', '/day=1/visits-0')
+    >>> [move_into_folders(path, "day=1") for path in ("/out/visits-0", "visits-0", "/visits-0")]
+    ['/out/day=1/visits-0', 'day=1/visits-0', '/day=1/visits-0']
     """
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{folders}/{name}" if folders else path

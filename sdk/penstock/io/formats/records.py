@@ -1,6 +1,6 @@
 r"""Cutting bytes into records at a delimiter, as Beam's text source does it: escapes, ``\r\n``, headers.
 
->>> list(records([b"a\r\nb\\\nc", b"\n\nd"], escapechar=b"\\"))
+>>> list(split_records([b"a\r\nb\\\nc", b"\n\nd"], escapechar=b"\\"))
 [b'a', b'b\\\nc', b'', b'd']
 """
 
@@ -45,7 +45,7 @@ def check_delimiters(delimiter: object, escapechar: object, skip_header_lines: i
         raise refusal(ValueError, what, hint="write, e.g., escapechar=b'\\\\'")
 
 
-def records(
+def split_records(
     chunks: Iterable[bytes],
     *,
     delimiter: bytes | None = None,

@@ -12,7 +12,11 @@ from penstock.error import refusal
 from penstock.graph import Sink
 from penstock.io.fileio import FileResult
 from penstock.io.files.paths import check_path
-from penstock.io.formats.partition_folders import check_columns_of_sink, check_partition_columns, described
+from penstock.io.formats.partition_folders import (
+    check_columns_of_sink,
+    check_partition_columns,
+    describe_partitions,
+)
 from penstock.io.formats.record_types import field_names
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -34,7 +38,7 @@ class TextRowsSink(Sink):
     format: ClassVar[str]
 
     def describe(self) -> str:
-        return f"{self.format} {self.path}" + described(self.partition_by)
+        return f"{self.format} {self.path}" + describe_partitions(self.partition_by)
 
 
 def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -> None:

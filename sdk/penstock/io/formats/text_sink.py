@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from penstock.io.argument_checks import check_coder
 from penstock.io.files.compression import CompressionTypes, check_compression
-from penstock.io.files.naming_errors import encoded
+from penstock.io.files.naming_errors import encode_text
 from penstock.io.formats.file_formats import ShardedSink
 
 
@@ -58,9 +58,9 @@ class TextFileSink(ShardedSink):
 
 
 def to_bytes(value: Any) -> bytes:
-    """Bytes as they are; anything else as its ``str`` in UTF-8 (Beam's ``ToBytesCoder``).
+    """Returns bytes unchanged; of anything else its ``str`` in UTF-8 (Beam's ``ToBytesCoder``).
 
     >>> to_bytes(3), to_bytes(b"x")
     (b'3', b'x')
     """
-    return value if isinstance(value, bytes) else encoded(str(value))
+    return value if isinstance(value, bytes) else encode_text(str(value))

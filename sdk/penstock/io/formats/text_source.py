@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from penstock.io.argument_checks import check_coder
 from penstock.io.files.compression import CompressionTypes, check_compression
-from penstock.io.files.naming_errors import naming
+from penstock.io.files.naming_errors import add_file_name
 from penstock.io.files.paths import check_path
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.file_formats import FileSource
-from penstock.io.formats.records import check_delimiters, records
+from penstock.io.formats.records import check_delimiters, split_records
 from penstock.typehints import typehints
 
 _CHUNK_BYTES = 1 << 20
@@ -55,8 +55,8 @@ class TextSource(FileSource):
     def read_file(self, path: str) -> Iterator[Any]:
         """The elements of one file, on any of the `FileSystems`, read in Python and not by Spark."""
         decode = decode_text if self.coder is None else self.coder.decode
-        with naming(path), FileSystems.open(path, compression_type=self.compression_type) as file:
-            for record in records(
+        with add_file_name(path), FileSystems.open(path, compression_type=self.compression_type) as file:
+            for record in split_records(
                 iter(lambda: file.read(_CHUNK_BYTES), b""),
                 delimiter=self.delimiter,
                 escapechar=self.escapechar,

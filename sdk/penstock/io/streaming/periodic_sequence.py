@@ -1,6 +1,6 @@
 """Elements at regular times: `PeriodicImpulse` and `PeriodicSequence` (Beam's module).
 
-An impulse whose times are all in the past is bounded input. One that goes on into the future is an unbounded source,
+An impulse whose times are all in the past is bounded input. One that continues into the future is an unbounded source,
 `PeriodicSource`. Sequences come from elements, so a splittable DoFn makes them.
 """
 

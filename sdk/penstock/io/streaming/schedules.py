@@ -1,4 +1,4 @@
-"""When the elements of a source that follows the clock arrive, such as those of a `PeriodicImpulse`.
+"""Plays sources that follow the clock, such as a `PeriodicImpulse`: it computes when their elements arrive.
 
 A player of such a source asks for one interval of time after the other. The answers depend only on the arguments, so
 that an interval can be played again after a crash.
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from penstock.elements.bounded_window import TimestampedValue
 
-__all__ = ["Schedule", "ScheduledSource", "due", "is_over", "next_due_micros"]
+__all__ = ["Schedule", "ScheduledSource", "find_next_due_micros", "is_over", "list_due_elements"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ScheduledSource(Protocol):
         """The element of a number, which is due at that time."""
 
 
-def due(
+def list_due_elements(
     source: ScheduledSource, started_micros: int, from_micros: int, until_micros: int
 ) -> list[TimestampedValue[Any]]:
     """The elements that arrive from one time on, until just before another, in order.
@@ -63,8 +63,10 @@ def due(
 
     >>> from penstock.io.streaming.periodic_sequence import PeriodicSource
     >>> letters = PeriodicSource(0, 100, 10, data=("a", "b", "c"))
-    >>> [each.value for each in due(letters, 25, 20, 30)], [each.value for each in due(letters, 25, 30, 50)]
-    (['a', 'b', 'c'], ['a', 'b'])
+    >>> [each.value for each in list_due_elements(letters, 25, 20, 30)]
+    ['a', 'b', 'c']
+    >>> [each.value for each in list_due_elements(letters, 25, 30, 50)]
+    ['a', 'b']
     """
     schedule = source.schedule_from(started_micros)
     first = _count_until(schedule, started_micros, from_micros)
@@ -74,12 +76,12 @@ def due(
     ]
 
 
-def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: int) -> int | None:
-    """When the first element arrives at `from_micros` or later; None without such an element.
+def find_next_due_micros(source: ScheduledSource, started_micros: int, from_micros: int) -> int | None:
+    """Returns when the first element arrives at `from_micros` or later; None without such an element.
 
     >>> from penstock.io.streaming.periodic_sequence import PeriodicSource
     >>> ticks = PeriodicSource(0, 100, 10)
-    >>> next_due_micros(ticks, 25, 20), next_due_micros(ticks, 25, 31), next_due_micros(ticks, 25, 91)
+    >>> find_next_due_micros(ticks, 25, 20), find_next_due_micros(ticks, 25, 31), find_next_due_micros(ticks, 25, 91)
     (25, 40, None)
     """
     schedule = source.schedule_from(started_micros)
@@ -90,13 +92,13 @@ def next_due_micros(source: ScheduledSource, started_micros: int, from_micros: i
 
 
 def is_over(source: ScheduledSource, started_micros: int, until_micros: int) -> bool:
-    """Whether all elements arrive before `until_micros`.
+    """True if all elements arrive before `until_micros`.
 
     >>> from penstock.io.streaming.periodic_sequence import PeriodicSource
     >>> is_over(PeriodicSource(0, 100, 10), 25, 90), is_over(PeriodicSource(0, 100, 10), 25, 91)
     (False, True)
     """
-    return next_due_micros(source, started_micros, until_micros) is None
+    return find_next_due_micros(source, started_micros, until_micros) is None
 
 
 def _count_until(schedule: Schedule, started_micros: int, until_micros: int) -> int:

@@ -31,19 +31,19 @@ class Streamable(Source):
     """A source that may be read continuously."""
 
     reads_files: bool = True
-    """Whether it reads files, so that a micro-batch may be limited to some of them."""
+    """True if it reads files, so that a micro-batch may be limited to some of them."""
     rejects_text: bool = False
-    """Whether rows that cannot be parsed are rejected as text, not as elements."""
+    """True if rows that cannot be parsed are rejected as text, not as elements."""
     limits_records: bool = False
-    """Whether a micro-batch may be limited to some records."""
+    """True if a micro-batch may be limited to some records."""
     has_times: bool = False
-    """Whether its elements have event times of their own."""
+    """True if its elements have event times of their own."""
     has_partitions: bool = False
-    """Whether it names the partitions of its elements."""
+    """True if it names the partitions of its elements."""
     has_columns: bool = False
     """True if a stream of it has the fields of its elements as columns, with which Spark may compute."""
     acknowledges: bool = False
-    """Whether its server is told how far a stream has read, which happens when the next micro-batch begins."""
+    """True if its server learns how far a stream has read, which happens when the next micro-batch begins."""
 
     def why_no_stream(self) -> tuple[str, str] | None:
         """Why it cannot be read as a stream, and what to do instead; None if it can."""
@@ -71,7 +71,7 @@ class StreamSource(Source):
     partition: Selector | None = None
     max_ahead_micros: int | None = None
     has_rejects: bool = False
-    options: tuple[tuple[str, Any], ...] = ()  # More options of Spark's reader.
+    options: tuple[tuple[str, Any], ...] = ()  # More options for Spark's reader.
     ends: bool = False
 
     is_bounded = False
@@ -97,7 +97,7 @@ class StreamSource(Source):
         return None if self.event_time is None else MicrosOf("event_time", self.event_time)
 
     def arrival_time_of(self) -> MicrosOf | None:
-        """The same for the recorded arrival time."""
+        """Reads the recorded arrival time of an element; None without one."""
         return None if self.arrival_time is None else MicrosOf("arrival_time", self.arrival_time)
 
     def partition_of(self) -> PartOf | None:
@@ -128,7 +128,7 @@ def tick_micros_of(tick: DurationTypes, arrival_time: Any) -> int:
 
 
 def max_ahead_micros_of(max_ahead: DurationTypes | None) -> int | None:
-    """How far ahead of the clock event times may be."""
+    """Returns how far ahead of the clock event times may be, in microseconds."""
     if max_ahead is None:
         return None
     return 0 if max_ahead == 0 else positive_micros("max_ahead parameter", max_ahead)
@@ -140,7 +140,7 @@ def reader_options(
     max_bytes_per_batch: int | None,
     max_records_per_batch: int | None,
 ) -> tuple[tuple[str, Any], ...]:
-    """The limits of a micro-batch, as options of Spark's reader."""
+    """Returns the limits of a micro-batch, as options for Spark's reader."""
     reads_files = isinstance(source, Streamable) and source.reads_files
     limits_records = isinstance(source, Streamable) and source.limits_records
     limits = {

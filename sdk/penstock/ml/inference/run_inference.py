@@ -20,7 +20,7 @@ from penstock.utils.shared import Shared
 
 _INSTEAD = {
     "model_metadata_pcoll": "load the new model in a step of your own, or start the pipeline again with it",
-    "watch_model_pattern": "start the pipeline again with the new model; a stream goes on where it was",
+    "watch_model_pattern": "start the pipeline again with the new model; a stream continues where it was",
     "model_identifier": "each RunInference loads its own model; give all examples to one of them, with keys",
     "use_model_manager": "each worker process loads its model; run fewer tasks on a machine, with spark.executor.cores",
     "model_manager_args": "each worker process loads its model",
@@ -56,8 +56,8 @@ class RunInference(PTransform[Any, Any]):
         unsupported: Beam's arguments for models that change, or that several processes or steps share; refused.
 
     Raises:
-        TypeError: If `model_handler` is no `ModelHandler`, or an argument is unknown.
-        UnsupportedByRunner: If something of Beam's is asked for that penstock does not have.
+        TypeError: If `model_handler` is not a `ModelHandler`, or an argument is unknown.
+        UnsupportedByRunner: If a feature of Beam is asked for that penstock does not have.
 
     Example: ``images | RunInference(Classifier("model.bin", max_batch_size=64))``.
     """
@@ -105,7 +105,7 @@ class RunInference(PTransform[Any, Any]):
         threshold: float = 1,
         timeout: float | None = None,
     ) -> RunInference:
-        """This transform, which gives a pair of the predictions and a `RunInferenceDLQ`.
+        """Returns this transform, with a pair of outputs: the predictions, and a `RunInferenceDLQ`.
 
         Args:
             exc_class: The exceptions that count as failures; a batch fails as a whole.

@@ -28,7 +28,7 @@ from penstock.sql.binding.window_functions import (
     window_call_in,
 )
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
-from penstock.sql.plan.lineage import bound_of, period
+from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import AggregateCall, Values
 
 _TYPES = {
@@ -207,7 +207,7 @@ class ExpressionBinder:
                 what = f"{call.sql()} is not the window that the query groups by"
                 self._statement.refuse(call, what, "write the window as in GROUP BY")
         if is_window_call(node):
-            return period(first, last)
+            return make_period(first, last)
         return last if node.name.upper().endswith("_END") else first
 
     def _aggregate(self, node: Any, grouping: Grouping, condition: Scalar | None) -> Scalar:
@@ -248,7 +248,7 @@ class ExpressionBinder:
         own = self._statement.tables.functions.get(name)
         if own is None and name not in (*_WITH_UNIT, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
             # It is refused before its arguments, which may be right in an aggregate only.
-            unknown = functions.unknown(name)
+            unknown = functions.make_unknown_function_error(name)
             hint = functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint
             self._statement.refuse(node, unknown.what, hint)
         if name in _WITH_UNIT and len(node.expressions) == 3:
@@ -269,7 +269,7 @@ class ExpressionBinder:
         literal = _literal_of(node)
         if (literal.type.precision or 0) > types.DIGITS_MAX:
             self._statement.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
-        if literal.suffixed and not casts.fits(literal.value, literal.suffixed):
+        if literal.suffixed and not casts.fits_whole_type(literal.value, literal.suffixed):
             what = f"{literal} is not a {literal.suffixed}, as its suffix says"
             self._statement.refuse(node, what, "leave out the suffix")
         return literal
@@ -295,7 +295,7 @@ class ExpressionBinder:
             what = "IN with a query is not supported after grouping"
             self._statement.refuse(node, what, "write it in a query around this one")
         inner = self._query_of(query, self._env)
-        subqueries.single_column(self._statement, query, inner)
+        subqueries.find_single_column(self._statement, query, inner)
         return subqueries.is_among(self._statement, node, self._env, inner, self.scalar(node.this))
 
     # Operators and functions with words of their own
@@ -404,7 +404,7 @@ class ExpressionBinder:
 
         def make() -> Scalar:
             found = (resolving.try_cast if is_try else resolving.cast)(operand, target)
-            return casts.narrowed(found, kind, is_try)
+            return casts.narrow(found, kind, is_try)
 
         found = self._statement.typed(node, make)
         if isinstance(operand, Literal) and isinstance(operand.value, str) and not is_try:

@@ -12,7 +12,7 @@ from penstock.scalars.tree import Scalar, columns_of
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.scopes import Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
-from penstock.sql.binding.window_functions import SPELLINGS, is_window_call, windowed, with_window
+from penstock.sql.binding.window_functions import SPELLINGS, add_window_columns, bind_windows, is_window_call
 from penstock.sql.plan.relations import (
     Aggregate,
     ColumnDef,
@@ -21,9 +21,9 @@ from penstock.sql.plan.relations import (
     Relation,
     Valid,
     Windowed,
-    below_projections,
     columns_as_scalars,
     distinct,
+    skip_projections,
 )
 
 
@@ -99,10 +99,12 @@ class GroupingBinder:
         time = self.expressions(scope).time(node.expressions[0])
         inner = scope.relation
         if name == "VALIDITY_WINDOW":
-            added = with_window(scope, lambda columns: Valid(inner, (), time, columns), time.type)
+            added = add_window_columns(scope, lambda columns: Valid(inner, (), time, columns), time.type)
         else:
             micros = [self.statement.interval(each) for each in node.expressions[1:]]
-            added = with_window(scope, windowed(self.statement, node, inner, time, micros, {}), time.type)
+            added = add_window_columns(
+                scope, bind_windows(self.statement, node, inner, time, micros, {}), time.type
+            )
         width = len(inner.columns)
         scope.relation = added.relation
         # The bounds have names in the rest of the query, unless the rows have columns of these names.
@@ -193,5 +195,5 @@ def _columns_of(grouping: Grouping) -> Columns:
 
 def window_below(relation: Relation) -> Windowed | None:
     """Returns the windows of a relation whose rows are in some, through filters and projections."""
-    _, inner = below_projections(relation)
+    _, inner = skip_projections(relation)
     return inner if isinstance(inner, Windowed) else None

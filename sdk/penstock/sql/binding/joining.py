@@ -7,10 +7,18 @@ from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
 from penstock.scalars import functions
-from penstock.scalars.tree import Call, Column, Scalar, columns_of, conjuncts, replaced, shifted
-from penstock.sql.binding.scopes import moved
-from penstock.sql.plan.limiting import limited
-from penstock.sql.plan.lineage import is_window, simplified
+from penstock.scalars.tree import (
+    Call,
+    Column,
+    Scalar,
+    columns_of,
+    replace_scalars,
+    shift_columns,
+    split_conjuncts,
+)
+from penstock.sql.binding.scopes import move_to_right
+from penstock.sql.plan.limiting import limit_numbering
+from penstock.sql.plan.lineage import is_window, simplify_bound
 from penstock.sql.plan.relations import (
     ColumnDef,
     Filter,
@@ -25,7 +33,7 @@ from penstock.sql.plan.relations import (
 Refuse = Callable[..., NoReturn]
 
 
-def joined(
+def make_join(
     left: Relation,
     right: Relation,
     kind: str,
@@ -65,7 +73,7 @@ def joined(
         return validity
     if kind == "cross" or (kind == "inner" and condition is None):
         cross = Join(left, right, "inner", (), ())
-        return cross if condition is None else pushed(Filter(cross, condition))
+        return cross if condition is None else push_filter_down(Filter(cross, condition))
     if not equal:
         what = f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables"
         refuse(what, "name an equality, or write CROSS JOIN and a condition in WHERE")
@@ -75,14 +83,14 @@ def joined(
     return replace(join, condition=_all(rest))
 
 
-def pushed(relation: Filter) -> Relation:
+def push_filter_down(relation: Filter) -> Relation:
     """A filter whose parts also act below it.
 
     Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered.
     """
     join = relation.input
     if not (isinstance(join, Join) and join.kind == "inner" and join.condition is None):
-        return limited(relation)
+        return limit_numbering(relation)
     width = len(join.left.columns)
     left, right = join.left, join.right
     rest = []
@@ -90,9 +98,9 @@ def pushed(relation: Filter) -> Relation:
     for part in others:
         columns = columns_of(part)
         if columns and max(columns) < width:
-            left = pushed(Filter(left, part))
+            left = push_filter_down(Filter(left, part))
         elif columns and min(columns) >= width:
-            right = pushed(Filter(right, shifted(part, {at: at - width for at in columns})))
+            right = push_filter_down(Filter(right, shift_columns(part, {at: at - width for at in columns})))
         else:
             rest.append(part)
     left_keys, right_keys = _keys(equal)
@@ -133,7 +141,7 @@ def _split(
     names = ("=", "<=>") if takes_null_safe else ("=",)
     equal: list[_Equality] = []
     rest = []
-    for part in conjuncts(condition):
+    for part in split_conjuncts(condition):
         if not isinstance(part, Call) or part.name not in names or (sides := _sides(part, width)) is None:
             rest.append(part)
             continue
@@ -148,7 +156,7 @@ def _sides(part: Call, width: int) -> tuple[Scalar, Scalar] | None:
     if _is_left(other, width) and _is_right(one, width):
         one, other = other, one
     if _is_left(one, width) and _is_right(other, width):
-        return one, shifted(other, {at: at - width for at in columns_of(other)})
+        return one, shift_columns(other, {at: at - width for at in columns_of(other)})
     return None
 
 
@@ -184,7 +192,7 @@ def _by_validity(
     left_time, right_time = as_of
     if not _is_left(left_time, width):
         refuse("the time of the join is not a column of the left table", "write left.time")
-    own_time = shifted(right_time, {at: at - width for at in columns_of(right_time)})
+    own_time = shift_columns(right_time, {at: at - width for at in columns_of(right_time)})
     columns = Join(left, right, kind, (), ()).columns
     return ValidityJoin(left, right, kind, *_keys(equal), left_time, own_time, columns)
 
@@ -203,13 +211,13 @@ def _of_valid(
     # The values of a left row and of a row with its validity, instead of the right row's.
     both = (
         *columns_as_scalars(left.columns),
-        *(moved(each, width) for each in scalars),
+        *(move_to_right(each, width) for each in scalars),
     )
     times = {}
     for part in rest:
         if not isinstance(part, Call) or part.name not in ("<=", "<", ">", ">="):
             return None
-        sides = [simplified(replaced(each, both)) for each in part.arguments]
+        sides = [simplify_bound(replace_scalars(each, both)) for each in part.arguments]
         small, large = sides if part.name in ("<", "<=") else reversed(sides)
         strict = part.name in ("<", ">")
         if not strict and isinstance(small, Column) and small.index == width + inner_width:
@@ -218,7 +226,7 @@ def _of_valid(
             times["end"] = small
     if len(times) != 2 or times["start"] != times["end"] or not _is_left(times["start"], width):
         return None
-    own = [each._replace(right=replaced(each.right, scalars)) for each in equal]
+    own = [each._replace(right=replace_scalars(each.right, scalars)) for each in equal]
     if {each.right for each in own} != set(valid.keys) or len(own) != len(valid.keys):
         return None
     window = tuple(ColumnDef(name, valid.time.type.or_null()) for name in ("window_start", "window_end"))
@@ -233,7 +241,7 @@ def _of_valid(
         (*inner, *window),
         with_validity=True,
     )
-    shown = tuple(replaced(each, columns_as_scalars(join.columns)) for each in both)
+    shown = tuple(replace_scalars(each, columns_as_scalars(join.columns)) for each in both)
     plain = Join(left, right, kind, (), ()).columns
     return Project(join, shown, plain)
 
@@ -241,7 +249,7 @@ def _of_valid(
 def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
     """Rows with validity below projections; and the columns of the relation as values of these rows.
 
-    The projections may give columns and windows only: these are NULL where a join gives no row.
+    The projections may return columns and windows only: these are NULL where a join has no row.
     """
     if isinstance(relation, Valid):
         return relation, columns_as_scalars(relation.columns)
@@ -251,7 +259,7 @@ def _valid_below(relation: Relation) -> tuple[Valid, tuple[Scalar, ...]] | None:
         inner = _valid_below(relation.input)
         if inner is not None:
             valid, scalars = inner
-            return valid, tuple(replaced(each, scalars) for each in relation.scalars)
+            return valid, tuple(replace_scalars(each, scalars) for each in relation.scalars)
     return None
 
 

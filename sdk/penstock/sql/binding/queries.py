@@ -20,24 +20,24 @@ from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.groupings import GroupingBinder, window_below
-from penstock.sql.binding.joining import pushed
+from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
     SelectionBinder,
     ShownColumns,
     aliases_of,
-    numbered,
+    find_ordinal,
+    number_rows,
     order_of,
     orders_of,
-    ordinal,
     system_column,
 )
-from penstock.sql.binding.sources import SourceBinder, renamed
+from penstock.sql.binding.sources import SourceBinder, rename_scope
 from penstock.sql.binding.statement import Statement, Tables, text_of
-from penstock.sql.binding.subqueries import fitting, single_column
+from penstock.sql.binding.subqueries import find_single_column, fit_types
 from penstock.sql.errors import SqlError
-from penstock.sql.language.dialect import EmitClause, outermost_select, parsed, rendering_of
+from penstock.sql.language.dialect import EmitClause, find_outermost_select, parse_query, rendering_of
 from penstock.sql.language.unsupported_clauses import refuse_unsupported_clauses
 from penstock.sql.plan.lineage import bound_of, emission_keys, window_ends
 from penstock.sql.plan.relations import (
@@ -86,12 +86,12 @@ def bind(query: str, tables: Tables) -> Query:
     >>> plan.shown
     (('team', 0), ('total', 1))
     """
-    tree = parsed(query)
+    tree = parse_query(query)
     statement = Statement(query, tables, has_arrival=_reads_arrival(tree))
     if not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
         statement.refuse(tree, f"this is {tree.key.upper()}, not a query", "write SELECT")
     refuse_unsupported_clauses(tree, query)
-    statement = replace(statement, rendered=outermost_select(tree))
+    statement = replace(statement, rendered=find_outermost_select(tree))
     rendering = rendering_of(statement.rendered)
     if as_of := tree.args.get("as_of"):
         until_micros = whole_micros(_constant_time(statement, as_of))
@@ -197,7 +197,7 @@ class Binder:
 
         Args:
             tree: The query.
-            shown: Takes the columns of the result, those of the system among them; None where those are refused.
+            shown: Takes the columns of the result, also the system columns; None where those are refused.
         """
         binder = self._with(tree)
         match tree:
@@ -226,7 +226,7 @@ class Binder:
 
     def _view(self, name: str) -> Scope:
         text, until_micros = self.statement.tables.views[name], self.statement.until_micros
-        tree = parsed(text)
+        tree = parse_query(text)
         refuse_unsupported_clauses(tree, text)
         statement = Statement(
             text,
@@ -250,14 +250,14 @@ class Binder:
         binder = self
         for cte in named.expressions:
             scope = binder.query(cte.this)
-            scope = renamed(self.statement, cte, scope, cte.alias, cte.args["alias"].columns)
+            scope = rename_scope(self.statement, cte, scope, cte.alias, cte.args["alias"].columns)
             binder = replace(binder, ctes={**binder.ctes, cte.alias.lower(): scope})
         return binder
 
     # Queries other than SELECT
 
     def _tail(self, tree: Any, scope: Scope) -> Scope:
-        """What may follow a set operation or a query in parentheses: ORDER BY, LIMIT and EMIT."""
+        """Binds what may follow a set operation or a query in parentheses: ORDER BY, LIMIT and EMIT."""
         if tree.args.get("limit") or tree.args.get("offset"):
             orders = self.output_orders(tree.args.get("order"), scope)
             scope = Scope(self._limited(tree, scope.relation, orders), scope.visible, scope.arrival)
@@ -268,7 +268,7 @@ class Binder:
 
         def value_of(node: Any) -> Scalar:
             if isinstance(node, exp.Literal) and not node.is_string:
-                return ordinal(self.statement, node, [each.scalar for each in scope.visible])
+                return find_ordinal(self.statement, node, [each.scalar for each in scope.visible])
             return replace(self, ctes={}).expressions(scope).scalar(node)
 
         return orders_of(order, value_of)
@@ -290,7 +290,9 @@ class Binder:
         relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
         alias = tree.args.get("alias")
         scope = scope_of(relation, None)
-        return scope if alias is None else renamed(self.statement, tree, scope, alias.name, alias.columns)
+        return (
+            scope if alias is None else rename_scope(self.statement, tree, scope, alias.name, alias.columns)
+        )
 
     def _set_operation(self, tree: Any) -> Scope:
         kind = next(name for each, name in _SET_KINDS.items() if isinstance(tree, each))
@@ -355,7 +357,7 @@ class Binder:
         if numbering is not None:
             others = scope.visible if grouping is None else ()
             condition_of = None if qualify is None else self._qualify(qualify)
-            relation, items = numbered(relation, items, numbering, others, condition_of)
+            relation, items = number_rows(relation, items, numbering, others, condition_of)
         elif qualify is not None:
             self.statement.refuse(qualify, "QUALIFY needs ROW_NUMBER() OVER (…)", "write WHERE or HAVING")
         return self._projected(tree, relation, items, orders, shown)
@@ -380,12 +382,12 @@ class Binder:
                 # Of a condition that must be true, NULL and FALSE are the same: a join answers it.
                 value = self.expressions(scope).scalar(part.this)
                 inner = self._inner_query(query, Env(scope, self.ctes, around=self.around))
-                other = single_column(self.statement, query, inner)
-                left, right = fitting(self.statement, part, value, other)
+                other = find_single_column(self.statement, query, inner)
+                left, right = fit_types(self.statement, part, value, other)
                 scope.relation = Join(scope.relation, inner.relation, "semi", (left,), (right,))
                 continue
             condition = self.expressions(scope).condition(part, "WHERE")
-            scope.relation = pushed(Filter(scope.relation, condition))
+            scope.relation = push_filter_down(Filter(scope.relation, condition))
 
     def _having(self, tree: Any, grouping: Grouping | None, aliases: Mapping[str, Any]) -> Scalar | None:
         having = tree.args.get("having")
@@ -472,7 +474,7 @@ class Binder:
         return Scope(Emitted(scope.relation, clause, keys, past), scope.visible, scope.arrival)
 
     def _past(self, node: EmitClause, past: Any, scope: Scope) -> Scalar:
-        """What the watermark must pass: what the clause names, or the end of the window in the result."""
+        """Returns what the watermark must pass: what the clause names, or the end of the window in the result."""
         if past is None:
             found = _window_end_of(scope)
             if found is None:

@@ -1,4 +1,4 @@
-"""What the names of a query mean at one place in it."""
+"""Resolves the names of a query at one place in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from penstock.checks.near_names import nearest
-from penstock.scalars.tree import Column, Scalar, columns_of, replaced, shifted
+from penstock.checks.near_names import find_nearest
+from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.sql.plan.lineage import window_bounds
 from penstock.sql.plan.relations import AggregateCall, Columns, Join, Relation, columns_as_scalars
 
@@ -25,7 +25,7 @@ class Visible:
         qualifier: The name of the table, or its alias; None if there is none.
         name: The name of the column.
         scalar: The value.
-        in_star: Whether ``*`` gives it.
+        in_star: Whether ``*`` includes it.
     """
 
     qualifier: str | None
@@ -86,7 +86,7 @@ class Scope:
 
 @dataclass
 class Grouping:
-    """What a grouped query may refer to: its keys and its aggregates.
+    """The names in a grouped query: its keys and its aggregates.
 
     Attributes:
         inner: The scope of the rows that are grouped.
@@ -114,7 +114,7 @@ class Grouping:
         return Column(len(self.keys) + self.calls.index(call), call.name, call.type)
 
     def beside(self, relation: Relation) -> tuple[Column, ...]:
-        """The columns of a relation with one row, until `placed` gives them their places behind all aggregates."""
+        """The columns of a relation with one row; `placed` moves them to their places behind all aggregates."""
         first = _BESIDE + sum(len(each.columns) for each in self.ones)
         self.ones.append(relation)
         return columns_as_scalars(relation.columns, first)
@@ -122,7 +122,7 @@ class Grouping:
     def placed(self, scalar: Scalar) -> Scalar:
         """A value of the grouped result, once all aggregates are known."""
         behind = len(self.keys) + len(self.calls) - _BESIDE
-        return shifted(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
+        return shift_columns(scalar, {at: at + behind if at >= _BESIDE else at for at in columns_of(scalar)})
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,14 @@ def scope_of(relation: Relation, qualifier: str | None) -> Scope:
     return Scope(relation, [Visible(qualifier, each.name, each) for each in scalars])
 
 
-def moved(scalar: Scalar, width: int) -> Scalar:
+def move_to_right(scalar: Scalar, width: int) -> Scalar:
     """Returns a value of the right rows of a join, as a value of joined rows."""
-    return shifted(scalar, {at: at + width for at in columns_of(scalar)})
+    return shift_columns(scalar, {at: at + width for at in columns_of(scalar)})
 
 
-def retyped(scalar: Scalar, columns: Columns) -> Scalar:
+def retype(scalar: Scalar, columns: Columns) -> Scalar:
     """Returns a value with the types that columns have after a join, where they may be NULL."""
-    return replaced(scalar, columns_as_scalars(columns))
+    return replace_scalars(scalar, columns_as_scalars(columns))
 
 
 def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
@@ -183,7 +183,7 @@ def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
 def suggest(name: str, known: Iterable[str]) -> str:
     """Returns the hint at a wrong name: the known one that is most like it, or the first of all."""
     names = sorted(set(known))
-    if near := nearest(name, names):
+    if near := find_nearest(name, names):
         return f"did you mean {near!r}?"
     return f"there are {', '.join(names[:10])}" if names else "there are none"
 

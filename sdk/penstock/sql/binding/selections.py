@@ -11,9 +11,9 @@ from sqlglot import exp
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import BIGINT
 from penstock.sql.binding.expressions import ExpressionBinder
-from penstock.sql.binding.joining import pushed
+from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.scopes import Grouping, Scope, Visible, suggest
-from penstock.sql.binding.statement import Statement, own_parts, text_of
+from penstock.sql.binding.statement import Statement, text_of, walk_own_parts
 from penstock.sql.plan.relations import ColumnDef, Filter, Order, Relation, Top
 
 SYSTEM = {"undo": "Undo", "emittime": "EmitTime", "emittiming": "EmitTiming", "emitindex": "EmitIndex"}
@@ -93,7 +93,7 @@ class SelectionBinder:
             (name, value) for name, value in items if value is not None and not isinstance(value, str)
         ]
         if isinstance(node, exp.Literal) and not node.is_string:
-            return ordinal(self.statement, node, [value for _, value in selected])
+            return find_ordinal(self.statement, node, [value for _, value in selected])
         if isinstance(node, exp.Column) and not node.table:
             for name, value in selected:
                 if name.lower() == node.name.lower():
@@ -106,7 +106,7 @@ class SelectionBinder:
             each
             for item in [*tree.expressions, tree.args.get("qualify")]
             if item
-            for each in own_parts(item)
+            for each in walk_own_parts(item)
             if isinstance(each, exp.Window)
         ]
         for each in found:
@@ -125,7 +125,7 @@ class SelectionBinder:
         return Numbering(keys, orders_of(node.args.get("order"), self.expressions.scalar))
 
 
-def numbered(
+def number_rows(
     relation: Relation,
     items: list[Item],
     numbering: Numbering,
@@ -153,11 +153,11 @@ def numbered(
         ]
         known = {each.name.lower() for each in names}
         unknown = [each for each in others if each.name.lower() not in known]
-        top = pushed(Filter(top, qualify(Scope(top, names + unknown), number)))
+        top = push_filter_down(Filter(top, qualify(Scope(top, names + unknown), number)))
     return top, shown
 
 
-def ordinal(statement: Statement, node: Any, values: Sequence[Scalar]) -> Scalar:
+def find_ordinal(statement: Statement, node: Any, values: Sequence[Scalar]) -> Scalar:
     """Returns the selected column that ORDER BY names by its number."""
     at = int(node.name) if node.name.isdigit() else 0
     if not 1 <= at <= len(values):

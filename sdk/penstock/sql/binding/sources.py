@@ -12,10 +12,16 @@ from penstock.scalars import functions
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
-from penstock.sql.binding.joining import joined
-from penstock.sql.binding.scopes import Scope, Visible, moved, retyped, scope_of, suggest
+from penstock.sql.binding.joining import make_join
+from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of, suggest
 from penstock.sql.binding.statement import Statement, text_of
-from penstock.sql.binding.window_functions import SPELLINGS, WINDOWS, is_descriptor, windowed, with_window
+from penstock.sql.binding.window_functions import (
+    SPELLINGS,
+    WINDOWS,
+    add_window_columns,
+    bind_windows,
+    is_descriptor,
+)
 from penstock.sql.plan.relations import ColumnDef, Scan, Valid, Values
 
 
@@ -60,7 +66,7 @@ class SourceBinder:
         if isinstance(node, exp.Values):
             return self.values_of(node)
         if isinstance(node, exp.Subquery):
-            return renamed(self.statement, node, self.query_of(node), node.alias or None, names)
+            return rename_scope(self.statement, node, self.query_of(node), node.alias or None, names)
         if not isinstance(node, exp.Table):
             what = f"{node.key.upper()} cannot be read as a table"
             self.statement.refuse(node, what, "name a table or a query in parentheses")
@@ -68,7 +74,7 @@ class SourceBinder:
             scope, own_name = self._table_function(node.this), node.this.name
         else:
             scope, own_name = self._named_table(node), node.name
-        scope = renamed(self.statement, node, scope, node.alias or own_name, names)
+        scope = rename_scope(self.statement, node, scope, node.alias or own_name, names)
         return self._with_joins(scope, node.args.get("joins"))
 
     def _named_table(self, node: Any) -> Scope:
@@ -99,7 +105,7 @@ class SourceBinder:
 
     def _join(self, join: Any, left: Scope, right: Scope) -> Scope:
         width = len(left.relation.columns)
-        own = [replace(each, scalar=moved(each.scalar, width)) for each in right.visible]
+        own = [replace(each, scalar=move_to_right(each.scalar, width)) for each in right.visible]
         both = Scope(left.relation, [*left.visible, *own])
         kind = self._join_kind(join)
         condition: Scalar | None = None
@@ -117,14 +123,14 @@ class SourceBinder:
         as_of = None if version is None else self._times_of_versions(version, own, both)
         is_asof = join.args.get("method") == "ASOF"
         refuse = self.statement.at(join.this)
-        relation = joined(left.relation, right.relation, kind, condition, as_of, is_asof, refuse)
+        relation = make_join(left.relation, right.relation, kind, condition, as_of, is_asof, refuse)
         arrival = left.arrival
         if kind in ("semi", "left_anti"):
             return Scope(relation, left.visible, arrival)
-        visible = [replace(each, scalar=retyped(each.scalar, relation.columns)) for each in both.visible]
+        visible = [replace(each, scalar=retype(each.scalar, relation.columns)) for each in both.visible]
         if arrival is not None and right.arrival is not None:
-            both_arrivals = (arrival, moved(right.arrival, width))
-            arrival = functions.call("GREATEST", [retyped(each, relation.columns) for each in both_arrivals])
+            both_arrivals = (arrival, move_to_right(right.arrival, width))
+            arrival = functions.call("GREATEST", [retype(each, relation.columns) for each in both_arrivals])
         return Scope(relation, visible, arrival)
 
     def _join_kind(self, join: Any) -> str:
@@ -214,9 +220,11 @@ class SourceBinder:
         if name == "VALIDITY_WINDOW":
             if lengths or micros:
                 self.statement.refuse(node, "VALIDITY_WINDOW takes no length", SPELLINGS[name])
-            return with_window(scope, lambda columns: Valid(scope.relation, keys, time, columns), time.type)
-        make = windowed(self.statement, node, scope.relation, time, micros, lengths)
-        return with_window(scope, lambda columns: replace(make(columns), partition=keys), time.type)
+            return add_window_columns(
+                scope, lambda columns: Valid(scope.relation, keys, time, columns), time.type
+            )
+        make = bind_windows(self.statement, node, scope.relation, time, micros, lengths)
+        return add_window_columns(scope, lambda columns: replace(make(columns), partition=keys), time.type)
 
     def _argument_table(self, node: Any) -> Scope:
         if isinstance(node, exp.Anonymous) and node.name.upper() == "TABLE":
@@ -231,7 +239,7 @@ class SourceBinder:
         return self.statement.refuse(node, what, "write TABLE name")
 
 
-def renamed(
+def rename_scope(
     statement: Statement, node: Any, scope: Scope, qualifier: str | None, names: Sequence[Any] = ()
 ) -> Scope:
     """Returns a scope under the name of a table, perhaps with other names for its columns."""

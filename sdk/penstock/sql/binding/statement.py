@@ -12,8 +12,8 @@ from penstock.scalars import functions
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
 from penstock.scalars.types import SqlType
-from penstock.sql.errors import sql_error
-from penstock.sql.language.dialect import micros_of, micros_of_span, position_of
+from penstock.sql.errors import make_sql_error
+from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
 
 AGGREGATES = frozenset(
@@ -75,7 +75,7 @@ class Statement:
     def refuse(self, node: Any, what: str, hint: str = "") -> NoReturn:
         """Raises the error of a part of the query."""
         position = position_of(node) if node is not None else None
-        raise sql_error(what, self.text, position, hint)
+        raise make_sql_error(what, self.text, position, hint)
 
     def at(self, node: Any) -> Callable[..., NoReturn]:
         """Returns what refuses a part of the tree."""
@@ -94,7 +94,7 @@ class Statement:
         try:
             return make()
         except SqlTypeError as error:
-            raise sql_error(error.what, self.text, position_of(node), error.hint) from None
+            raise make_sql_error(error.what, self.text, position_of(node), error.hint) from None
 
     def is_aggregate(self, node: Any) -> bool:
         """True if a part of the tree is a call of an aggregate."""
@@ -105,7 +105,7 @@ class Statement:
 
     def aggregate_in(self, node: Any) -> Any:
         """Returns the first call of an aggregate in a part of the tree; None if there is none."""
-        for each in own_parts(node):
+        for each in walk_own_parts(node):
             if self.is_aggregate(each) and not isinstance(each.parent, exp.Window):
                 return each
         return None
@@ -115,7 +115,7 @@ class Statement:
         if isinstance(node, exp.Interval):
             unit = node.args.get("unit")
             if isinstance(unit, exp.IntervalSpan):
-                micros = micros_of_span(
+                micros = parse_span_micros(
                     text_of(node.this), unit.this.name.upper(), unit.expression.name.upper()
                 )
             else:
@@ -127,7 +127,7 @@ class Statement:
         )
 
 
-def own_parts(node: Any) -> Iterator[Any]:
+def walk_own_parts(node: Any) -> Iterator[Any]:
     """Yields the parts of a tree without what is in queries inside it."""
     if node is not None:
         yield from node.walk(prune=lambda each: isinstance(each, (exp.Select, exp.SetOperation)))

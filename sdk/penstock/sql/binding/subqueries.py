@@ -15,26 +15,28 @@ _COUNT = AggregateCall("count", None, BIGINT.or_null(False))
 _ZERO = Literal(0, BIGINT.or_null(False))
 
 
-def single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
+def find_single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
     """Returns the only column of a query in an expression."""
     visible = list(inner.star(None))
     if len(visible) != 1:
-        what = f"a subquery in an expression gives {len(visible)} columns, not one"
+        what = f"a subquery in an expression has {len(visible)} columns, not one"
         statement.refuse(tree, what, "select one")
     return visible[0].scalar
 
 
-def fitting(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
+def fit_types(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     """Returns a value and a column of a query as values of one type."""
     common = resolving.common_type([left, right])
     if common is None:
-        statement.refuse(node, f"{left} is {left.type}, and the query gives {right.type}", "CAST one of them")
+        statement.refuse(
+            node, f"{left} is {left.type}, and the query returns {right.type}", "CAST one of them"
+        )
     return resolving.cast(left, common), resolving.cast(right, common)
 
 
 def value_of(statement: Statement, node: Any, env: Env, inner: Scope) -> Scalar:
     """Returns the one value that a query has, or NULL."""
-    value = single_column(statement, node, inner)
+    value = find_single_column(statement, node, inner)
     call = AggregateCall("single", value, value.type.or_null())
     return env.joined(Aggregate(inner.relation, (), (call,), (ColumnDef("single", call.type),)))[0]
 
@@ -48,7 +50,7 @@ def has_rows(statement: Statement, node: Any, env: Env, inner: Scope) -> Scalar:
 def is_among(statement: Statement, node: Any, env: Env, inner: Scope, value: Scalar) -> Scalar:
     """Returns whether a value is among the rows of a query, with the three truth values of SQL."""
     assert not isinstance(env.scope, Grouping)
-    mine, other = fitting(statement, node, value, single_column(statement, node.args["query"], inner))
+    mine, other = fit_types(statement, node, value, find_single_column(statement, node.args["query"], inner))
     rows = Project(inner.relation, (other,), (ColumnDef("value", other.type),))
     counts = Aggregate(
         rows,

@@ -18,9 +18,9 @@ from penstock.sql.plan.relations import (
     Relation,
     Valid,
     Windowed,
-    below_projections,
     columns_as_scalars,
     origin_of,
+    skip_projections,
 )
 
 SPELLINGS = {
@@ -92,7 +92,7 @@ def _name_of(call: Any) -> str:
     return str(call.name.upper().removesuffix("_START").removesuffix("_END"))
 
 
-def windowed(
+def bind_windows(
     statement: Statement,
     node: Any,
     relation: Relation,
@@ -133,7 +133,7 @@ def windowed(
     )
 
 
-def with_window(scope: Scope, make: Callable[[Columns], Relation], kind: SqlType) -> Scope:
+def add_window_columns(scope: Scope, make: Callable[[Columns], Relation], kind: SqlType) -> Scope:
     """Returns a scope with the two columns of windows, which also have the names of the paper."""
     width = len(scope.relation.columns)
     added = tuple(ColumnDef(name, kind.or_null(False)) for name in ("window_start", "window_end"))
@@ -147,12 +147,12 @@ def with_window(scope: Scope, make: Callable[[Columns], Relation], kind: SqlType
 
 def is_grouped_by(statement: Statement, call: Any, scope: Scope, time: Scalar) -> bool:
     """True if a call names the windows that the rows of a scope are in; `time` is the time that it names."""
-    _, below = below_projections(scope.relation)
+    _, below = skip_projections(scope.relation)
     name = _name_of(call)
     if isinstance(below, Valid):
         return name == "VALIDITY_WINDOW" and origin_of(scope.relation, time) == (below, below.time)
     if not isinstance(below, Windowed) or name == "VALIDITY_WINDOW":
         return False
     micros = [statement.interval(each) for each in call.expressions[1:]]
-    named = windowed(statement, call, below.input, below.time, micros, {})(below.columns)
+    named = bind_windows(statement, call, below.input, below.time, micros, {})(below.columns)
     return named == replace(below, partition=None) and origin_of(scope.relation, time) == (below, below.time)

@@ -1,4 +1,4 @@
-"""The aggregates of SQL as one CombineFn for all aggregates of a grouping, from which values can be taken back."""
+"""Makes one CombineFn of all SQL aggregates of a grouping, from which values can be retracted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.scalars import decimals
 from penstock.scalars.casting import DECIMALS, whole, with_digits
 from penstock.scalars.conditions import order
 from penstock.scalars.types import BIGINT, SqlType
-from penstock.sql.execution.equality import CanonicalRow, canonical, copies_in_any_form
+from penstock.sql.execution.equality import CanonicalRow, canonicalizer_of, copies_in_any_form
 from penstock.sql.plan.relations import AggregateCall
 
 
@@ -27,7 +27,7 @@ class _Total:
 
     Args:
         result: What becomes of the number and the sum.
-        of_decimals: Whether the values are decimals, whose sum has more digits than Python keeps by itself.
+        of_decimals: Whether the values are decimals, whose sum has more digits than Python's contexts keep.
     """
 
     def __init__(self, result: Callable[[int, Any], Any], of_decimals: bool = False) -> None:
@@ -103,9 +103,9 @@ class _Extreme:
         return held[0]
 
 
-def too_many_rows(count: int) -> NoReturn:
+def refuse_more_rows(count: int) -> NoReturn:
     """Refuses a subquery in an expression that has more than one row."""
-    what = f"a subquery in an expression gives {count} rows, not one"
+    what = f"a subquery in an expression has {count} rows, not one"
     raise ValueError(three_parts(what, hint="aggregate it, for example with MAX, or write LIMIT 1"))
 
 
@@ -114,7 +114,7 @@ class _Single(_Bag):
 
     Args:
         copies: How values are held.
-        retracts: Whether values may be taken back. A new row may come before the old one goes, so that two rows are no
+        retracts: Whether values may be retracted. A new row may come before the old one goes, so that two rows are no
             error as long as an instant lasts: `OneRow` finds those that stay.
     """
 
@@ -127,7 +127,7 @@ class _Single(_Bag):
 
     def _only(self, values: list[Any]) -> Any:
         if len(values) > 1:
-            return None if self._retracts else too_many_rows(len(values))
+            return None if self._retracts else refuse_more_rows(len(values))
         return values[0] if values else None
 
 
@@ -213,14 +213,14 @@ def _users_result(fn: CombineFn, values: list[Any]) -> Any:
 
 
 def _aggregate(call: AggregateCall, retracts: bool) -> Any:
-    """How the values of one aggregate are held."""
+    """Returns the accumulator for the values of one aggregate."""
     argument = BIGINT if call.argument is None else call.argument.type
     kind = argument.name
     if call.fn is not None:
         own = partial(_users_result, CombineFn.maybe_from_callable(call.fn))
-        return _Bag(own, Copies(canonical(argument)), call.distinct)
+        return _Bag(own, Copies(canonicalizer_of(argument)), call.distinct)
     if call.name == "single":
-        return _Single(Copies(canonical(argument)), retracts)
+        return _Single(Copies(canonicalizer_of(argument)), retracts)
     if call.name == FORM:
         return _Extreme(_first)
     total, mean = _whole_sum if kind == "BIGINT" else _any_sum, _mean
@@ -246,7 +246,7 @@ def _aggregate(call: AggregateCall, retracts: bool) -> Any:
                 return _Extreme(_least if call.name == "min" else _greatest)
             case "sum" | "avg" if not retracts:
                 return _Total(_any_sum if call.name == "sum" else _mean)
-    copies = Copies(canonical(argument)) if call.name == "array_agg" else copies_in_any_form(argument)
+    copies = Copies(canonicalizer_of(argument)) if call.name == "array_agg" else copies_in_any_form(argument)
     return _Bag(bags[call.name], copies, call.distinct)
 
 
@@ -255,7 +255,7 @@ FORM = "form"
 
 
 def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
-    """The aggregates of values that are never taken back, as expressions; None if there is none, or one needs more.
+    """Returns aggregates of values that are never retracted as expressions; None if there is none, or one needs more.
 
     The value is a tuple with one for each aggregate, or the only one; the result is a tuple.
 
@@ -271,19 +271,19 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
     if not kinds or not all(kinds):
         return None
     single = sum(map(len, kinds)) == 1
-    texts: list[tuple[str, ...]] = []
+    cells: list[tuple[str, ...]] = []
     results = []
     for at, (call, own) in enumerate(zip(calls, kinds, strict=True)):
-        places = range(len(texts), len(texts) + len(own))
+        places = range(len(cells), len(cells) + len(own))
         value = "value" if len(calls) == 1 else f"value[{at}]"
         for kind, place in zip(own, places, strict=True):
             held, other = ("partial", "other") if single else (f"partial[{place}]", f"other[{place}]")
             templates = (_NULLABLE_CELLS if _may_be_null(call) else _CELLS)[kind]
-            texts.append(tuple(text.format(value=value, held=held, other=other) for text in templates))
+            cells.append(tuple(text.format(value=value, held=held, other=other) for text in templates))
         result = _WHOLE_SUM if call.name == "sum" and call.type.name == "BIGINT" else _RESULTS[own]
         results.append(result.format(*("partial" if single else f"partial[{place}]" for place in places)))
     first, more, merge = (
-        column[0] if single else f"({', '.join(column)})" for column in zip(*texts, strict=True)
+        column[0] if single else f"({', '.join(column)})" for column in zip(*cells, strict=True)
     )
     return FoldSource(first, more, merge, f"({', '.join(results)},)", (whole,))
 
@@ -296,7 +296,7 @@ _CELLS = {
     },
     FORM: ("{value}", "{held}", "{held}"),
 }
-"""What is held of a first value, of one more value, and of two parts, where no value is NULL."""
+"""The parts held of a first value, of one more value, and of two parts, where no value is NULL."""
 
 _NULLABLE_CELLS = {
     "count": ("0 if {value} is None else 1", "{held} if {value} is None else {held} + 1", "{held} + {other}"),
@@ -310,7 +310,7 @@ _NULLABLE_CELLS = {
         if kind != "count"
     },
 }
-"""The same where values may be NULL, which no aggregate counts: None is held until another value comes."""
+"""Like `_CELLS`, where values may be NULL, which no aggregate counts: None is held until another value comes."""
 
 _RESULTS = {
     ("count",): "{}",
@@ -330,7 +330,7 @@ def _may_be_null(call: AggregateCall) -> bool:
 
 
 def _cells_of(call: AggregateCall) -> tuple[str, ...]:
-    """What an aggregate holds; nothing if an expression cannot say it."""
+    """Returns the cells that an aggregate holds; none if an expression cannot say it."""
     if call.distinct or call.fn is not None:
         return ()
     kind = "" if call.argument is None else call.argument.type.name
@@ -364,7 +364,7 @@ class SqlAggregates(CombineFn):
 
     Args:
         calls: The aggregates.
-        retracts: Whether values may be taken back.
+        retracts: Whether values may be retracted.
 
     >>> from penstock.scalars.tree import Column
     >>> from penstock.scalars.types import BIGINT
@@ -414,7 +414,7 @@ class SqlAggregates(CombineFn):
 
 
 Sides = tuple[int, int, Any]
-"""How often a row is on the left and on the right, and how it looks; None if it looks as its key does."""
+"""Counts of a row on the left and on the right, and its form; None if that is equal to its key."""
 
 
 class SideCounts(CombineFn):
@@ -449,7 +449,7 @@ class TopRows(CombineFn):
         order: From a row to what rows are compared by.
         limit: How many rows there are at most; None for all.
         offset: How many rows are left out before.
-        retracts: Whether rows may be taken back, so that all must be held.
+        retracts: Whether rows may be retracted, so that all must be held.
         form: What brings a row into its canonical form, or None.
     """
 

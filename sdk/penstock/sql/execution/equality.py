@@ -16,7 +16,7 @@ others         the value itself
 =============  =================================================================================================
 
 NULL is a form of its own: groups have it as a key, and joins leave it out. Values of different types are cast to a
-common type before they are compared (`penstock.scalars.types.common`), as in Spark.
+common type before they are compared (`penstock.scalars.types.find_common_type`), as in Spark.
 
 What a query shows of a group's key is, as in Spark, a value of the group, and not the form: see `has_forms`.
 """
@@ -37,22 +37,22 @@ from penstock.scalars.tree import Scalar, UserCall
 from penstock.scalars.types import ANY, SqlType
 
 Canonical = Callable[[Any], Any]
-"""From a value to the form of all values that are equal to it; of NULL, NULL."""
+"""Maps a value to the form of all values that are equal to it; NULL to NULL."""
 
 _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 _NO_NUMBER = decimal.Decimal("NaN")
 _ZERO = decimal.Decimal(0)
 
 
-def canonical(kind: SqlType) -> Canonical | None:
+def canonicalizer_of(kind: SqlType) -> Canonical | None:
     """Returns what brings the values of a type into their canonical form; None if each value is in it already.
 
     >>> from penstock.scalars.types import BIGINT, DECIMAL, DOUBLE
-    >>> canonical(DECIMAL)(decimal.Decimal("7.00")), canonical(DOUBLE)(-0.0), canonical(BIGINT)
+    >>> canonicalizer_of(DECIMAL)(decimal.Decimal("7.00")), canonicalizer_of(DOUBLE)(-0.0), canonicalizer_of(BIGINT)
     (Decimal('7'), 0.0, None)
     """
     if kind.name == "ARRAY":
-        return functools.partial(_list, canonical(kind.element or ANY))
+        return functools.partial(_list, canonicalizer_of(kind.element or ANY))
     return _CANONICAL.get(kind.name)
 
 
@@ -68,18 +68,18 @@ def has_forms(kind: SqlType) -> bool:
     return kind.name in ("DECIMAL", "ANY")
 
 
-def as_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
+def canonicalize_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
     """Returns expressions as the parts of a key, in canonical form.
 
     >>> from penstock.scalars.row_functions import Projection
     >>> from penstock.scalars.tree import Column
     >>> from penstock.scalars.types import DECIMAL
     >>> price = Column(0, "price", DECIMAL)
-    >>> Projection(as_keys([price]))((decimal.Decimal("1.50"),))
+    >>> Projection(canonicalize_keys([price]))((decimal.Decimal("1.50"),))
     (Decimal('1.5'),)
     """
     return tuple(
-        each if (form := canonical(each.type)) is None else UserCall("KEY", form, (each,), each.type)
+        each if (form := canonicalizer_of(each.type)) is None else UserCall("KEY", form, (each,), each.type)
         for each in scalars
     )
 
@@ -102,15 +102,15 @@ class CanonicalRow:
         return tuple(values)
 
 
-def canonical_row(kinds: Iterable[SqlType]) -> CanonicalRow | None:
+def row_canonicalizer_of(kinds: Iterable[SqlType]) -> CanonicalRow | None:
     """Returns what brings rows of columns of these types into their canonical form; None if they are in it."""
-    forms = {place: form for place, kind in enumerate(kinds) if (form := canonical(kind)) is not None}
+    forms = {place: form for place, kind in enumerate(kinds) if (form := canonicalizer_of(kind)) is not None}
     return CanonicalRow(forms) if forms else None
 
 
 def copies_in_any_form(kind: SqlType) -> Copies:
     """Returns copies of values of a type whose form does not matter to what is made of them."""
-    form = canonical(kind)
+    form = canonicalizer_of(kind)
     if kind.name == "DOUBLE":
         return _CopiesOfFloats(form, by_value=True)
     return Copies(form, by_value=kind.name not in ("ARRAY", "ANY"))

@@ -1,10 +1,10 @@
-"""What a query over input that does not end keeps for ever, and how to bound it."""
+"""Lists what a query over endless input keeps forever, and how to bound it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from penstock.sql.execution.lowering import without_windows
+from penstock.sql.execution.lowering import remove_windows
 from penstock.sql.plan.relations import (
     Aggregate,
     Emitted,
@@ -13,12 +13,12 @@ from penstock.sql.plan.relations import (
     Scan,
     SetOperation,
     Top,
-    below_projections,
     inputs_of,
+    skip_projections,
 )
 
 
-def kept_for_ever(
+def list_kept_state(
     relation: Relation, endless: Set[str], is_kept_for_late_rows: bool = False
 ) -> Iterator[str]:
     """A sentence for each part of a plan that keeps more and more.
@@ -33,7 +33,7 @@ def kept_for_ever(
     match relation:
         case Aggregate() if relation.keys:
             keys = ", ".join(map(str, relation.keys))
-            what = f"GROUP BY or DISTINCT ({keys}) keeps each group for ever"
+            what = f"GROUP BY or DISTINCT ({keys}) keeps each group forever"
             if is_kept_for_late_rows:
                 yield f"{what}, for late rows; leave out AND THEN, to keep open windows only"
             else:
@@ -45,7 +45,7 @@ def kept_for_ever(
         case Top() if relation.limit is None:
             yield "ROW_NUMBER without a limit keeps all rows; add a condition such as ROW_NUMBER() ... <= 10"
         case Top() if relation.keys:
-            yield "ROW_NUMBER keeps rows of each partition for ever"
+            yield "ROW_NUMBER keeps rows of each partition forever"
     late = is_kept_for_late_rows and not isinstance(relation, Aggregate)
     if isinstance(relation, Emitted) and (windowed := _grouping_by_windows(relation)) is not None:
         if relation.emit.after is None:
@@ -53,13 +53,13 @@ def kept_for_ever(
         else:
             late = True
     for each in inputs_of(relation):
-        yield from kept_for_ever(each, endless, late)
+        yield from list_kept_state(each, endless, late)
 
 
 def _grouping_by_windows(emitted: Emitted) -> Aggregate | None:
     """The grouping by windows whose rows are emitted when the watermark passes; None without one."""
-    _, inner = below_projections(emitted.input)
-    if emitted.emit.watermark and isinstance(inner, Aggregate) and without_windows(inner) is not None:
+    _, inner = skip_projections(emitted.input)
+    if emitted.emit.watermark and isinstance(inner, Aggregate) and remove_windows(inner) is not None:
         return inner
     return None
 

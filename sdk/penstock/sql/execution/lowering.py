@@ -1,4 +1,4 @@
-"""From a logical plan to transforms: each relation becomes a PCollection of tuples in the global window."""
+"""Lowers a logical plan to transforms: each relation becomes a PCollection of tuples in the global window."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
-from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replaced
+from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_scalars
 from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
-from penstock.sql.execution.equality import CanonicalRow, as_keys, canonical_row, has_forms
+from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.language.dialect import Delay, Emit
-from penstock.sql.plan.lineage import simplified
+from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
@@ -41,9 +41,9 @@ from penstock.sql.plan.relations import (
     ValidityJoin,
     Values,
     Windowed,
-    below_projections,
     columns_as_scalars,
     origin_of,
+    skip_projections,
 )
 from penstock.transforms.combining.combine import CombinePerKey
 from penstock.transforms.combining.ready_combiners import CountCombineFn
@@ -70,10 +70,10 @@ _FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
 
 @dataclass(frozen=True)
 class Mode:
-    """How relations are lowered.
+    """Says how relations are lowered.
 
     Attributes:
-        final: Whether only the final rows matter, since all inputs end: then each grouping gives its result once.
+        final: Whether only the final rows matter, since all inputs end: then each grouping emits its result once.
     """
 
     final: bool
@@ -178,7 +178,7 @@ class Lowering:
                     KV[rows.element_type, AnyHint]
                 )
                 | self._label("Arrival")
-                >> ParDo(steps.Arrived(may_retract(rows))).with_output_types(hint_of(relation.columns))
+                >> ParDo(steps.AddArrivalTime(may_retract(rows))).with_output_types(hint_of(relation.columns))
             )
         if relation.until_micros is not None:
             rows = rows | self._label("As of") >> FilterRows(_Until(relation.until_micros)).with_output_types(
@@ -189,7 +189,7 @@ class Lowering:
     def _project(self, relation: Project) -> Any:
         scalars, inner = relation.scalars, relation.input
         while isinstance(inner, Project):
-            scalars = tuple(replaced(each, inner.scalars) for each in scalars)
+            scalars = tuple(replace_scalars(each, inner.scalars) for each in scalars)
             inner = inner.input
         if isinstance(inner, ValidityJoin) and inner.with_validity:
             width = len(inner.columns) - 2
@@ -215,7 +215,7 @@ class Lowering:
 
     def _aggregate(self, relation: Aggregate, emit: Emit | None) -> Any:
         """A grouping, whose results are given at each change, or when a clause says."""
-        found = without_windows(relation)
+        found = remove_windows(relation)
         windowfn: Any = GlobalWindows()
         if found is None:
             rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
@@ -228,7 +228,7 @@ class Lowering:
         calls = (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms))
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
-        pairing = Pairing(as_keys(keys), values, in_row=results == "counted")
+        pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
         if retracts and any(call.name == "single" for call in calls):
             pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
@@ -258,19 +258,19 @@ class Lowering:
         return rows | self._label("At time") >> Map(AtTime(time)).with_output_types(rows.element_type)
 
     def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
-        """Whether the rows come with this time as their timestamp."""
+        """True if the rows come with this time as their timestamp."""
         if not (isinstance(relation, Scan) and isinstance(time, Column)):
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name
 
     def _seed(self, hint: Any) -> Any:
-        """No row, for the one group that is there without rows, too."""
-        nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NOBODY, None)])
+        """Emits no row, but makes the one group that is there even without rows."""
+        nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NO_KEY, None)])
         return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
 
     def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
-        """Rows of what a grouping gives."""
-        return grouped | self._label("Rows") >> ParDo(steps.Changes(rows_of)).with_output_types(
+        """Makes rows of what a grouping emits."""
+        return grouped | self._label("Rows") >> ParDo(steps.ResultChanges(rows_of)).with_output_types(
             hint_of(columns)
         )
 
@@ -287,16 +287,16 @@ class Lowering:
         both = self._changing(sides | self._label("Both") >> Flatten())
         grouped = both | self._label("Count") >> CombinePerKey(SideCounts())
         return self._in_one_window(
-            self._rows(grouped, steps.Copies(relation.kind, relation.all), relation.columns)
+            self._rows(grouped, steps.SetOperationRows(relation.kind, relation.all), relation.columns)
         )
 
     def _top(self, relation: Top) -> Any:
         rows = self.lower(relation.input)
         pairs = rows | self._label("Partition") >> Map(
-            Pairing(as_keys(relation.keys), None)
+            Pairing(canonicalize_keys(relation.keys), None)
         ).with_output_types(KV[key_hint(relation.keys), AnyHint])
         first = TopRows(
-            steps.Comparable(relation.orders),
+            steps.SortKey(relation.orders),
             relation.limit,
             relation.offset,
             may_retract(rows),
@@ -325,7 +325,9 @@ class Lowering:
                     alone.append(self._alone(without, relation, at, widths))
                 rows = self._filtered(rows, "With key", has_key)
             hint = KV[key_hint(keys), hint_of(side.columns)]
-            keyed = rows | self._label("Key") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
+            keyed = rows | self._label("Key") >> Map(
+                Pairing(canonicalize_keys(keys), None)
+            ).with_output_types(hint)
             sides.append(self._changing(keyed))
         unjoined = AT_END if self._mode.final and any(preserved) and relation.kind != "semi" else AT_ONCE
         matching = None if relation.condition is None else _Matching(relation.condition)
@@ -388,7 +390,8 @@ class Lowering:
         rows = self._at_times(relation, time)
         hint = KV[key_hint(keys), hint_of(relation.columns)]
         return self._changing(
-            rows | self._label("Timeline") >> Map(Pairing(as_keys(keys), None)).with_output_types(hint)
+            rows
+            | self._label("Timeline") >> Map(Pairing(canonicalize_keys(keys), None)).with_output_types(hint)
         )
 
     # Emissions
@@ -421,17 +424,17 @@ class Lowering:
 
     def _by_trigger(self, relation: Emitted) -> Any:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
-        _, inner = below_projections(relation.input)
+        _, inner = skip_projections(relation.input)
         if not isinstance(inner, Aggregate):
             return None
-        if relation.emit.watermark and (without_windows(inner) is None or not _is_window_end(relation)):
+        if relation.emit.watermark and (remove_windows(inner) is None or not _is_window_end(relation)):
             return None
         grouped = self._aggregate(inner, relation.emit)
         self._done[id(inner)] = inner, grouped
         return self.lower(relation.input)
 
 
-def without_windows(
+def remove_windows(
     relation: Aggregate,
 ) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
     """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
@@ -441,7 +444,7 @@ def without_windows(
     """
     if relation.start is None or relation.end is None:
         return None
-    above, inner = below_projections(relation.input)
+    above, inner = skip_projections(relation.input)
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)
@@ -449,18 +452,18 @@ def without_windows(
     rows: Relation = inner.input
     for each in reversed(above):
         if isinstance(each, Filter):
-            condition = replaced(each.condition, scalars)
+            condition = replace_scalars(each.condition, scalars)
             if any(at >= width for at in columns_of(condition)):
                 return None
             rows = Filter(rows, condition)
         else:
-            scalars = tuple(replaced(scalar, scalars) for scalar in each.scalars)
+            scalars = tuple(replace_scalars(scalar, scalars) for scalar in each.scalars)
     keys = tuple(
-        replaced(key, scalars)
+        replace_scalars(key, scalars)
         for at, key in enumerate(relation.keys)
         if at not in (relation.start, relation.end)
     )
-    ends = [replaced(relation.keys[at], scalars) for at in (relation.start, relation.end)]
+    ends = [replace_scalars(relation.keys[at], scalars) for at in (relation.start, relation.end)]
     if [columns_of(each) for each in ends] != [{width}, {width + 1}] or not all(
         isinstance(each, Column) for each in ends
     ):
@@ -468,8 +471,8 @@ def without_windows(
     calls = tuple(
         replace(
             call,
-            argument=None if call.argument is None else replaced(call.argument, scalars),
-            condition=None if call.condition is None else replaced(call.condition, scalars),
+            argument=None if call.argument is None else replace_scalars(call.argument, scalars),
+            condition=None if call.condition is None else replace_scalars(call.condition, scalars),
         )
         for call in relation.calls
     )
@@ -519,7 +522,7 @@ def _delayed(delay: Delay) -> Any:
 
 
 def argument_of(call: AggregateCall) -> Scalar:
-    """What is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
+    """Returns what is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
     one = Literal(1, SqlType("BIGINT", False))
     value = one if call.argument is None else call.argument
     if call.condition is None:
@@ -529,7 +532,7 @@ def argument_of(call: AggregateCall) -> Scalar:
 
 def form_of(columns: Columns) -> CanonicalRow | None:
     """Returns what brings rows of a relation into their canonical form; None if they are in it."""
-    return canonical_row(each.type for each in columns)
+    return row_canonicalizer_of(each.type for each in columns)
 
 
 def hint_of(columns: Columns) -> Any:
@@ -555,11 +558,11 @@ def key_hint(keys: tuple[Scalar, ...]) -> Any:
 def _combiner(
     calls: tuple[AggregateCall, ...], retracts: bool, has_empty: bool
 ) -> tuple[CombineFn, tuple[Scalar, ...], str]:
-    """What combines the values of a group, the values of a row, and how the results come (see `GroupRows`).
+    """Returns the CombineFn of a group, its argument of a row, and the form of the results (see `GroupRows`).
 
     Args:
         calls: The aggregates.
-        retracts: Whether values may be taken back, so that a group may become empty again.
+        retracts: Whether values may be retracted, so that a group may become empty again.
         has_empty: Whether there is a result without rows.
     """
     arguments = tuple(argument_of(call) for call in calls)
@@ -575,22 +578,22 @@ def _combiner(
 
 
 def _is_window_end(relation: Emitted) -> bool:
-    """Whether rows are emitted at the end of the window by which a grouping below groups."""
+    """True if rows are emitted at the end of the window by which a grouping below groups."""
     if relation.past is None:
         return False
     inner, past = origin_of(relation.input, relation.past)
-    past = simplified(past)
+    past = simplify_bound(past)
     return isinstance(inner, Aggregate) and isinstance(past, Column) and past.index == inner.end
 
 
 def _not_null(scalars: tuple[Scalar, ...]) -> Scalar | None:
-    """Whether values are not NULL; None if they never are."""
+    """Returns the condition that no value is NULL; None if they never are."""
     parts = [functions.call("IS NOT NULL", [each]) for each in scalars if each.type.nullable]
     return functools.reduce(lambda one, other: functions.call("AND", [one, other]), parts) if parts else None
 
 
 def _preserved(kind: str) -> tuple[bool, bool]:
-    """Whether the rows of each side are in the result without a partner, too."""
+    """Returns whether the rows of the left, and of the right side, are also in the result without a partner."""
     return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
 
 
@@ -618,7 +621,7 @@ class _Until:
 
 
 class _Matching:
-    """Whether a left row and a right row fit."""
+    """Compares a left row and a right row: true if they fit."""
 
     def __init__(self, condition: Scalar) -> None:
         self._predicate = Predicate(condition)
@@ -628,7 +631,7 @@ class _Matching:
 
 
 class _Pair:
-    """From a key and a pair of rows to one row, with NULL in place of a row that is missing."""
+    """Makes one row of a key and a pair of rows, with NULL in place of a row that is missing."""
 
     def __init__(self, left_width: int, right_width: int) -> None:
         self._lefts = (None,) * left_width
@@ -662,7 +665,7 @@ def _bounds(valid: Any, has_zone: bool) -> tuple[Any, Any]:
 
 
 class _ValidPair(_Pair):
-    """The same where the right row comes with its time."""
+    """Makes one row of a key and a pair of rows of which the right one comes with its time."""
 
     def __init__(self, left_width: int, right_width: int, has_zone: bool) -> None:
         super().__init__(left_width, right_width)
@@ -677,7 +680,7 @@ class _ValidPair(_Pair):
 
 
 class _WithEnd:
-    """From a row to a pair of its key, and of the row and what the watermark must pass, in microseconds."""
+    """Makes a pair of a row's key, and of the row and what the watermark must pass, in microseconds."""
 
     def __init__(self, key_of: Callable[[Any], Any], past: Scalar | None) -> None:
         self._key_of = key_of

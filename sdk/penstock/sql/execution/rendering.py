@@ -1,4 +1,4 @@
-"""How a relation is shown: its changes, the rows that are left, or all rows from each instant on."""
+"""Shows a relation: its changes, the rows that are left, or all rows from each instant on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.functions.userstate import (
     on_window_expiration,
 )
 from penstock.relations.bags import ROW_CODER, Copies
-from penstock.relations.changes import with_kind
+from penstock.relations.changes import make_elements
 from penstock.scalars.row_functions import Pairing
 from penstock.scalars.tree import Scalar
 from penstock.sql.execution import steps
@@ -41,7 +41,7 @@ from penstock.utils.windowed_value import PaneInfoTiming, ValueKind, WindowedVal
 from penstock.windows.time_domain import TimeDomain
 
 
-def shown(
+def render_result(
     query: Query,
     rows: Any,
     make: Callable[[Any], Any],
@@ -54,8 +54,8 @@ def shown(
     Args:
         query: The query.
         rows: The rows of its relation.
-        make: From a tuple to a row of the result.
-        rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the changes as they are.
+        make: Makes a row of the result of a tuple.
+        rendering: ``STREAM``, ``TABLE``, ``TVR``, or ``CHANGES`` for the unchanged changes.
         hint: The type of the rows of the result.
         changed: The keys that all rows of one change share; rows with equal keys are shown in their order.
     """
@@ -76,11 +76,11 @@ def shown(
 
 
 def shows_time(query: Query) -> bool:
-    """Whether a stream shows what a step with state adds: when rows are emitted, or the number of each for its key."""
+    """True if a stream shows what a step with state adds: when rows are emitted, or the number of each for its key."""
     return _counts_merged(query) or any(place in ("EmitTime", "Ver") for _, place in query.shown)
 
 
-def kept_numbers(query: Query, rendering: str) -> Iterator[str]:
+def list_kept_numbers(query: Query, rendering: str) -> Iterator[str]:
     """A sentence if a stream shows numbers that it must remember for each key or row."""
     if rendering == "STREAM" and any(place == "Ver" for _, place in query.shown):
         yield "the number of a change (Sys.Ver, or ver of EMIT STREAM) keeps a count of each key; leave it out"
@@ -89,7 +89,7 @@ def kept_numbers(query: Query, rendering: str) -> Iterator[str]:
 
 
 def _counts_merged(query: Query) -> bool:
-    """Whether a stream shows how often sessions were emitted, which merge."""
+    """True if a stream shows how often sessions were emitted, which merge."""
     relation = query.relation
     while isinstance(relation, (Project, Filter, Emitted, Aggregate)):
         relation = relation.input
@@ -108,19 +108,19 @@ def _stream(
     emitted = query.relation if isinstance(query.relation, Emitted) else None
     timed = emitted is not None and emitted.emit.watermark
     if not shows_time(query):
-        return rows | "Show" >> ParDo(Shown(places, timed, make)).with_output_types(hint)
+        return rows | "Show" >> ParDo(ShowChanges(places, timed, make)).with_output_types(hint)
     if "Ver" in places:
         columns = columns_as_scalars(query.relation.columns)
         keys = (emitted.keys if emitted is not None else ()) or emission_keys(query.relation)
         changed = tuple(columns[at] for at in keys) or columns
-    keyed = KeyedWithPane(steps.RowAsKey(changed) if changed else steps.nobody)
+    keyed = KeyWithPane(steps.RowAsKey(changed) if changed else steps.no_key)
     pairs = rows | "Shown key" >> ParDo(keyed).with_output_types(KV[key_hint(changed), AnyHint])
-    show = ShownWithTime(places, timed, make, _counts_merged(query))
+    show = ShowChangesWithTime(places, timed, make, _counts_merged(query))
     return pairs | "Show" >> ParDo(show).with_output_types(hint)
 
 
 class _Made:
-    """From a tuple of a relation to a row of the result."""
+    """Makes a row of the result of a tuple of a relation."""
 
     def __init__(self, places: tuple[Any, ...], make: Callable[[Any], Any]) -> None:
         self._make = make
@@ -131,13 +131,13 @@ class _Made:
         return self._make(self._pick(row) if self._pick else (row[self._places[0]],))
 
 
-class KeyedWithPane(DoFn):
-    """From a row to a pair of a key, and of the row with the timing and the index of its pane.
+class KeyWithPane(DoFn):
+    """Makes of a row a pair of a key, and of the row with the timing and the index of its pane.
 
-    What a shuffle carries of a pane is its kind alone.
+    A shuffle carries only the kind of a pane.
 
     Args:
-        key: From a row to the key.
+        key: Returns the key of a row.
     """
 
     def __init__(self, key: Callable[[Any], Any]) -> None:
@@ -151,7 +151,7 @@ class LeftAtEnd(DoFn):
     """The rows of a table: what is left of all changes when the input has ended.
 
     Attributes:
-        takes_retractions: They are changes, too.
+        takes_retractions: They are also changes.
         gives_insertions_only: Nothing changes after the end.
     """
 
@@ -198,8 +198,8 @@ class SnapshotFn(DoFn):
     """All rows of a relation from each instant on at which some have changed.
 
     Attributes:
-        takes_retractions: They are changes, too.
-        gives_insertions_only: A snapshot is not taken back.
+        takes_retractions: They are also changes.
+        gives_insertions_only: A snapshot is never retracted.
     """
 
     takes_retractions = True
@@ -260,8 +260,8 @@ class SnapshotFn(DoFn):
         yield Snapshot(Timestamp.from_micros(start_micros), tuple(found))
 
 
-class Shown(DoFn):
-    """From changes to rows that show them: whether a row undoes, at which watermark, and the number of its pane.
+class ShowChanges(DoFn):
+    """Makes of changes rows that show them: whether a row undoes, at which watermark, and the number of its pane.
 
     Args:
         shown: For each column of the result, the number of a column, or the name of a column of the system.
@@ -284,7 +284,7 @@ class Shown(DoFn):
         pane = windowed.pane_info
         if pane.kind.is_retraction and not self._shows_undo:
             return ()
-        return with_kind(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
+        return make_elements(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
 
     def _values(self, row: Any, pane: Any, now: Any, version: int | None) -> tuple[Any, ...]:
         system = {
@@ -305,18 +305,18 @@ _TIMINGS = {
 }
 
 
-class ShownWithTime(Shown):
-    """`Shown`, with the processing time of the emission, and the number of the change of its key.
+class ShowChangesWithTime(ShowChanges):
+    """`ShowChanges`, with the processing time of the emission, and the number of the change of its key.
 
     Args:
-        shown: As in `Shown`.
-        timed: As in `Shown`.
-        make: As in `Shown`.
+        shown: As in `ShowChanges`.
+        timed: As in `ShowChanges`.
+        make: As in `ShowChanges`.
         merges: Whether the index of a row is one more than the highest of the rows that it replaces. A session that
             comes of several counts its panes from 0.
 
     Attributes:
-        takes_retractions: They are changes, too.
+        takes_retractions: They are also changes.
     """
 
     takes_retractions = True
@@ -350,7 +350,7 @@ class ShownWithTime(Shown):
             versions.write(version + 1)
         time = steps.time_of(now.get_current_relative_time().micros, has_zone=True)
         shown = self._make(self._values(row, pane, time, version))
-        return with_kind(windowed, [shown], ValueKind.INSERT)
+        return make_elements(windowed, [shown], ValueKind.INSERT)
 
     @on_timer(NOW)
     def never(self) -> None:

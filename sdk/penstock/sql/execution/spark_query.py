@@ -1,4 +1,4 @@
-"""A plan as one query in Spark's SQL, where Spark gives exactly what the transforms give.
+"""Writes a plan as one query in Spark's SQL, where Spark computes exactly what the transforms compute.
 
 Each relation becomes a query in parentheses whose columns are ``c0``, ``c1`` and up, so that no names can clash. The
 optimizer of Spark makes one plan of them.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.scalars.spark_forms import NotForSpark, quoted, type_text
-from penstock.scalars.spark_writer import spark_text
+from penstock.scalars.spark_forms import NotForSpark, quote_name, write_type
+from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import SqlType
 from penstock.sql.execution.lowering import argument_of
@@ -42,7 +42,7 @@ _JOINS = {
 
 
 def spark_query(query: Query, tables: Mapping[str, str]) -> str:
-    """A query's result as text of Spark's SQL.
+    """Returns a query as text of Spark's SQL.
 
     Args:
         query: The plan.
@@ -55,7 +55,7 @@ def spark_query(query: Query, tables: Mapping[str, str]) -> str:
     places = [place for _, place in query.shown]
     if any(isinstance(place, str) for place in places):
         raise NotForSpark("columns of the system tell of changes, which a table has none of")
-    shown = ", ".join(f"c{place} AS {quoted(name)}" for name, place in query.shown)
+    shown = ", ".join(f"c{place} AS {quote_name(name)}" for name, place in query.shown)
     return f"SELECT {shown} FROM ({rows})"
 
 
@@ -69,7 +69,7 @@ def column_type(kind: SqlType) -> str:
         return f"ARRAY<{column_type(kind.element)}>"
     if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
         raise NotForSpark(f"values of {kind.name} are others in Spark")
-    return type_text(kind)
+    return write_type(kind)
 
 
 class _Text:
@@ -111,7 +111,7 @@ class _Text:
         if relation.arrival:
             raise NotForSpark("Spark does not know when a row arrived")
         columns = ", ".join(
-            f"CAST({quoted(each.name)} AS {column_type(each.type)}) AS c{at}"
+            f"CAST({quote_name(each.name)} AS {column_type(each.type)}) AS c{at}"
             for at, each in enumerate(relation.columns)
         )
         return f"SELECT {columns} FROM {self._tables[relation.name]}"
@@ -157,7 +157,7 @@ class _Text:
     def _join(self, relation: Join) -> str:
         widths = len(relation.left.columns), len(relation.right.columns)
         if relation.kind not in _JOINS:
-            raise NotForSpark("Spark's anti join gives the rows of the left side only")
+            raise NotForSpark("Spark's anti join returns the rows of the left side only")
         lefts = [f"c{at}" for at in range(widths[0])]
         rights = [f"r{at}" for at in range(widths[1])]
         renamed = ", ".join(f"c{at} AS {name}" for at, name in enumerate(rights)) or "1"
@@ -252,4 +252,4 @@ class _Names(Sequence[str]):
 
 
 def _text(scalar: Scalar, names: Sequence[str] = _Names()) -> str:
-    return spark_text(scalar, names)
+    return write_scalar(scalar, names)

@@ -1,4 +1,4 @@
-"""What the steps of a lowered query do with one row, and what the steps with state keep."""
+"""Defines what the steps of a lowered query do with one row, and what the steps with state keep."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
-from penstock.relations.changes import Change, difference, kinds_of, net, with_kind
+from penstock.relations.changes import Change, compute_difference, compute_net, kinds_of, make_elements
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.execution.aggregating import ordered, too_many_rows
-from penstock.sql.execution.equality import CanonicalRow, as_keys
+from penstock.sql.execution.aggregating import ordered, refuse_more_rows
+from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys
 from penstock.sql.plan.relations import Order
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
@@ -50,12 +50,12 @@ class RowFunction:
     """A function of a row, as a value that travels to workers."""
 
     def __call__(self, row: Any) -> Any:
-        """What it gives for a row."""
+        """Returns the value for a row."""
         raise NotImplementedError
 
 
 class RowsFunction:
-    """A function of what a grouping gives and of the bounds of its window, as a value that travels to workers."""
+    """A function of what a grouping emits and of the bounds of its window, as a value that travels to workers."""
 
     def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
         """The rows."""
@@ -63,10 +63,10 @@ class RowsFunction:
 
 
 class RowAsKey(RowFunction):
-    """From a row to a key: the value of one expression, or a tuple of several."""
+    """Makes the key of a row: the value of one expression, or a tuple of several."""
 
     def __init__(self, scalars: tuple[Scalar, ...]) -> None:
-        self._projection = Projection(as_keys(scalars))
+        self._projection = Projection(canonicalize_keys(scalars))
         self._single = len(scalars) == 1
 
     def __call__(self, row: Any) -> Any:
@@ -74,13 +74,13 @@ class RowAsKey(RowFunction):
         return found[0] if self._single else found
 
 
-NOBODY = 0
-"""The one key of what has no keys."""
+NO_KEY = 0
+"""The only key of rows without keys."""
 
 
-def nobody(row: Any) -> int:
-    """The key of what has no keys."""
-    return NOBODY
+def no_key(row: Any) -> int:
+    """Returns the only key of rows without keys."""
+    return NO_KEY
 
 
 class WholeRowAsKey(RowFunction):
@@ -103,7 +103,7 @@ def same(row: Any) -> Any:
 
 
 class InWindows(RowFunction):
-    """From a row to the row in each of its windows, with their starts and ends at the end.
+    """Emits a row in each of its windows, with their starts and ends at the end.
 
     Args:
         kind: ``tumble``, ``hop`` or ``cumulate``.
@@ -181,10 +181,10 @@ class EndsAtTime(IntervalWindowFn, NonMergingWindowFn):
         return [IntervalWindow(Timestamp.from_micros(end_micros - 1), end)]
 
 
-class Changes(DoFn):
-    """Makes rows of what a grouping gives; a row that stays the same is not touched.
+class ResultChanges(DoFn):
+    """Makes rows of what a grouping emits; a row that stays the same is not touched.
 
-    The grouping replaces a result by two elements, the old one and then the new one. Where they give the same rows,
+    The grouping replaces a result by two elements, the old one and then the new one. Where both have the same rows,
     neither is seen further on.
 
     Args:
@@ -209,24 +209,24 @@ class Changes(DoFn):
         found: list[WindowedValue] = []
         if kind is ValueKind.UPDATE_AFTER and held is not None:
             windowed_before, before = held
-            change = difference(before, rows)
+            change = compute_difference(before, rows)
             (retracted, inserted), (retracts, inserts) = change, kinds_of(change)
-            before = with_kind(windowed_before, retracted, retracts)
-            return before + with_kind(windowed, inserted, inserts)
-        found = [] if held is None else with_kind(*held, ValueKind.DELETE)
+            before = make_elements(windowed_before, retracted, retracts)
+            return before + make_elements(windowed, inserted, inserts)
+        found = [] if held is None else make_elements(*held, ValueKind.DELETE)
         if kind is ValueKind.UPDATE_BEFORE:
             self._before = windowed, rows
             return found
         kind = ValueKind.DELETE if kind.is_retraction else ValueKind.INSERT
-        return found + with_kind(windowed, rows, kind)
+        return found + make_elements(windowed, rows, kind)
 
     def finish_bundle(self) -> Iterable[WindowedValue]:
         held, self._before = self._before, None
-        return [] if held is None else with_kind(*held, ValueKind.DELETE)
+        return [] if held is None else make_elements(*held, ValueKind.DELETE)
 
 
 class GroupRows(RowsFunction):
-    """From a key and the results of its aggregates to the row, or to none if the group is empty.
+    """Makes of a key and the results of its aggregates the row, or none if the group is empty.
 
     Args:
         keys: How many keys there are besides the window.
@@ -276,8 +276,8 @@ class GroupRows(RowsFunction):
         return [(*row, *results)]
 
 
-class Copies(RowsFunction):
-    """From a row and how often each side has it to its copies in the result of a set operation."""
+class SetOperationRows(RowsFunction):
+    """Makes of a row and its count on each side its copies in the result of a set operation."""
 
     def __init__(self, kind: str, is_all: bool) -> None:
         self._kind = kind
@@ -295,7 +295,7 @@ class Copies(RowsFunction):
 
 
 class FirstRows(RowsFunction):
-    """From a partition and its first rows to these rows, perhaps with their numbers."""
+    """Makes of a partition and its first rows these rows, perhaps with their numbers."""
 
     def __init__(self, offset: int, numbered: bool) -> None:
         self._offset = offset
@@ -308,12 +308,12 @@ class FirstRows(RowsFunction):
         return [(*row, self._offset + number) for number, row in enumerate(rows, 1)]
 
 
-class Comparable(RowFunction):
-    """What rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
+class SortKey(RowFunction):
+    """Makes what rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
 
     >>> from penstock.scalars.tree import Column
     >>> from penstock.scalars.types import BIGINT
-    >>> descending = Comparable((Order(Column(0, "a", BIGINT), True, False),))
+    >>> descending = SortKey((Order(Column(0, "a", BIGINT), True, False),))
     >>> sorted([(1,), (None,), (3,)], key=descending)
     [(3,), (1,), (None,)]
     """
@@ -371,20 +371,20 @@ class _Reversed:
 
 
 class EmitFn(DoFn):
-    """Holds the changes of rows back until they are to be seen, and gives what is left of them then.
+    """Holds the changes of rows until they are to be seen, and then emits what is left of them.
 
     Elements are pairs of a key and a pair of a row and the time that the watermark must pass.
 
     Args:
-        watermark: Whether rows are given when the watermark has passed the end of their window.
+        watermark: Whether rows are emitted when the watermark has passed the end of their window.
         before_micros: The delay of emissions before that; None if there are none.
         aligned: Whether these come at multiples of the delay.
         after_micros: The delay of emissions after the watermark.
         form: What brings a row into its canonical form, or None.
 
     Attributes:
-        takes_retractions: They are changes, too.
-        gives_retractions: What was given may be taken back.
+        takes_retractions: They are also changes.
+        gives_retractions: What was emitted may be retracted.
     """
 
     takes_retractions = True
@@ -446,7 +446,7 @@ class EmitFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
-        """What has changed meanwhile."""
+        """Emits what has changed meanwhile."""
         index, _, is_late = given.read() or (0, False, False)
         timing = PaneInfoTiming.LATE if is_late else PaneInfoTiming.EARLY
         given.write((index, False, is_late))
@@ -460,7 +460,7 @@ class EmitFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
-        """What has changed until the watermark passed."""
+        """Emits what has changed until the watermark passed."""
         index, _, _ = given.read() or (0, False, False)
         given.write((index, False, True))
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
@@ -473,11 +473,11 @@ class EmitFn(DoFn):
         changes: Any = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
-        """What is left when nothing can change any more."""
+        """Emits what is left when nothing can change any more."""
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
 
     def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
-        change = net(changes.read(), self._form)
+        change = compute_net(changes.read(), self._form)
         changes.clear()
         index, waits, is_late = given.read() or (0, False, False)
         if not any(change):
@@ -500,7 +500,7 @@ class OneRow(DoFn):
     """Fails when a subquery in an expression still has more than one row at the end of an instant.
 
     Attributes:
-        takes_retractions: They pass, too.
+        takes_retractions: They also pass.
     """
 
     takes_retractions = True
@@ -529,11 +529,11 @@ class OneRow(DoFn):
         """Looks at what has stayed."""
         total = count.read() or 0
         if total > 1:
-            too_many_rows(total)
+            refuse_more_rows(total)
 
 
-class Arrived(DoFn):
-    """Puts the processing time of its arrival at the end of each row; a row that is taken back has the same.
+class AddArrivalTime(DoFn):
+    """Puts the processing time of its arrival at the end of each row; a row that is retracted has the same.
 
     Attributes:
         takes_retractions: The row that came is found again.

@@ -20,7 +20,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.error import noun_for
-from penstock.sql.errors import sql_error
+from penstock.sql.errors import make_sql_error
 
 QUERY_CHARACTERS_MAX = 1_000_000
 
@@ -256,12 +256,12 @@ def micros_of(words: list[str]) -> int | None:
     return micros if words and len(words) % 2 == 0 else None
 
 
-def micros_of_span(text: str, first: str, last: str) -> int | None:
+def parse_span_micros(text: str, first: str, last: str) -> int | None:
     """Returns the microseconds of a text such as ``1 02:03:04.5``, from one unit to another; None if it is none.
 
-    >>> micros_of_span("1 02:03:04.5", "DAY", "SECOND"), micros_of_span("-2:30", "HOUR", "MINUTE")
+    >>> parse_span_micros("1 02:03:04.5", "DAY", "SECOND"), parse_span_micros("-2:30", "HOUR", "MINUTE")
     (93784500000, -9000000000)
-    >>> micros_of_span("1 24:00", "DAY", "MINUTE") is None
+    >>> parse_span_micros("1 24:00", "DAY", "MINUTE") is None
     True
     """
     if first not in _SPANNED or last not in _SPANNED:
@@ -288,17 +288,17 @@ def micros_of_span(text: str, first: str, last: str) -> int | None:
     return -micros if sign == "-" else micros
 
 
-def parsed(query: str) -> Any:
+def parse_query(query: str) -> Any:
     """Returns the tree of one query.
 
     Raises:
         SqlError: It is not one query, or breaks the grammar; the message shows where.
 
-    >>> tree = parsed("SELECT STREAM a FROM t EMIT AFTER WATERMARK")
+    >>> tree = parse_query("SELECT STREAM a FROM t EMIT AFTER WATERMARK")
     >>> tree.args["emit"].args["clause"]
     Emit(watermark=True, past=None, before=None, after=None, as_stream=False)
     """
-    return _only(statements(query), query)
+    return _only(parse_statements(query), query)
 
 
 def _only(trees: list[Any], query: str) -> Any:
@@ -306,21 +306,21 @@ def _only(trees: list[Any], query: str) -> Any:
         what = (
             "there is no query" if not trees else f"there are {len(trees)} statements where one query belongs"
         )
-        raise sql_error(what, query, 0, "pass one SELECT")
+        raise make_sql_error(what, query, 0, "pass one SELECT")
     return trees[0]
 
 
-def statements(query: str) -> list[Any]:
+def parse_statements(query: str) -> list[Any]:
     """Returns the trees of statements that semicolons separate.
 
     Raises:
         SqlError: One breaks the grammar.
     """
     if not isinstance(query, str):
-        raise sql_error(f"a query is text, not {noun_for(query)}", hint="pass a string")
+        raise make_sql_error(f"a query is text, not {noun_for(query)}", hint="pass a string")
     if len(query) > QUERY_CHARACTERS_MAX:
         what = f"the query has {len(query):,} characters; at most {QUERY_CHARACTERS_MAX:,} are taken"
-        raise sql_error(
+        raise make_sql_error(
             what, hint="keep values in a table and join it, instead of writing them into the query"
         )
     dialect = PenstockDialect()
@@ -333,26 +333,26 @@ def statements(query: str) -> list[Any]:
         first = error.errors[0] if error.errors else {}
         what = first.get("description") or str(error)
         at = _offset(query, first)
-        raise sql_error(_plain(what), query, at, _hint_at(query, at or 0)) from None
+        raise make_sql_error(_plain(what), query, at, _hint_at(query, at or 0)) from None
     except TokenError as error:
-        raise sql_error("a quoted text or a comment does not end", query, hint="close it") from error
+        raise make_sql_error("a quoted text or a comment does not end", query, hint="close it") from error
     except RecursionError:
-        raise sql_error("the query is nested too deeply", hint="divide it with WITH") from None
+        raise make_sql_error("the query is nested too deeply", hint="divide it with WITH") from None
 
 
-def statement_texts(text: str) -> list[str]:
+def split_statements(text: str) -> list[str]:
     """Splits a text at the semicolons between statements.
 
     Raises:
         SqlError: A quoted text or a comment does not end.
 
-    >>> statement_texts("SELECT ';'; SELECT 2")
+    >>> split_statements("SELECT ';'; SELECT 2")
     ["SELECT ';'", 'SELECT 2']
     """
     try:
         tokens = PenstockDialect().tokenize(text)
     except TokenError as error:
-        raise sql_error("a quoted text or a comment does not end", text, hint="close it") from error
+        raise make_sql_error("a quoted text or a comment does not end", text, hint="close it") from error
     found: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
@@ -437,18 +437,18 @@ def _refuse_clauses(tokens: list[Token], query: str) -> None:
     """Refuses by name clauses that the parser would take for a name, or pass on as a command with a line in the log."""
     if tokens and tokens[0].token_type is TokenType.COMMAND:
         what = f"this is {tokens[0].text.upper()}, not a query"
-        raise sql_error(what, query, tokens[0].start, "write SELECT")
+        raise make_sql_error(what, query, tokens[0].start, "write SELECT")
     for token, following in itertools.pairwise(tokens):
         if token.token_type is TokenType.IDENTIFIER or token.token_type is TokenType.STRING:
             continue
         text, after = token.text.upper(), following.text.upper()
         if text == "MATCH_RECOGNIZE" and after == "(":
             hint = "write a stateful DoFn over the rows of each key"
-            raise sql_error("MATCH_RECOGNIZE is not supported", query, token.start, hint)
+            raise make_sql_error("MATCH_RECOGNIZE is not supported", query, token.start, hint)
         if text == "WINDOW" and after in ("(", "TUMBLING", "HOPPING", "SESSION"):
             hint = "write TUMBLE(time, INTERVAL '10' MINUTES), HOP or SESSION in GROUP BY"
             name = "the function WINDOW" if after == "(" else f"WINDOW {after}"
-            raise sql_error(f"{name} is not supported", query, token.start, hint)
+            raise make_sql_error(f"{name} is not supported", query, token.start, hint)
 
 
 def _marked(tokens: list[Token]) -> Iterator[Token]:
@@ -456,7 +456,7 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
     at = 0
     while at < len(tokens):
         token, following = tokens[at], tokens[at + 1 : at + 4]
-        texts = [each.text.upper() for each in following]
+        words = [each.text.upper() for each in following]
         text = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
         before = tokens[at - 1].token_type if at else None
         if text in RENDERINGS and before is TokenType.SELECT and _is_rendering(tokens, at):
@@ -465,9 +465,9 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
                 yield following[0]
                 at += 1
             yield _as(token, TokenType.VAR, f"{text}{_RENDERING_MARK}")
-        elif text == "EMIT" and texts and texts[0] in _EMIT_FOLLOWS and before is not TokenType.ALIAS:
+        elif text == "EMIT" and words and words[0] in _EMIT_FOLLOWS and before is not TokenType.ALIAS:
             yield _as(token, _EMIT, "EMIT")
-        elif text == "AS" and texts[:3] == ["OF", "SYSTEM", "TIME"]:
+        elif text == "AS" and words[:3] == ["OF", "SYSTEM", "TIME"]:
             yield _as(token, _AS_OF, "AS OF SYSTEM TIME")
             at += 3
         elif text == "TABLE" and before in (TokenType.L_PAREN, TokenType.FARROW):
@@ -479,7 +479,7 @@ def _marked(tokens: list[Token]) -> Iterator[Token]:
                 at = end
                 while at + 2 < len(tokens) and not _ends_partitions(tokens, at + 1):
                     at += 1
-            elif texts[:1] == ["("]:
+            elif words[:1] == ["("]:
                 yield token
         elif token.token_type is TokenType.SESSION:
             yield _as(token, TokenType.VAR, token.text)
@@ -545,7 +545,7 @@ def _is_rendering(tokens: list[Token], at: int) -> bool:
     )
 
 
-def outermost_select(tree: Any) -> Any:
+def find_outermost_select(tree: Any) -> Any:
     """Returns the SELECT whose words stand for the whole query: the first one."""
     while isinstance(tree, (exp.Subquery, exp.SetOperation)):
         tree = tree.this
@@ -555,7 +555,7 @@ def outermost_select(tree: Any) -> Any:
 def rendering_of(select: Any) -> str | None:
     """Returns the rendering after the word SELECT; None if there is none.
 
-    >>> rendering_of(parsed("SELECT STREAM a FROM t"))
+    >>> rendering_of(parse_query("SELECT STREAM a FROM t"))
     'STREAM'
     """
     modifiers = select.args.get("operation_modifiers")

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from penstock.scalars.functions import IN_PYTHON
-from penstock.sql.errors import sql_error
+from penstock.sql.errors import make_sql_error
 from penstock.sql.language.dialect import position_of
 
 _SET_OPERATION = frozenset(
@@ -79,9 +79,9 @@ def refuse_unsupported_clauses(tree: Any, query: str) -> None:
     Raises:
         SqlError: A part of the query has an argument that nothing reads.
 
-    >>> from penstock.sql.language.dialect import parsed
+    >>> from penstock.sql.language.dialect import parse_query
     >>> query = "SELECT a FROM t TABLESAMPLE (1 ROWS)"
-    >>> refuse_unsupported_clauses(parsed(query), query)
+    >>> refuse_unsupported_clauses(parse_query(query), query)
     Traceback (most recent call last):
     ...
     penstock.sql.errors.SqlError: TABLESAMPLE is not supported
@@ -100,4 +100,4 @@ def refuse_unsupported_clauses(tree: Any, query: str) -> None:
                     key = "unpivots"
                 name = _NAMES.get(key) or key.strip("_").replace("_", " ").upper()
                 hint = _HINTS.get(key, "see the page about SQL for what is")
-                raise sql_error(f"{name} is not supported", query, position_of(node), hint)
+                raise make_sql_error(f"{name} is not supported", query, position_of(node), hint)

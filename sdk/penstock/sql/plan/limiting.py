@@ -1,28 +1,28 @@
-"""How many rows of each partition are numbered, when a condition keeps the first ones only."""
+"""Limits how many rows of each partition are numbered, when a condition keeps the first ones only."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.scalars.tree import Call, Column, Literal, Scalar, conjuncts
-from penstock.sql.plan.relations import Filter, Relation, Top, below_projections, origin_of
+from penstock.scalars.tree import Call, Column, Literal, Scalar, split_conjuncts
+from penstock.sql.plan.relations import Filter, Relation, Top, origin_of, skip_projections
 
 _MIRRORED = {"<=": ">=", "<": ">", "=": "=", ">=": "<=", ">": "<"}
 
 
-def limited(relation: Filter) -> Relation:
-    """The same rows, of which those below that no condition lets through are not numbered.
+def limit_numbering(relation: Filter) -> Relation:
+    """Returns a relation with these rows that does not number rows which no condition lets through.
 
     The condition stays where it is. Between it and the numbering may be filters and projections, which take each row
-    by itself. A number that is at most the limit is the same, whether later rows are numbered or not.
+    on its own. A number that is at most the limit is the same, whether later rows are numbered or not.
     """
-    above, top = below_projections(relation)
+    above, top = skip_projections(relation)
     if not (isinstance(top, Top) and top.numbered):
         return relation
     number = len(top.columns) - 1
     found = [
         limit
-        for part in conjuncts(relation.condition)
+        for part in split_conjuncts(relation.condition)
         if isinstance(part, Call)
         and part.name in _MIRRORED
         and (limit := _limit_of(part.name, *_below(relation.input, part), number)) is not None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.scalars import functions
-from penstock.scalars.tree import Column, Scalar, UserCall, columns_of, replaced
+from penstock.scalars.tree import Column, Scalar, UserCall, columns_of, replace_scalars
 from penstock.scalars.types import SqlType
 from penstock.sql.plan.relations import (
     Aggregate,
@@ -63,7 +63,7 @@ def emission_keys(relation: Relation) -> tuple[int, ...]:
     return ()
 
 
-def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
+def add_change_keys(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
     """Returns a relation with columns at its end for the keys that all rows of one change share; and these keys.
 
     They are the keys of the grouping or the join that makes the changes, without windows, since windows merge. There
@@ -71,13 +71,13 @@ def with_keys_of_changes(relation: Relation) -> tuple[Relation, tuple[Scalar, ..
     """
     match relation:
         case Project():
-            inner, keys = with_keys_of_changes(relation.input)
+            inner, keys = add_change_keys(relation.input)
             width = len(relation.scalars)
             hidden = tuple(ColumnDef(f"key{at}", key.type) for at, key in enumerate(keys))
             columns = columns_as_scalars(hidden, width)
             return Project(inner, (*relation.scalars, *keys), (*relation.columns, *hidden)), columns
         case Filter() | Emitted():
-            inner, keys = with_keys_of_changes(relation.input)
+            inner, keys = add_change_keys(relation.input)
             return replace(relation, input=inner), keys
         case Aggregate():
             columns = columns_as_scalars(relation.columns[: len(relation.keys)])
@@ -97,7 +97,7 @@ def _keys_of_join(relation: Join | ValidityJoin) -> tuple[Scalar, ...]:
     width = len(relation.left.columns)
     rights = columns[width:]
     return tuple(
-        functions.call("COALESCE", [replaced(left, columns), replaced(right, rights)])
+        functions.call("COALESCE", [replace_scalars(left, columns), replace_scalars(right, rights)])
         for left, right in zip(relation.left_keys, relation.right_keys, strict=True)
         if columns_of(left) and columns_of(right)
     )
@@ -165,7 +165,7 @@ def _below(origin: Origin | None) -> Origin | None:
     return None if origin is None else origin._replace(is_below=True)
 
 
-def period(start: Scalar, end: Scalar) -> Scalar:
+def make_period(start: Scalar, end: Scalar) -> Scalar:
     """Returns a window as one value."""
     return UserCall("WINDOW", _period, (start, end), SqlType("WINDOW", start.type.nullable))
 
@@ -187,7 +187,7 @@ def bound_of(window: Scalar, place: int) -> Scalar:
     return UserCall(name, _BOUNDS[place], (window,), SqlType("TIMESTAMP", window.type.nullable))
 
 
-def simplified(scalar: Scalar) -> Scalar:
+def simplify_bound(scalar: Scalar) -> Scalar:
     """Returns a bound of a window that is made at the same place, as the bound itself."""
     if isinstance(scalar, UserCall) and scalar.fn in _BOUNDS:
         return bound_of(scalar.arguments[0], _BOUNDS.index(scalar.fn))

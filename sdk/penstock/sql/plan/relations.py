@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Union, get_args
 
-from penstock.scalars.tree import Column, Scalar, replaced
+from penstock.scalars.tree import Column, Scalar, replace_scalars
 from penstock.scalars.types import SqlType
 from penstock.sql.language.dialect import Emit
 
@@ -28,7 +28,7 @@ Columns = tuple[ColumnDef, ...]
 
 
 class Period(NamedTuple):
-    """A window as a value: what TUMBLE(…) gives in the list of selected columns.
+    """A window as a value: the result of TUMBLE(…) in the list of selected columns.
 
     Attributes:
         start: The first instant in it.
@@ -159,7 +159,7 @@ class Join:
     Attributes:
         left: The left rows.
         right: The right rows.
-        kind: ``inner``, ``left``, ``right``, ``full``, ``semi``, ``left_anti``, or ``anti``, which gives the rows of
+        kind: ``inner``, ``left``, ``right``, ``full``, ``semi``, ``left_anti``, or ``anti``, which has the rows of
             both sides that have no partner.
         left_keys: What must be equal, of the left rows.
         right_keys: The same of the right rows.
@@ -258,7 +258,7 @@ class SetOperation:
 
 @dataclass(frozen=True)
 class Order:
-    """How rows are ordered."""
+    """Describes the order of rows by one value."""
 
     scalar: Scalar
     descending: bool
@@ -290,7 +290,7 @@ class Top:
 
 @dataclass(frozen=True)
 class Emitted:
-    """The same rows, of which changes are seen at certain times only.
+    """Limits when changes of rows are seen.
 
     Attributes:
         input: The rows.
@@ -355,7 +355,7 @@ def inputs_of(relation: Relation) -> Iterator[Relation]:
             yield from value
 
 
-def below_projections(relation: Relation) -> tuple[list[Project | Filter], Relation]:
+def skip_projections(relation: Relation) -> tuple[list[Project | Filter], Relation]:
     """The projections and filters on top of a plan, the highest first, and the relation below them."""
     above: list[Project | Filter] = []
     while isinstance(relation, (Project, Filter)):
@@ -366,14 +366,14 @@ def below_projections(relation: Relation) -> tuple[list[Project | Filter], Relat
 
 def origin_of(relation: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
     """An expression over the rows of a plan, as one over the relation below its projections and filters."""
-    above, inner = below_projections(relation)
+    above, inner = skip_projections(relation)
     for each in above:
         if isinstance(each, Project):
-            scalar = replaced(scalar, each.scalars)
+            scalar = replace_scalars(scalar, each.scalars)
     return inner, scalar
 
 
-def described(relation: Relation, indent: str = "") -> str:
+def describe_plan(relation: Relation, indent: str = "") -> str:
     """A plan as text, a line for each relation, inputs below."""
     details = ", ".join(
         f"{one.name}={_text(value)}"
@@ -382,7 +382,7 @@ def described(relation: Relation, indent: str = "") -> str:
         and (value := getattr(relation, one.name)) not in (None, (), False, 0)
     )
     lines = [f"{indent}{type(relation).__name__.rstrip('_')}({details}) -> {_names(relation)}"]
-    lines += [described(each, indent + "  ") for each in inputs_of(relation)]
+    lines += [describe_plan(each, indent + "  ") for each in inputs_of(relation)]
     return "\n".join(lines)
 
 

@@ -52,7 +52,7 @@ class CombineValuesDoFn(DoFn):
         self.combinefn.teardown()
 
     def default_type_hints(self) -> Any:
-        """From groups of the CombineFn's input to pairs of the key and its output."""
+        """Returns hints from groups of the CombineFn's input to pairs of the key and its output."""
         hints = self.combinefn.get_type_hints()
         key: Any = typehints.Any
         if hints.input_types:
@@ -101,7 +101,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
         return CombinePerKeyWithFanout(curry_combine_fn(self.fn, self.args, self.kwargs), fanout)
 
     def default_type_hints(self) -> Any:
-        """From pairs of a key and the CombineFn's input to pairs of the key and its output."""
+        """Returns hints from pairs of a key and the CombineFn's input to pairs of the key and its output."""
         hints = self.fn.get_type_hints()
         key = typehints.TypeVariable("K")
         args, kwargs = hints.input_types or ((typehints.Any,), {})
@@ -110,7 +110,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
         return hints.with_output_types(typehints.Tuple[key, output]) if output is not None else hints
 
     def infer_output_type(self, input_type: Any) -> Any:
-        """Pairs of the key's type and what the CombineFn gives, as far as that is known."""
+        """Returns pairs of the key's type and the CombineFn's output type, as far as that is known."""
         key_type, value_type = key_value_types(self, input_type)
         return typehints.KV[key_type, result_type(self.fn, value_type)]
 
@@ -131,7 +131,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
 
 
 def result_type(fn: Any, value_type: Any) -> Any:
-    """What a CombineFn gives for values of a type: known for some of Python's own functions."""
+    """Returns the type of a CombineFn's result for values of a type: known for some of Python's functions."""
     function = getattr(fn, "fn", None)
     if isinstance(function, CombineFn):
         return result_type(function, value_type)
@@ -164,7 +164,7 @@ class CombineValues(PTransformWithSideInputs):
 class CombineGlobally(PTransform[Any, Any]):
     """Combines all elements, per window, to one (Beam's ``CombineGlobally``).
 
-    An empty PCollection in the global window gives the result of no elements, unless `without_defaults`.
+    An empty PCollection in the global window has the result of no elements, unless `without_defaults`.
 
     Args:
         fn: A `CombineFn`, or a function from an iterable to a value.
@@ -235,7 +235,7 @@ class CombineGlobally(PTransform[Any, Any]):
                 "CombineGlobally().as_singleton_view() to get the default as a side input",
             )
         if not pcoll.is_bounded or can_fire_early(pcoll.windowing.triggerfn):
-            # Before a collection ends, nobody knows that it is empty, so it gets no default.
+            # Before a collection ends, it is not known whether it is empty, so it gets no default.
             return self._combined(pcoll, combine_fn)
         return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
 
@@ -307,7 +307,7 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         output = self._combine_fn.get_type_hints().simple_output_type("") or typehints.Any
         cold, hot = pcoll | "Split" >> ParDo(_SplitHotKeys(self._fanout)).with_outputs("hot", main="cold")
         # If the first round accumulated, the second would count it again with every pane. The windows of the
-        # elements stay as they are, so that sessions which the first round merged are merged further.
+        # elements do not change, so that sessions which the first round merged are merged further.
         hot.windowing = WindowInto(pcoll.windowing, accumulation_mode=AccumulationMode.DISCARDING).windowing
         parts = (
             hot
@@ -346,9 +346,9 @@ def _without_part(element: Any) -> tuple[Any, Any]:
 
 
 class _PreCombineFn(CombineFn):
-    """The first round: gives the accumulator, marked as one."""
+    """The first round: returns the accumulator, marked as one."""
 
-    # A retraction may go to another part of its key than the element that it takes back.
+    # A retraction may go to another part of its key than the element that it retracts.
     takes_retractions = False
 
     def __init__(self, fn: CombineFn) -> None:

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Union
 
-from penstock.base.chunks import in_chunks
+from penstock.base.chunks import split_into_chunks
 from penstock.checks.whole_numbers import check_whole_number
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, ptransform_fn
@@ -23,7 +23,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, is_whole
 from penstock.functions.dofn import DoFn, MapDoFn
-from penstock.functions.folds import COUNT, Fold, accumulator_fold, fold_of, makes_fold, side_by_side
+from penstock.functions.folds import COUNT, Fold, accumulator_fold, combine_folds, fold_of, register_fold
 from penstock.transforms.combining.combine import CombineGlobally, CombinePerKey
 from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, Dict, List, Set, Tuple, with_input_types, with_output_types
@@ -35,7 +35,7 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
     """A global combiner that can give nothing, rather than a default, for empty input (Beam's name).
 
     Args:
-        has_defaults: Whether an empty input in the global window gives the value of an empty accumulator.
+        has_defaults: Whether an empty input in the global window has the value of an empty accumulator.
     """
 
     def __init__(self, has_defaults: bool = True) -> None:
@@ -43,13 +43,13 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         self.has_defaults = has_defaults
 
     def with_defaults(self, has_defaults: bool = True) -> Any:
-        """A copy that gives a default for empty input, or, with ``False``, nothing."""
+        """A copy that returns a default for empty input, or, with ``False``, nothing."""
         changed = copy.copy(self)
         changed.has_defaults = has_defaults
         return changed
 
     def without_defaults(self) -> Any:
-        """A copy that gives nothing for empty input; needed in windows other than the global one."""
+        """A copy that returns nothing for empty input; needed in windows other than the global one."""
         return self.with_defaults(False)
 
     def combined(self, fn: CombineFn, output_type: Any) -> Any:
@@ -74,7 +74,7 @@ class CountCombineFn(CombineFn):
         return accumulator + 1
 
     def add_inputs(self, accumulator: int, elements: Iterable[Any]) -> int:
-        return accumulator + sum(map(len, in_chunks(elements)))
+        return accumulator + sum(map(len, split_into_chunks(elements)))
 
     def subtract_input(self, accumulator: int, element: Any) -> int:
         """One less."""
@@ -87,7 +87,7 @@ class CountCombineFn(CombineFn):
         return accumulator
 
 
-@makes_fold(CountCombineFn)
+@register_fold(CountCombineFn)
 def _count(fn: CountCombineFn) -> Fold:
     return COUNT
 
@@ -110,7 +110,7 @@ class MeanCombineFn(CombineFn):
 
     def add_inputs(self, accumulator: tuple[Any, int], elements: Iterable[Any]) -> tuple[Any, int]:
         total, count = accumulator
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             total = sum(chunk, total)
             count += len(chunk)
         return total, count
@@ -120,7 +120,7 @@ class MeanCombineFn(CombineFn):
         return accumulator[0] - element, accumulator[1] - 1
 
     def subtracts(self, element: Any) -> bool:
-        """Whether the sum is exact again after the number is taken out."""
+        """True if the sum is exact again after the number is taken out."""
         return is_whole(element)
 
     def merge_accumulators(self, accumulators: Iterable[tuple[Any, int]]) -> tuple[Any, int]:
@@ -135,7 +135,7 @@ class MeanCombineFn(CombineFn):
         return total / count if count else float("nan")
 
 
-@makes_fold(MeanCombineFn)
+@register_fold(MeanCombineFn)
 def _mean(fn: MeanCombineFn) -> Fold:
     # If few keys have many values, the CombineFn is faster than a loop, and from Python 3.12 on its sum of floats is
     # more exact.
@@ -145,7 +145,7 @@ def _mean(fn: MeanCombineFn) -> Fold:
 class Mean:
     """Arithmetic means (Beam's ``combiners.Mean``).
 
-    Example: ``scores | Mean.PerKey()`` takes KVs of numbers and gives a KV of a float for each key.
+    Example: ``scores | Mean.PerKey()`` takes KVs of numbers and emits a KV of a float for each key.
     """
 
     class Globally(CombinerWithoutDefaults):
@@ -165,7 +165,7 @@ class Mean:
 class Count:
     """Counts (Beam's ``combiners.Count``).
 
-    Example: ``words | Count.PerElement()`` gives pairs such as ``("the", 42)``.
+    Example: ``words | Count.PerElement()`` emits pairs such as ``("the", 42)``.
     """
 
     @with_input_types(T)
@@ -180,7 +180,7 @@ class Count:
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, int])
     class PerKey(PTransform[Any, Any]):
-        """How many values each key has, as KVs of the key and the count."""
+        """Counts the values of each key, as KVs of the key and the count."""
 
         def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, int]]:
             return pcoll | CombinePerKey(CountCombineFn())
@@ -188,24 +188,24 @@ class Count:
     @with_input_types(T)
     @with_output_types(Tuple[T, int])
     class PerElement(PTransform[Any, Any]):
-        """How often each element occurs, as KVs of the element and the count."""
+        """Counts how often each element occurs, as KVs of the element and the count."""
 
         def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, int]]:
             element_type = pcoll.element_type
-            paired = ParDo(PairWithNothing()).with_output_types(KV[element_type, Any])
+            paired = ParDo(PairWithNone()).with_output_types(KV[element_type, Any])
             counted = CombinePerKey(CountCombineFn()).with_output_types(KV[element_type, int])
             result: PCollection[tuple[T, int]] = pcoll | f"{self.label}:PairWithVoid" >> paired | counted
             return result
 
 
-class PairWithNothing(MapDoFn):
+class PairWithNone(MapDoFn):
     """Pairs each element with None; a runner that takes the pairs apart again need not make them."""
 
     def __init__(self) -> None:
-        super().__init__(with_nothing)
+        super().__init__(pair_with_none)
 
 
-def with_nothing(element: Any) -> tuple[Any, None]:
+def pair_with_none(element: Any) -> tuple[Any, None]:
     """Pairs an element with None."""
     return element, None
 
@@ -249,7 +249,7 @@ class TopCombineFn(CombineFn):
         return accumulator if len(accumulator) <= self._room() else self._best(accumulator)
 
     def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             accumulator.extend(chunk)
             if len(accumulator) > self._room():
                 accumulator = self._best(accumulator)
@@ -290,7 +290,7 @@ class Smallest(TopCombineFn):
         return f"Smallest({self.n})"
 
 
-@makes_fold(TopCombineFn, Largest, Smallest)
+@register_fold(TopCombineFn, Largest, Smallest)
 def _top(fn: TopCombineFn) -> Fold | None:
     # The CombineFn already compares many values at a time. A key is a function of the user's.
     return replace(accumulator_fold(fn), name="top") if fn.key is None else None
@@ -299,13 +299,13 @@ def _top(fn: TopCombineFn) -> Fold | None:
 class Top:
     """The greatest or least elements, as a list (Beam's ``combiners.Top``).
 
-    Example: ``scores | Top.LargestPerKey(3)`` takes KVs and gives a KV of a list of up to three values per key.
+    Example: ``scores | Top.LargestPerKey(3)`` takes KVs and emits a KV of a list of up to three values per key.
     """
 
     @with_input_types(T)
     @with_output_types(List[T])
     class Of(CombinerWithoutDefaults):
-        """One list of the n greatest elements, greatest first; an empty input gives an empty list.
+        """One list of the n greatest elements, greatest first; for an empty input an empty list.
 
         Args:
             n: How many.
@@ -376,7 +376,7 @@ class Top:
 class SampleCombineFn(CombineFn):
     """A uniform random sample without replacement, of at most n inputs (Beam's name).
 
-    Each input draws a random number, and the n highest win; so merging samples of parts gives a sample of the
+    Each input draws a random number, and the n highest win; so merging samples of parts results in a sample of the
     whole. The numbers come from Python's `random` module.
 
     >>> sorted(SampleCombineFn(5).apply("abc")), len(SampleCombineFn(2).apply("abc"))
@@ -395,7 +395,7 @@ class SampleCombineFn(CombineFn):
         return self._highest.add_input(accumulator, (random.random(), element))
 
     def add_inputs(self, accumulator: list[tuple[float, Any]], elements: Iterable[Any]) -> list[Any]:
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             accumulator = self._highest.add_inputs(accumulator, [(random.random(), each) for each in chunk])
         return accumulator
 
@@ -459,7 +459,7 @@ class _OfSize(PTransform[Any, Any]):
 class Sample:
     """Samples without replacement (Beam's ``combiners.Sample``).
 
-    Example: ``lines | Sample.FixedSizeGlobally(10)`` gives one list of ten lines.
+    Example: ``lines | Sample.FixedSizeGlobally(10)`` emits one list of ten lines.
     """
 
     @with_input_types(T)
@@ -498,7 +498,7 @@ def _any_elements(pcoll: Any, n: int) -> Any:
     return picked | FlatMap(iter).with_output_types(pcoll.element_type)
 
 
-# Each CombineFn here gives a copy as its output: in accumulating panes the accumulator lives on and grows.
+# Each CombineFn here returns a copy as its output: in accumulating panes the accumulator lives on and grows.
 
 
 @with_input_types(T)
@@ -669,7 +669,7 @@ class ToSet(CombinerWithoutDefaults):
 class Latest:
     """The element with the latest timestamp (Beam's ``combiners.Latest``).
 
-    Example: ``readings | Latest.PerKey()`` takes KVs and gives each key with its latest value.
+    Example: ``readings | Latest.PerKey()`` takes KVs and emits each key with its latest value.
     """
 
     @with_input_types(T)
@@ -789,19 +789,19 @@ class TupleCombineFn(_SideBySide):
         self, accumulator: list[Any], elements: Iterable[tuple[Any, ...]], *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Deals many tuples out, column by column."""
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             trios = zip(self.combiners, accumulator, zip(*chunk, strict=False), strict=False)
             accumulator = [fn.add_inputs(part, list(column), *args, **kwargs) for fn, part, column in trios]
         return accumulator
 
     def with_common_input(self) -> SingleInputTupleCombineFn:
-        """The CombineFn that gives each input, as a whole, to every one of these CombineFns."""
+        """Returns the CombineFn that passes each input, as a whole, to every one of these CombineFns."""
         return SingleInputTupleCombineFn(*self.combiners)
 
 
-@makes_fold(TupleCombineFn)
+@register_fold(TupleCombineFn)
 def _tuple(fn: TupleCombineFn) -> Fold | None:
-    return side_by_side([fold_of(each) for each in fn.combiners]) if fn.takes_lists else None
+    return combine_folds([fold_of(each) for each in fn.combiners]) if fn.takes_lists else None
 
 
 class SingleInputTupleCombineFn(_SideBySide):
@@ -820,7 +820,7 @@ class SingleInputTupleCombineFn(_SideBySide):
     def add_inputs(
         self, accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        for chunk in in_chunks(elements):
+        for chunk in split_into_chunks(elements):
             pairs = zip(self.combiners, accumulator, strict=True)
             accumulator = [combiner.add_inputs(part, chunk, *args, **kwargs) for combiner, part in pairs]
         return accumulator

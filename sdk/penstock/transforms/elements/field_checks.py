@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from penstock import graph
-from penstock.checks.near_names import nearest
+from penstock.checks.near_names import find_nearest
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
@@ -77,7 +77,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
         return
     for name in names:
         if name not in known and not _is_attribute(name, element_type):
-            near = nearest(name, known)
+            near = find_nearest(name, known)
             more = ", ..." if len(known) > _FIELDS_SHOWN else ""
             fields = (
                 f"fields are: {', '.join(known[:_FIELDS_SHOWN])}{more}" if known else "elements have none"
@@ -88,7 +88,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
 
 
 def _check_plain(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
-    """Refuses names of fields of pairs, numbers and texts: they have none."""
+    """Refuses names of fields of pairs, numbers and strings: they have none."""
     kind = tuple if isinstance(element_type, TupleConstraint) else element_type
     if kind not in _WITHOUT_FIELDS:
         return
@@ -118,12 +118,12 @@ def known_fields(element_type: Any) -> list[str] | None:
 
 
 def _makes_more(user_type: Any) -> bool:
-    """Whether objects of a class may have attributes that the class does not show."""
+    """True if objects of a class may have attributes that the class does not show."""
     return hasattr(user_type, "__getattr__") or hasattr(user_type, "__post_init__")
 
 
 def _is_attribute(name: str, element_type: Any) -> bool:
-    """Whether objects of a type have an attribute that is not a field, such as a property."""
+    """True if objects of a type have an attribute that is not a field, such as a property."""
     if isinstance(element_type, RecordConstraint):
         return False
     if isinstance(element_type, GeneratedClassRowTypeConstraint):

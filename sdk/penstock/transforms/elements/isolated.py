@@ -84,7 +84,7 @@ class IsolatedCalls:
     def finish_bundle(self) -> None:
         """Calls ``finish_bundle`` if the child has processed an element of it; RuntimeError if it emits outputs."""
         if self._child is not None and self._in_bundle and self._ask("finish_bundle"):
-            what = f"{type(self._dofn).__name__}.finish_bundle gave elements, which is not safe with use_subprocess"
+            what = f"{type(self._dofn).__name__}.finish_bundle returned elements, which is not safe with use_subprocess"
             hint = "give them in process: a crash would lose what waits for the end of the bundle"
             raise refusal(RuntimeError, what, hint=hint)
         self._in_bundle = False

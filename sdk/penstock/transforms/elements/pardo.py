@@ -107,7 +107,7 @@ def warn_of_returns(dofn: Any) -> None:
 
 
 def _returns(function: types.FunctionType, something: bool) -> bool:
-    """Whether a function has a return of something, or of None, which every function has at its end."""
+    """True if a function has a return of something, or of None, which every function has at its end."""
     before = None
     for operation in read(function.__code__).operations:
         if operation.opname == "RETURN_CONST":
@@ -122,7 +122,7 @@ def _returns(function: types.FunctionType, something: bool) -> bool:
 
 
 def _says_return_none(function: types.FunctionType) -> bool:
-    """Whether the source says ``return None``: a bare ``return`` leaves out an element on purpose."""
+    """True if the source says ``return None``: a bare ``return`` leaves out an element on purpose."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -219,8 +219,8 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         Raises:
             ValueError: If a stateful DoFn is applied to elements that are not key-value pairs, or may be retractions
                 that it does not take.
-            TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or takes or gives batches that nothing
-                describes.
+            TypeError: If the DoFn has neither ``process`` nor ``process_batch``, or takes or yields batches
+                without a description.
             TypeCheckError: If a function over fields reads a field that the elements do not have.
         """
         self._check_pcollection(pcoll)
@@ -240,14 +240,14 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         return PCollection.from_(pcoll, is_bounded=self.gives_bounded((pcoll,)))
 
     def gives_bounded(self, inputs: Iterable[Any]) -> bool:
-        """Whether the outputs end: all inputs do, and the DoFn is not marked with ``unbounded_per_element``."""
+        """True if the outputs end: all inputs do, and the DoFn is not marked with ``unbounded_per_element``."""
         marked = getattr(self.fn.timer_owner().process, "unbounded_per_element", False)
         return not marked and all(pcoll.is_bounded for pcoll in inputs)
 
     def with_outputs(
         self, *tags: str, main: str | None = None, allow_unknown_tags: bool | None = None
     ) -> _MultiParDo:
-        """Gives tagged outputs besides the main one.
+        """Adds tagged outputs to the main one.
 
         Args:
             tags: Their tags; without any, every tag that is asked for.
@@ -255,7 +255,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             allow_unknown_tags: Whether other tags than `tags` can be asked for.
 
         Returns:
-            A transform that gives a `penstock.pvalue.DoOutputsTuple`.
+            A transform whose output is a `penstock.pvalue.DoOutputsTuple`.
 
         Raises:
             ValueError: If the main tag is among `tags`.
@@ -287,7 +287,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
 
         Args:
             max_concurrency: How many calls are made at a time.
-            timeout_seconds: After so many seconds, a try ends with a TimeoutError; None for no limit.
+            timeout_seconds: The seconds after which a try ends with a TimeoutError; None for no limit.
             retries: How many times a call that failed is tried again.
             retry_on: The exceptions after which it is; an OSError is a lost connection, or a TimeoutError.
             retry_delay_seconds: The longest delay before the second try. Each delay is twice as long as the one before,

@@ -120,7 +120,7 @@ class BatchTargets:
 
     duration_with_fixed_cost_seconds: float | None = None
     variance: float = 0.25
-    """How far sizes may stray from the best known one, as a share of it, so that there is something to learn from."""
+    """The part of a size by which others may differ from it, so that there is something to learn from."""
 
     def __post_init__(self) -> None:
         for name in ("min_batch_size", "max_batch_size"):
@@ -365,7 +365,7 @@ class BatchElements(PTransform[Any, Any]):
 
 @dataclass(eq=False)
 class BatchingDoFn(DoFn):
-    """Collects the elements of each window and bucket, and gives them out as lists."""
+    """Collects the elements of each window and bucket, and emits them as lists."""
 
     estimator: BatchSizeEstimator
     element_size_fn: Callable[[Any], int]
@@ -473,7 +473,7 @@ class LengthOrOne:
             if not self._has_warned:
                 self._has_warned = True
                 logging.getLogger("penstock.transforms.util").warning(
-                    "SortAndBatchElements gives elements of type %s the size 1, since they have no len(); "
+                    "SortAndBatchElements assigns elements of type %s the size 1, since they have no len(); "
                     "pass element_size_fn for another size",
                     type(element).__name__,
                 )
@@ -482,7 +482,7 @@ class LengthOrOne:
 
 @dataclass(eq=False)
 class SortingBatchDoFn(DoFn):
-    """Collects the elements of each window, and gives them out as lists, sorted by size."""
+    """Collects the elements of each window, and emits them as lists, sorted by size."""
 
     max_batch_size: int
     max_batch_weight: int

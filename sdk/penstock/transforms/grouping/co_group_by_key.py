@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.elements.pairs import NEVER_PAIRS, not_pairs
+from penstock.elements.pairs import NEVER_PAIRS, make_pair_error
 from penstock.error import refusal
 from penstock.transforms.elements.create import Create
 from penstock.transforms.elements.pardo import Map, MapTuple
@@ -54,12 +54,12 @@ class CoGroupByKey(PTransform[Any, Any]):
             tags = None if tags is None else ("",)
         types = [key_value_types(pcoll.element_type) for pcoll in inputs]
         labels = range(len(inputs)) if tags is None else tags
-        union = numbered([f"Tag[{label}]" for label in labels], inputs, types)
+        union = merge_numbered([f"Tag[{label}]" for label in labels], inputs, types)
         result: PCollection[tuple[Any, Any]] = union | GroupByKey() | "Collect" >> _collected(tags, types)
         return result
 
 
-def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
+def merge_numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
     """Merges PCollections of KVs into KVs of the key and a pair of the PCollection's number and a value."""
     # One type for all, so that the type of their union is a KV.
     key_types, value_types = zip(*types, strict=True)
@@ -77,11 +77,11 @@ def numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple
 def _numbered(number: int) -> Any:
     def with_number(pair: Any) -> tuple[Any, tuple[int, Any]]:
         if type(pair) is not tuple and isinstance(pair, NEVER_PAIRS):
-            raise not_pairs([pair])
+            raise make_pair_error([pair])
         try:
             key, value = pair
         except (TypeError, ValueError):
-            raise not_pairs([pair]) from None
+            raise make_pair_error([pair]) from None
         return key, (number, value)
 
     return Map(with_number)

@@ -1,4 +1,4 @@
-"""Bringing elements together and apart: GroupByKey, Flatten, FlattenWith, and spreading anew."""
+"""Brings elements together and apart: GroupByKey, Flatten, FlattenWith, and the step that spreads elements again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WithLateData(PTransform[Any, Any]):
     """A grouping with a second output: elements for windows whose time is over, or that have given their last pane.
 
     ``GroupByKey().with_late_data()`` and ``CombinePerKey(fn).with_late_data()`` make it. A late element keeps its
-    timestamp, and has the windows that did not take it. The metrics of late elements count it as usual.
+    timestamp, and has the windows that did not take it. The metrics of late elements also count it.
 
     Example: ``sums, late = pairs | CombinePerKey(sum).with_late_data()``.
 
@@ -91,7 +91,7 @@ def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
 
 
 class Grouping(PTransform[Any, Any]):
-    """What `GroupByKey` and `CombinePerKey` share: their input are pairs, and their output has continued triggers."""
+    """The base of `GroupByKey` and `CombinePerKey`: their input are pairs, and their output has continued triggers."""
 
     def type_check_inputs(self, pvalueish: Any) -> None:
         """Checks that the elements are pairs, of a type that the transform takes."""
@@ -132,7 +132,7 @@ class GroupByKey(Grouping):
         return pvalue.PCollection.from_(pcoll)
 
 
-class SpreadAnew(PTransform[Any, Any]):
+class SpreadElements(PTransform[Any, Any]):
     """Spreads elements evenly over the machines, and keeps their windows and timestamps; a primitive.
 
     ``Reshuffle`` and ``ReshufflePerKey`` use it. If `partitions` is None, the runner chooses their number.

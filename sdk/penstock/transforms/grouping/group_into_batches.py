@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.base.chunks import in_chunks
+from penstock.base.chunks import split_into_chunks
 from penstock.checks.whole_numbers import check_whole_number
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import K, V
@@ -68,7 +68,7 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
     """The function from a key and its values to KVs of the key and a list; it holds one list at a time."""
 
     def batches(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
-        return ((key, batch) for batch in in_chunks(iter(values), batch_size))
+        return ((key, batch) for batch in split_into_chunks(iter(values), batch_size))
 
     return batches
 
@@ -77,8 +77,8 @@ def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple
 class GroupIntoBatches(_Batches):
     """Lists of up to `batch_size` values of one key and window (Beam's ``GroupIntoBatches``).
 
-    Every batch but the last of a key and window is full, unless it has waited too long. Of unbounded input, batches
-    come as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
+    Every batch but the last of a key and window is full, unless it has waited too long. Batches of unbounded input
+    are emitted as soon as they are full; where windows merge, they are cut from the panes of the input's trigger.
 
     Args:
         batch_size: How many values a batch has, at least 1.

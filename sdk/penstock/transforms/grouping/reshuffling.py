@@ -8,7 +8,7 @@ from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
-from penstock.transforms.grouping.group_by_key import SpreadAnew
+from penstock.transforms.grouping.group_by_key import SpreadElements
 from penstock.typehints import Tuple, with_input_types, with_output_types
 
 
@@ -35,7 +35,7 @@ class Reshuffle(PTransform[Any, Any]):
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         _refuse_older(pcoll)
-        return pcoll | SpreadAnew(self.num_buckets)
+        return pcoll | SpreadElements(self.num_buckets)
 
 
 @with_input_types(Tuple[K, V])
@@ -45,7 +45,7 @@ class ReshufflePerKey(PTransform[Any, Any]):
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         _refuse_older(pcoll)
-        return pcoll | SpreadAnew(by_key=True)
+        return pcoll | SpreadElements(by_key=True)
 
 
 def _refuse_older(pcoll: Any) -> None:

@@ -54,7 +54,7 @@ class WindowInto(_SameElements):
     Args:
         windowfn: A ``WindowFn``, or a `Windowing` whose parts the other arguments replace.
         trigger: When results are given.
-        accumulation_mode: Whether a later pane contains, takes back, or leaves out earlier ones.
+        accumulation_mode: Whether a later pane contains, retracts, or leaves out earlier ones.
         timestamp_combiner: The timestamp of a result.
         allowed_lateness: In seconds; after a `Windowing`, 0 leaves its own.
         on_time_behavior: Whether there is a pane at the window's end although nothing is new; by default there is.
@@ -116,7 +116,7 @@ class WindowInto(_SameElements):
 
 
 class SetTrigger(_SameElements):
-    """Sets when results are given in what follows, and leaves the windows as they are (the paper's ``Window.trigger``).
+    """Sets when results are emitted in what follows, and keeps the windows (the paper's ``Window.trigger``).
 
     Elements keep their windows, merged ones too. The arguments are as in `WindowInto`; one that is left out changes
     nothing.
@@ -165,11 +165,11 @@ class WithTimestamps(PTransform[Any, Any]):
     """Gives each element a timestamp that is computed from it (the name is Beam Java's).
 
     Args:
-        moment: The name of a field, an expression, or any function of an element. It gives seconds since the epoch, a
+        moment: The name of a field, an expression, or any function of an element. It returns seconds since the epoch, a
             Timestamp, or an aware ``datetime`` in UTC.
 
     Raises:
-        ValueError: If it gives None for an element, when the pipeline runs.
+        ValueError: If it returns None for an element, when the pipeline runs.
     """
 
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
