@@ -67,21 +67,22 @@ class DoFn(WithTypeHints, HasDisplayData):
     output_kinds: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})
     """How outputs of other libraries' classes become penstock's, such as the ``TaggedOutput`` of Beam."""
 
-    ElementParam = DoFnParam("ElementParam")
-    SideInputParam = DoFnParam("SideInputParam")
-    TimestampParam = DoFnParam("TimestampParam")
-    WindowParam = DoFnParam("WindowParam")
-    WindowedValueParam = DoFnParam("WindowedValueParam")
-    PaneInfoParam = DoFnParam("PaneInfoParam")
-    KeyParam = DoFnParam("KeyParam")
-    DynamicTimerTagParam = DoFnParam("DynamicTimerTagParam")
-    WatermarkEstimatorParam = params.WatermarkEstimatorDoFnParam
-    BundleFinalizerParam = params.BundleFinalizerDoFnParam
-    BundleContextParam = params.BundleContextDoFnParam
-    SetupContextParam = params.SetupContextDoFnParam
-    StateParam = params.StateDoFnParam
-    TimerParam = params.TimerDoFnParam
-    RestrictionParam = params.RestrictionDoFnParam
+    # Any: a parameter with such a default is annotated with the type of what it asks for.
+    ElementParam: Any = DoFnParam("ElementParam")
+    SideInputParam: Any = DoFnParam("SideInputParam")
+    TimestampParam: Any = DoFnParam("TimestampParam")
+    WindowParam: Any = DoFnParam("WindowParam")
+    WindowedValueParam: Any = DoFnParam("WindowedValueParam")
+    PaneInfoParam: Any = DoFnParam("PaneInfoParam")
+    KeyParam: Any = DoFnParam("KeyParam")
+    DynamicTimerTagParam: Any = DoFnParam("DynamicTimerTagParam")
+    WatermarkEstimatorParam: type[Any] = params.WatermarkEstimatorDoFnParam
+    BundleFinalizerParam: type[Any] = params.BundleFinalizerDoFnParam
+    BundleContextParam: type[Any] = params.BundleContextDoFnParam
+    SetupContextParam: type[Any] = params.SetupContextDoFnParam
+    StateParam: type[Any] = params.StateDoFnParam
+    TimerParam: type[Any] = params.TimerDoFnParam
+    RestrictionParam: type[Any] = params.RestrictionDoFnParam
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> DoFn:
