@@ -51,7 +51,7 @@ def _is_of(element: Any, side: str) -> bool:
     return bool(own == side)
 
 
-def left_row(row: Any) -> Any:
+def left_row(row: Any) -> object:
     """The left part of a joined row.
 
     >>> left_row(("L1", "R1"))
@@ -60,7 +60,7 @@ def left_row(row: Any) -> Any:
     return row[0]
 
 
-def with_product(row: Any) -> Any:
+def with_product(row: Any) -> object:
     """An order and a rate with their product; the time of a rate, if it has one, follows as text.
 
     >>> with_product((2, 114)), with_product((2, None))
@@ -109,7 +109,7 @@ class Attribution(DoFn):
     def process(
         self,
         element: Any,
-        at: Any = DoFn.TimestampParam,
+        at: object = DoFn.TimestampParam,
         visits: Any = DoFn.StateParam(VISITS),
         impressions: Any = DoFn.StateParam(IMPRESSIONS),
         goals: Any = DoFn.StateParam(GOALS),
@@ -130,10 +130,10 @@ class Attribution(DoFn):
     @on_timer(REACHED)
     def attribute(
         self,
-        user: Any = DoFn.KeyParam,
-        at: Any = DoFn.TimestampParam,
-        visits: Any = DoFn.StateParam(VISITS),
-        impressions: Any = DoFn.StateParam(IMPRESSIONS),
+        user: object = DoFn.KeyParam,
+        at: object = DoFn.TimestampParam,
+        visits: object = DoFn.StateParam(VISITS),
+        impressions: object = DoFn.StateParam(IMPRESSIONS),
         goals: Any = DoFn.StateParam(GOALS),
         first_goal: Any = DoFn.StateParam(FIRST_GOAL),
         reached: Any = DoFn.TimerParam(REACHED),

@@ -79,7 +79,7 @@ def recording_of_played(
 def recording_of_test_stream(
     test_stream: TestStream,
     windowing: Windowing,
-    combine: Any = None,
+    combine: CombineFn | None = None,
     mode: str = "streaming",
     *,
     title: str = "",
@@ -145,7 +145,7 @@ def _written(test_stream: TestStream) -> tuple[Any, ...]:
     return tuple(source.events)
 
 
-def _key_and_value(element: Any) -> tuple[Any, Any]:
+def _key_and_value(element: object) -> tuple[Any, Any]:
     match element:
         case (key, value) if isinstance(element, tuple):
             return key, value

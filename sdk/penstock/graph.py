@@ -280,7 +280,7 @@ def _show_step(graph: Graph, step: Step) -> str:
 _TYPE_CHARACTERS = 200
 
 
-def type_name(hint: Any) -> str:
+def type_name(hint: object) -> str:
     """A type hint as text, which is cut if it is very long."""
     try:
         name = show_type(hint)
@@ -290,6 +290,6 @@ def type_name(hint: Any) -> str:
     return name if len(name) <= _TYPE_CHARACTERS else f"{name[:_TYPE_CHARACTERS]}..."
 
 
-def _name(user_object: Any) -> str:
+def _name(user_object: object) -> str:
     described = getattr(user_object, "describe", None)
     return str(described()) if callable(described) else type(user_object).__name__

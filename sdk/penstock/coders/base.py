@@ -17,10 +17,10 @@ class Registry(Protocol):
     def custom_fallbacks(self) -> Sequence[Any]:
         """The user's coders for types that nothing else takes."""
 
-    def get_coder(self, typehint: Any) -> Coder:
+    def get_coder(self, typehint: object) -> Coder:
         """The coder of a type."""
 
-    def registered_coder(self, kind: Any) -> Coder | None:
+    def registered_coder(self, kind: object) -> Coder | None:
         """The coder that the user has registered for a type."""
 
     def get_custom_type_coder_tuples(

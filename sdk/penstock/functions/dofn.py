@@ -169,7 +169,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         """The object that has the ``on_timer`` methods; wrappers answer with what they wrap."""
         return self
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The type hints on the class, then those from the annotations of `process`."""
         hints = element_hints(self)
         try:
@@ -264,7 +264,7 @@ def _marked(fn: Callable[..., Any], mark: str) -> Callable[..., Any]:
     return fn
 
 
-def identity(x: Any) -> Any:
+def identity(x: object) -> Any:
     """Returns its argument."""
     return x
 
@@ -280,7 +280,7 @@ def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[A
     return [p.name for p in parameters], [p.default for p in parameters if p.default is not required]
 
 
-def get_function_arguments(obj: Any, func: str) -> tuple[list[str], list[Any]]:
+def get_function_arguments(obj: object, func: str) -> tuple[list[str], list[Any]]:
     """`get_function_args_defaults` of an object's method; wrappers answer for what they wrap."""
     if func == "process" and isinstance(obj, DoFn):
         return get_function_args_defaults(obj.argspec_of_process())
@@ -294,7 +294,7 @@ class FlatMapDoFn(DoFn):
     ['to', 'be']
     """
 
-    def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
+    def __init__(self, fn: Callable[..., Any], fullargspec: object = None) -> None:
         if not callable(fn):
             raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}")
         super().__init__()
@@ -318,7 +318,7 @@ class FlatMapDoFn(DoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
         return self.fn(element, *args, **kwargs)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The function's type hints; its result's element type counts as the output type."""
         try:
             hints = self._function_hints().strip_iterable()
@@ -335,12 +335,12 @@ class FlatMapDoFn(DoFn):
     def calls_asynchronously(self) -> bool:
         return is_asynchronous(self.fn)
 
-    def _inferred(self, input_type: Any) -> Any:
+    def _inferred(self, input_type: object) -> object:
         if self.calls_asynchronously:
             return typehints.Any
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
 
-    def _function_hints(self) -> Any:
+    def _function_hints(self) -> IOTypeHints:
         return get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
 
     def argspec_of_process(self) -> Callable[..., Any]:
@@ -363,11 +363,11 @@ class ItemsDoFn(FlatMapDoFn):
     def process(self, element: Any) -> Any:
         return iter(element)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """None: the type of the items follows from the type of the elements."""
         return IOTypeHints.empty()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return trivial_inference.element_type(input_type)
 
 
@@ -381,10 +381,10 @@ class MapDoFn(FlatMapDoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
         return [self.fn(element, *args, **kwargs)]
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         return _without_output_annotations(self._function_hints().extract_tagged_outputs())
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self._inferred(input_type)
 
 
@@ -398,7 +398,7 @@ class FilterDoFn(FlatMapDoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
         return [element] if self.fn(element, *args, **kwargs) else []
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The function's input type, which is also the output type unless a decorator names another."""
         declared = get_type_hints(self.fn)
         annotated = IOTypeHints.from_callable(self.fn)
@@ -412,7 +412,7 @@ class FilterDoFn(FlatMapDoFn):
         output = declared.simple_output_type("") or (args[0] if args else None)
         return hints if output is None else hints.with_output_types(strip_output_annotations(output))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The input type: filtering changes no element."""
         return input_type
 
@@ -438,12 +438,12 @@ class FlatMapTupleDoFn(FlatMapDoFn):
         parameters = (Parameter("tuple_element"), *optional)
         return MethodSignature("process", parameters, False, inner.more_keywords, _TUPLE_HINT)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The function's output type; its input types speak of the parts, not of the tuple."""
         hints = super().default_type_hints()
         return _without_output_annotations(hints.with_input_types_from(IOTypeHints.empty()))
 
-    def _inferred(self, input_type: Any) -> Any:
+    def _inferred(self, input_type: object) -> object:
         parts = getattr(input_type, "tuple_types", None)
         if parts is None or self.calls_asynchronously:
             return typehints.Any
@@ -463,15 +463,15 @@ class MapTupleDoFn(FlatMapTupleDoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
         return [self.fn(*element, *args, **kwargs)]
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         hints = self._function_hints().extract_tagged_outputs().with_input_types_from(IOTypeHints.empty())
         return _without_output_annotations(hints)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self._inferred(input_type)
 
 
-def _without_output_annotations(hints: Any) -> Any:
+def _without_output_annotations(hints: IOTypeHints) -> IOTypeHints:
     output = hints.simple_output_type("")
     if output is None:
         return hints

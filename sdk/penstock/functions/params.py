@@ -19,7 +19,7 @@ class DoFnContext:
 class DoFnProcessContext(DoFnContext):
     """One element with its timestamp and windows, as an object (Beam's ``DoFnProcessContext``)."""
 
-    def __init__(self, label: str, element: Any = None, state: Any = None) -> None:
+    def __init__(self, label: str, element: object = None, state: Any = None) -> None:
         self.label = label
         self.state = state
         self.element: Any = None
@@ -232,7 +232,7 @@ class SetupContextDoFnParam(ContextDoFnParam):
     """A context entered before a DoFn is used and left at its end (Beam's ``DoFn.SetupContextParam``)."""
 
 
-def kind_of(default: Any) -> str | None:
+def kind_of(default: object) -> str | None:
     """Returns the name of the parameter for which a default argument stands; None for an ordinary value.
 
     >>> kind_of(DoFnParam("WindowParam")), kind_of(3)
@@ -256,7 +256,7 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _expect(given: Any, expected: type, param: str, optional: bool = False) -> None:
+def _expect(given: object, expected: type, param: str, optional: bool = False) -> None:
     if isinstance(given, expected) or (optional and given is None):
         return
     what = f"DoFn.{param} expected {expected.__name__} object, not {given!r}"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
 from penstock.base.row import Row
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.error import refusal
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
@@ -75,19 +76,19 @@ class ReadFromAvro(SourceTransform[Any]):
 
     def __init__(
         self,
-        file_pattern: Any = None,
+        file_pattern: object = None,
         min_bundle_size: int = 0,
         validate: bool = True,
         use_fastavro: bool = True,
         as_rows: bool = False,
         *,
-        partition_by: Any = (),
-        schema: Any = None,
+        partition_by: object = (),
+        schema: object = None,
     ) -> None:
         source = AvroSource.in_folders(file_pattern, partition_by, schema, validate=validate, as_rows=as_rows)
         super().__init__(source)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return Row if self.source.as_rows else Any
 
 
@@ -124,12 +125,12 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
         kwargs: The arguments of `ReadAllFromAvro` and of `penstock.io.fileio.MatchContinuously`.
     """
 
-    def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: Any) -> None:
+    def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: object) -> None:
         matching, reading = divided_arguments(kwargs)
         super().__init__(label=label, **reading)
         self._match = MatchContinuously(file_pattern, **matching)
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> PCollection[Any]:
         return pbegin | self._match | self._read
 
 
@@ -173,7 +174,7 @@ class WriteToAvro(RecordFileSinkTransform):
     def __init__(
         self,
         file_path_prefix: Any,
-        schema: Any = None,
+        schema: object = None,
         codec: str = "deflate",
         file_name_suffix: Any = "",
         num_shards: int = 0,
@@ -182,7 +183,7 @@ class WriteToAvro(RecordFileSinkTransform):
         use_fastavro: bool = True,
         triggering_frequency: float | None = None,
         *,
-        partition_by: Any = (),
+        partition_by: object = (),
     ) -> None:
         if codec not in _CODECS:
             what = f"Avro has no codec {codec!r}"

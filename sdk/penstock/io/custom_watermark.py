@@ -40,7 +40,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
 
     delay: DurationTypes = 0
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Refuses a subclass without one of the methods."""
         missing = sorted(cls.__abstractmethods__)
         if missing:

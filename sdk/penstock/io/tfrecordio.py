@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.coders import coders
+from penstock.coders.base import Coder
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.io.argument_checks import plain_coder
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.file_formats import FileSource, ShardedSink
@@ -47,7 +49,7 @@ class TFRecordSink(ShardedSink):
     compression_type: str = CompressionTypes.AUTO
 
 
-def _type_of(coder: Any) -> Any:
+def _type_of(coder: Coder | None) -> object:
     return bytes if coder is None else type_hint_of(coder)
 
 
@@ -78,7 +80,7 @@ class ReadFromTFRecord(SourceTransform[Any]):
     def __init__(
         self,
         file_pattern: Any,
-        coder: Any = coders.BytesCoder(),
+        coder: Coder = coders.BytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
         validate: bool = True,
     ) -> None:
@@ -87,7 +89,7 @@ class ReadFromTFRecord(SourceTransform[Any]):
         plain = plain_coder(coder, coders.BytesCoder)
         super().__init__(TFRecordSource(file_pattern, plain, compression_type, validate=validate))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return _type_of(self.source.coder)
 
 
@@ -104,7 +106,7 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
 
     def __init__(
         self,
-        coder: Any = coders.BytesCoder(),
+        coder: Coder = coders.BytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
         with_filename: bool = False,
     ) -> None:
@@ -119,7 +121,7 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
             coder=plain,
         )
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         files = pcoll | "Match" >> ParDo(FindFiles()) | "Spread" >> Reshuffle()
         return files | "ReadAllFiles" >> ParDo(self._read).with_output_types(self._element_type)
 
@@ -147,7 +149,7 @@ class WriteToTFRecord(FileSinkTransform):
     def __init__(
         self,
         file_path_prefix: Any,
-        coder: Any = coders.BytesCoder(),
+        coder: Coder = coders.BytesCoder(),
         file_name_suffix: Any = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,

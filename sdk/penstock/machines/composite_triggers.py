@@ -26,14 +26,14 @@ class RepeatedlyMachine(TriggerMachine):
         for told in ("start", "element", "merge", "signal", "wake", "alarms"):
             object.__setattr__(self, told, getattr(self.part, told))
 
-    def should_fire(self, state: Any, status: WindowStatus) -> bool:
+    def should_fire(self, state: object, status: WindowStatus) -> bool:
         return self.part.should_fire(state, status)
 
-    def fire(self, state: Any, status: WindowStatus) -> Any:
+    def fire(self, state: object, status: WindowStatus) -> Any:
         fired = self.part.fire(state, status)
         return self.part.start() if self.part.is_finished(fired) else fired
 
-    def is_finished(self, state: Any) -> bool:
+    def is_finished(self, state: object) -> bool:
         return False
 
 

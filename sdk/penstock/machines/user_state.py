@@ -36,7 +36,7 @@ class UserState(UserStateContext):
         )
         self.clock_micros = clock_micros
 
-    def get_state(self, state_spec: StateSpec, key: Any = None, window: Any = None) -> RuntimeState:
+    def get_state(self, state_spec: StateSpec, key: object = None, window: object = None) -> RuntimeState:
         return cell_of(state_spec, self.cells)
 
     def get_timer(
@@ -44,8 +44,8 @@ class UserState(UserStateContext):
         timer_spec: TimerSpec,
         key: Any = None,
         window: Any = None,
-        timestamp: Any = None,
-        pane: Any = None,
+        timestamp: object = None,
+        pane: object = None,
     ) -> BaseTimer:
         return UserTimer(timer_spec, self)
 

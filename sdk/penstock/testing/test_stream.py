@@ -60,7 +60,7 @@ class TestStream(PTransform[Any, Any]):
 
     def __init__(
         self,
-        coder: Any = FastPrimitivesCoder(),
+        coder: object = FastPrimitivesCoder(),
         events: Iterable[Event] | None = None,
         output_tags: Iterable[str | None] | None = None,
         endpoint: str | None = None,
@@ -81,7 +81,7 @@ class TestStream(PTransform[Any, Any]):
             "name the tags of all events in output_tags",
         )
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> Any:
         _demand(
             isinstance(pbegin, PBegin), "a TestStream is applied to a PCollection", "apply it to the pipeline"
         )

@@ -13,10 +13,11 @@ from penstock.base.bounded_window import TimestampedValue
 from penstock.coders import BooleanCoder
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.functions.userstate import BaseTimer, ReadModifyWriteStateSpec, TimerSpec, on_timer
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ready_combiners import with_nothing
@@ -61,7 +62,7 @@ class DeduplicatePerKey(_WithDurations):
     Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         if not pcoll.is_bounded:
             kept = _First(self.processing_time_duration, self.event_time_duration)
             return pcoll | "First" >> ParDo(kept).with_output_types(pcoll.element_type)
@@ -83,7 +84,7 @@ class Deduplicate(_WithDurations):
     Example: ``events | Deduplicate(processing_time_duration=600)``.
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         element_type = pcoll.element_type
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
@@ -129,10 +130,10 @@ class _First(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: object,
         seen: Any = DoFn.StateParam(SEEN),
-        by_clock: Any = DoFn.TimerParam(BY_CLOCK),
-        by_watermark: Any = DoFn.TimerParam(BY_WATERMARK),
+        by_clock: BaseTimer = DoFn.TimerParam(BY_CLOCK),
+        by_watermark: BaseTimer = DoFn.TimerParam(BY_WATERMARK),
     ) -> Iterator[Any]:
         if seen.read():
             return
@@ -149,7 +150,7 @@ class _First(DoFn):
         seen.clear()
 
 
-def _with_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
+def _with_timestamp(element: tuple[Any, Any], timestamp: Timestamp = DoFn.TimestampParam) -> tuple[Any, Any]:
     key, value = element
     return key, (value, timestamp)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.construction.ptransform import ptransform_fn
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.pardo import FlatMap, Map
 from penstock.typehints import List, Tuple, with_input_types
@@ -93,21 +94,23 @@ class Regex:
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def matches(pcoll: Any, regex: Pattern, group: Group = 0) -> Any:
+    def matches(pcoll: PCollection[Any], regex: Pattern, group: Group = 0) -> PCollection[Any]:
         """The group, for each element that the pattern matches at its start."""
         return pcoll | FlatMap(_first_of(re.compile(regex).match, group)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def all_matches(pcoll: Any, regex: Pattern) -> Any:
+    def all_matches(pcoll: PCollection[Any], regex: Pattern) -> PCollection[Any]:
         """The list of the match and its groups, for each element that the pattern matches at its start."""
         return pcoll | FlatMap(_all_groups_of(regex)).with_output_types(List[str])
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def matches_kv(pcoll: Any, regex: Pattern, keyGroup: Group, valueGroup: Group = 0) -> Any:
+    def matches_kv(
+        pcoll: PCollection[Any], regex: Pattern, keyGroup: Group, valueGroup: Group = 0
+    ) -> PCollection[Any]:
         """A KV of two groups, for each element that the pattern matches at its start."""
         found = _first_of(re.compile(regex).match, keyGroup, valueGroup)
         return pcoll | FlatMap(found).with_output_types(Tuple[str, str])
@@ -133,7 +136,9 @@ class Regex:
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def find_kv(pcoll: Any, regex: Pattern, keyGroup: Group, valueGroup: Group = 0) -> Any:
+    def find_kv(
+        pcoll: PCollection[Any], regex: Pattern, keyGroup: Group, valueGroup: Group = 0
+    ) -> PCollection[Any]:
         """A KV of two groups for each match anywhere in an element."""
         return pcoll | FlatMap(_find_kv_of(regex, keyGroup, valueGroup)).with_output_types(Tuple[str, str])
 

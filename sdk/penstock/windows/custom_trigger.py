@@ -85,7 +85,7 @@ class CustomTrigger(FiresOnce):
     Repeatedly(WhenOdd())
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Refuses a subclass without `should_fire`."""
         if getattr(cls.should_fire, "__isabstractmethod__", False):
             what = f"the trigger {cls.__name__} does not define should_fire"
