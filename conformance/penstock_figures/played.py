@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -79,7 +79,7 @@ def recording_of_played(
 def recording_of_test_stream(
     test_stream: TestStream,
     windowing: Windowing,
-    combine: CombineFn | None = None,
+    combine: CombineFn | Callable[..., Any] | None = None,
     mode: str = "streaming",
     *,
     title: str = "",

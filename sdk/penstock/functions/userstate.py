@@ -188,7 +188,7 @@ class CombiningValueStateSpec(StateSpec):
         combine_fn: A CombineFn, or a function such as ``sum``; may also be given as the second argument.
     """
 
-    def __init__(self, name: str, coder: Coder | None = None, combine_fn: object = None) -> None:
+    def __init__(self, name: str, coder: object = None, combine_fn: object = None) -> None:
         if combine_fn is None:
             coder, combine_fn = None, coder
         if combine_fn is None:

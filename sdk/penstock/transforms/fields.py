@@ -88,7 +88,7 @@ class GroupBy(PTransform[Any, Any]):
         self._force_tuple_keys = len(fields) != 1 or bool(kwargs)
         self._key_fields = _named(fields, kwargs, "key{}" if self._force_tuple_keys else "key")
 
-    def aggregate_field(self, field: Given, combine_fn: CombineFn, dest: str) -> _GroupAndAggregate:
+    def aggregate_field(self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str) -> _GroupAndAggregate:
         """Combines a field of each group's elements, instead of giving the elements.
 
         Args:
@@ -150,7 +150,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
 
-    def aggregate_field(self, field: Given, combine_fn: CombineFn, dest: str) -> _GroupAndAggregate:
+    def aggregate_field(self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str) -> _GroupAndAggregate:
         more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
         return _GroupAndAggregate(self._grouping, more)
 
@@ -179,7 +179,7 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         return row_type.RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
 
 
-def _combined_type(combine_fn: CombineFn, input_type: object) -> object:
+def _combined_type(combine_fn: CombineFn | Callable[..., Any], input_type: object) -> object:
     """The type of the result of a well-known combiner for values of a type; Any for all others."""
     if isinstance(combine_fn, CountCombineFn | MeanCombineFn):
         return combine_fn.get_type_hints().simple_output_type("")
