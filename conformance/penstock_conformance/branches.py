@@ -85,7 +85,9 @@ class _Seen(PTransform[Any, Any]):
 class _TakeBack(DoFn):
     """Gives each element as what it is: an insertion or a retraction."""
 
-    def process(self, element: Any, windowed: WindowedValue = DoFn.WindowedValueParam) -> Iterator[Any]:
+    def process(
+        self, element: tuple[Any, Any], windowed: WindowedValue = DoFn.WindowedValueParam
+    ) -> Iterator[Any]:
         _, group = element
         pane = windowed.pane_info
         if pane.index == 0 and not pane.kind.is_retraction:
@@ -103,7 +105,7 @@ class _Show(DoFn):
         self._is_late = is_late
 
     def process(
-        self, element: Any, windowed: WindowedValue = DoFn.WindowedValueParam
+        self, element: tuple[Any, Any], windowed: WindowedValue = DoFn.WindowedValueParam
     ) -> Iterator[tuple[Any, ...]]:
         key, value = element
         value = list(value) if self._is_list else value

@@ -82,7 +82,7 @@ class _AllAtOnce(PTransform[Any, Any]):
         values = [value for event in events for value in event.timestamped_values]
         self._elements = [(value.value, value.timestamp.micros) for value in values]
 
-    def expand(self, pbegin: PBegin) -> Any:
+    def expand(self, pbegin: PBegin) -> object:
         return pbegin | Create(self._elements) | MapTuple(_at)
 
 

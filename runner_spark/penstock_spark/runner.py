@@ -104,7 +104,7 @@ class SparkRunner(PipelineRunner):
 
         return read_state(location, self.arguments.get("spark"))
 
-    def to_dataframe(self, pcoll: Any, schema: object = None) -> Any:
+    def to_dataframe(self, pcoll: Any, schema: object = None) -> object:
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only

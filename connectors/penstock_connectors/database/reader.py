@@ -73,7 +73,7 @@ def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Sc
     return scan_of_parts(spark, reader) if snapshot is None else scan_of_parts(spark, reader, snapshot.close)
 
 
-def type_of_database(source: DatabaseSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_database(source: DatabaseSource, spark: SparkSession | None, where: str) -> object:
     """By the columns, for which the database is asked when the transform is applied; None if that fails."""
     address = Address.of(source, where)
     address.parsed()  # Refuses a package that is missing.
@@ -330,7 +330,7 @@ def _literal(value: Any) -> Any:
 class Snapshot:
     """A state of the database that other transactions can see, as long as this one is open."""
 
-    def __init__(self, name: str, connection: Any) -> None:
+    def __init__(self, name: str, connection: Connection) -> None:
         self.name = name
         self._close = weakref.finalize(self, connection.close)
 

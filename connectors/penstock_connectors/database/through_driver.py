@@ -208,7 +208,7 @@ def _begin_nothing(connection: Any, record: object) -> None:
     connection.isolation_level = None
 
 
-def _begin_writing(connection: Any) -> None:
+def _begin_writing(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 

@@ -61,7 +61,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     return scan_of_parts(spark, reader)
 
 
-def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> object:
     """By the log of the table, which is read when the transform is applied; None if that fails."""
     DELTALAKE.check(where)
     return hint_of_table(lambda: schema_of_delta(source), source.elements)

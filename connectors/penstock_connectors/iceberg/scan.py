@@ -57,7 +57,7 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
     return scan_of_parts(spark, reader)
 
 
-def type_of_iceberg(source: IcebergSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_iceberg(source: IcebergSource, spark: SparkSession | None, where: str) -> object:
     """By the metadata of the table, which is read when the transform is applied; None if that fails."""
     module("catalog", where)
     return hint_of_table(lambda: schema_of_iceberg(source), source.elements)

@@ -70,7 +70,7 @@ class HostedCombineFn(CombineFn):
     def compact(self, accumulator: Held) -> Held:
         return Held(self.fn.compact(self._merged(accumulator), *self.args, **self.kwargs))
 
-    def extract_output(self, accumulator: Held) -> Any:
+    def extract_output(self, accumulator: Held) -> object:
         return self.fn.extract_output(self._merged(accumulator), *self.args, **self.kwargs)
 
     def teardown(self) -> None:

@@ -260,7 +260,7 @@ class HostedDoFn(DoFn):
             spec.combine_fn.setup()
         self.dofn.setup(**kwargs)
 
-    def start_bundle(self, **kwargs: object) -> Any:
+    def start_bundle(self, **kwargs: object) -> object:
         return self.dofn.start_bundle(**kwargs)
 
     def finish_bundle(self, **kwargs: object) -> Any:

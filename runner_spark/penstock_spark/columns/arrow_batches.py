@@ -100,7 +100,7 @@ def _to_arrow(values: Sequence[Any], field: pa.Field, hint: object, name: str = 
         raise misfit(hint, name) from None
 
 
-def _to_python(column: Any, hint: object) -> list[Any]:
+def _to_python(column: pa.Array, hint: object) -> list[Any]:
     make = _maker(hint)
     field = pa.field("element", as_read(column.type))
     values = values_of(cast_column(column, field), field)

@@ -59,7 +59,7 @@ def are_kept(numbers: Any, floats: Any) -> bool:
     return all(_is_kept(numbers[place], float(floats[place])) for place in places)
 
 
-def _is_kept(number: Any, made: float) -> bool:
+def _is_kept(number: float, made: float) -> bool:
     if hasattr(number, "__index__"):
         return int(number) == made
     return not math.isinf(made) or math.isinf(number)

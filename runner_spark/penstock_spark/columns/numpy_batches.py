@@ -170,7 +170,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             raise misfit(self._element_type)
         return cast
 
-    def _as_declared(self, made: Any) -> Any:
+    def _as_declared(self, made: np.ndarray[Any, Any]) -> Any:
         kind = self.dtype.kind
         if made.dtype.kind not in _WIDER.get(kind, kind):
             raise misfit(self._element_type)
@@ -197,9 +197,9 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         """
         return np.concatenate(batches, axis=self.partition_dimension)
 
-    def get_length(self, batch: Any) -> int:
+    def get_length(self, batch: np.ndarray[Any, Any]) -> int:
         length_of(batch, np.ndarray)
         return int(np.size(batch, axis=self.partition_dimension))
 
-    def estimate_byte_size(self, batch: Any) -> int:
+    def estimate_byte_size(self, batch: np.ndarray[Any, Any]) -> int:
         return int(batch.nbytes)

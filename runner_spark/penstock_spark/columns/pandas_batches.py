@@ -35,7 +35,7 @@ def converter(element_type: object, batch_type: object) -> BatchConverter[Any, A
     return FrameConverter(row)
 
 
-def dtype_of(hint: object) -> Any:
+def dtype_of(hint: object) -> str:
     """Returns the pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
 
     >>> from penstock.typehints import Optional

@@ -71,7 +71,10 @@ class _Tap(DoFn):
 
 class _Arrivals(_Tap):
     def process(
-        self, element: Any, timestamp: Timestamp = DoFn.TimestampParam, pane: PaneInfo = DoFn.PaneInfoParam
+        self,
+        element: tuple[Any, Any],
+        timestamp: Timestamp = DoFn.TimestampParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         key, value = element
         self._recorder.arrived(At(0), key, Element(value, timestamp.micros, (), pane.kind))
@@ -81,7 +84,7 @@ class _Arrivals(_Tap):
 class _Panes(_Tap):
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         timestamp: Timestamp = DoFn.TimestampParam,
         window: BoundedWindow = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,

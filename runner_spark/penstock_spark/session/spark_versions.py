@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
 OLDEST = (4, 0)
@@ -107,7 +108,7 @@ def from_arrow_schema(schema: StructType) -> StructType:
     return convert(schema, prefer_timestamp_ntz=True)
 
 
-def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
+def repartition_by_number(frame: DataFrame, count: int, number: Column) -> Any:
     """Puts each row into the partition that its column `number` names, from 0."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, number)

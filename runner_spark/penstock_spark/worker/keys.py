@@ -88,7 +88,7 @@ def window_decoder(windowing: Windowing) -> Callable[[int, int, bytes | None], A
     windowfn = windowing.windowfn
     starts_first = windowfn.is_merging()
 
-    def decode(first: int, second: int, other: bytes | None) -> Any:
+    def decode(first: int, second: int, other: bytes | None) -> object:
         if other is None:
             start, end = (first, second) if starts_first else (second, first)
             return IntervalWindow.from_micros(start, end)

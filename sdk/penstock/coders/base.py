@@ -142,12 +142,12 @@ class Coder(ByBytes):
         """Roughly how many bytes a value takes; by default, the length of its encoding."""
         return len(self.encode(value))
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         """The type of the values; NotImplementedError where a coder does not say."""
         raise NotImplementedError
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
+    def from_type_hint(cls, typehint: object, registry: Registry) -> Coder:
         """A coder of this class for values of a type; by default the type makes no difference."""
         return cls()
 

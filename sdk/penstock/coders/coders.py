@@ -298,7 +298,7 @@ class SingletonCoder(_Primitive):
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         return self._value
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         """Always raises NotImplementedError."""
         raise NotImplementedError
 
@@ -339,7 +339,7 @@ class TupleCoder(FastCoder):
             return self
         return TupleCoder(coder.as_deterministic_coder(step_label, error_message) for coder in self._coders)
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Tuple[tuple(coder.to_type_hint() for coder in self._coders)]
 
     @classmethod
@@ -445,14 +445,14 @@ class ListLikeCoder(_OfOne):
 class IterableCoder(ListLikeCoder):
     """Iterables of values of one type; they come back as lists (Beam's ``IterableCoder``)."""
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Iterable[self._inner.to_type_hint()]
 
 
 class ListCoder(ListLikeCoder):
     """Lists of values of one type (Beam's ``ListCoder``)."""
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.List[self._inner.to_type_hint()]
 
 
@@ -479,7 +479,7 @@ class NullableCoder(_OfOne):
             raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         return self._inner.decode_from_stream(stream, nested) if present else None
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Optional[self._inner.to_type_hint()]
 
     @classmethod
@@ -502,7 +502,7 @@ class LengthPrefixCoder(_OfOne):
     def value_coder(self) -> Coder:
         return self._inner
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return self._inner.to_type_hint()
 
 
@@ -535,7 +535,7 @@ class MapCoder(FastCoder):
             self._value_coder.as_deterministic_coder(step_label, error_message),
         )
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Dict[self._key_coder.to_type_hint(), self._value_coder.to_type_hint()]
 
     @classmethod
@@ -575,7 +575,7 @@ class ShardedKeyCoder(_OfOne):
         shard_id = stream.read_all(True)
         return ShardedKey(self._inner.decode_from_stream(stream, True), shard_id)
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return ShardedKeyTypeConstraint(self._inner.to_type_hint())
 
     @classmethod

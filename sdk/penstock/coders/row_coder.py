@@ -85,7 +85,7 @@ class RowCoder(FastCoder):
         """Returns the coder with deterministic coders of all fields; ValueError if one has none."""
         return self if self.is_deterministic() else RowCoder(self.schema, error_message or step_label)
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return self.schema
 
     @classmethod

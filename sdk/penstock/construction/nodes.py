@@ -28,7 +28,7 @@ class AppliedTransform(Protocol):
     def side_inputs(self) -> Sequence[Any]:
         """The views among its arguments."""
 
-    def expand(self, input_or_inputs: object, /) -> Any:
+    def expand(self, input_or_inputs: object, /) -> object:
         """Applies its parts, or makes its output."""
 
     def type_check_inputs(self, pvalueish: object) -> None:

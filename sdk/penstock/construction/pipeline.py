@@ -270,7 +270,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._labels[full_label] = location
         return full_label
 
-    def _expand(self, node: AppliedPTransform, pvalueish: object) -> Any:
+    def _expand(self, node: AppliedPTransform, pvalueish: object) -> object:
         transform = node.transform
         assert transform is not None
         checks = self._type_options.pipeline_type_check

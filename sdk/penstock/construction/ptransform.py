@@ -128,7 +128,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         function = getattr(self.expand, "__func__", None)
         return _hints_of_expand(function or self.expand, function is not None)
 
-    def with_input_types(self, input_type_hint: Any) -> Self:
+    def with_input_types(self, input_type_hint: object) -> Self:
         """Declares the type of the input's elements; returns the transform itself."""
         super().with_input_types(checked_hint(input_type_hint))
         return self
@@ -179,7 +179,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
                 hint = "correct the type hints of this transform or of the one before it"
                 raise refusal(TypeCheckError, what, where=self._where(), hint=hint)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The type of the output's elements for input elements of `input_type`."""
         return self.get_type_hints().simple_output_type(self.label) or typehints.Any
 
@@ -466,7 +466,9 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
     def default_label(self) -> str:
         return f"{type(self).__name__}({self.fn.default_label()})"
 
-    def with_input_types(self, input_type_hint: Any, *side_hints: Any, **side_keyword_hints: Any) -> Any:
+    def with_input_types(
+        self, input_type_hint: object, *side_hints: object, **side_keyword_hints: object
+    ) -> Any:
         """Declares the types of the elements and of the arguments; returns the transform itself."""
         args = [checked_hint(hint) for hint in (input_type_hint, *side_hints)]
         kwargs = {name: checked_hint(hint) for name, hint in side_keyword_hints.items()}

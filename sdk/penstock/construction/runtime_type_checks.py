@@ -149,13 +149,15 @@ class CheckedCombineFn(WrappingCombineFn):
         )
         self._output = _value_hint(hints.simple_output_type(label))
 
-    def add_input(self, mutable_accumulator: object, element: object, *args: object, **kwargs: object) -> Any:
+    def add_input(
+        self, mutable_accumulator: object, element: object, *args: object, **kwargs: object
+    ) -> object:
         # `NoValue`, which yields the result for no values, is not a value of the user.
         if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
-    def extract_output(self, accumulator: object, *args: object, **kwargs: object) -> Any:
+    def extract_output(self, accumulator: object, *args: object, **kwargs: object) -> object:
         result = self.fn.extract_output(accumulator, *args, **kwargs)
         if self._output is not None:
             self._check("Type-hint for return type violated", self._output, result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Callable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,7 +167,9 @@ class AsyncMapDoFn(MapDoFn):
 class AsyncMapTupleDoFn(MapTupleDoFn):
     """Calls the asynchronous function `fn` with the parts of each tuple, and gives what it returns."""
 
-    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    async def process(  # type: ignore[override]
+        self, element: Iterable[Any], *args: object, **kwargs: object
+    ) -> Any:
         return [await self.fn(*element, *args, **kwargs)]
 
 

@@ -201,7 +201,7 @@ class CallableWrapperCombineFn(CombineFn):
     def compact(self, accumulator: list[Any], *args: object, **kwargs: object) -> list[Any]:
         return self._reduced(accumulator, 1, args, kwargs)
 
-    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> object:
         return self.fn(accumulator, *args, **kwargs)
 
     def _reduced(
@@ -331,13 +331,15 @@ class DefaultingCombineFn(WrappingCombineFn):
         """True if a value is the marker."""
         return value is NoValue.MARKER
 
-    def add_input(self, mutable_accumulator: object, element: object, *args: object, **kwargs: object) -> Any:
+    def add_input(
+        self, mutable_accumulator: object, element: object, *args: object, **kwargs: object
+    ) -> object:
         if element is NoValue.MARKER:
             return mutable_accumulator
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
     def add_inputs(
         self, mutable_accumulator: object, elements: Iterable[Any], *args: object, **kwargs: object
-    ) -> Any:
+    ) -> object:
         values = [element for element in elements if element is not NoValue.MARKER]
         return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)

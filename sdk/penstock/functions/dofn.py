@@ -138,7 +138,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         """Called once before the first bundle, e.g. to connect to something."""
 
     @_does_nothing
-    def start_bundle(self) -> Any:
+    def start_bundle(self) -> object:
         """Called before each bundle."""
 
     @_does_nothing
@@ -180,7 +180,7 @@ class DoFn(WithTypeHints, HasDisplayData):
             raise refusal(ValueError, what, hint=hint) from error
         return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The type of the elements that `process` gives for elements of `input_type`."""
         if not self.defines_process or self.calls_asynchronously:
             return typehints.Any
@@ -328,7 +328,7 @@ class FlatMapDoFn(DoFn):
             raise refusal(TypeCheckError, what, hint=hint) from error
         return hints.extract_tagged_outputs()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return trivial_inference.element_type(self._inferred(input_type))
 
     @property
@@ -360,7 +360,7 @@ class ItemsDoFn(FlatMapDoFn):
     def __init__(self) -> None:
         super().__init__(identity)
 
-    def process(self, element: Any) -> Any:
+    def process(self, element: tuple[Any, Any]) -> Any:
         return iter(element)
 
     def default_type_hints(self) -> IOTypeHints:
@@ -378,7 +378,7 @@ class MapDoFn(FlatMapDoFn):
     [3]
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: object, *args: object, **kwargs: object) -> Iterable[Any]:
         return [self.fn(element, *args, **kwargs)]
 
     def default_type_hints(self) -> IOTypeHints:
@@ -395,7 +395,7 @@ class FilterDoFn(FlatMapDoFn):
     (['7'], [])
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: object, *args: object, **kwargs: object) -> Iterable[Any]:
         return [element] if self.fn(element, *args, **kwargs) else []
 
     def default_type_hints(self) -> IOTypeHints:
@@ -427,7 +427,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
     [1, 2]
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
+    def process(self, element: Iterable[Any], *args: object, **kwargs: object) -> Any:
         return self.fn(*element, *args, **kwargs)
 
     def process_signature(self) -> MethodSignature:
@@ -460,7 +460,7 @@ class MapTupleDoFn(FlatMapTupleDoFn):
     [(1, 'a')]
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: Iterable[Any], *args: object, **kwargs: object) -> Iterable[Any]:
         return [self.fn(*element, *args, **kwargs)]
 
     def default_type_hints(self) -> IOTypeHints:

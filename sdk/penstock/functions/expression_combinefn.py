@@ -32,13 +32,13 @@ class ExpressionCombineFn(CombineFn):
         """The partial result of no values."""
         return NOTHING
 
-    def add_input(self, accumulator: object, element: object) -> Any:
+    def add_input(self, accumulator: object, element: object) -> object:
         return fold_by_expressions(self).step(accumulator, element)
 
-    def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:
+    def merge_accumulators(self, accumulators: Iterable[Any]) -> object:
         return fold_by_expressions(self).merged([NOTHING, *accumulators])
 
-    def extract_output(self, accumulator: object) -> Any:
+    def extract_output(self, accumulator: object) -> object:
         return fold_by_expressions(self).finish(accumulator)
 
 

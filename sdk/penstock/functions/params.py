@@ -65,7 +65,7 @@ class RestrictionProvider:
         """Returns a ``RestrictionTracker`` for the restriction."""
         raise NotImplementedError
 
-    def initial_restriction(self, element: Any) -> Any:
+    def initial_restriction(self, element: Any) -> object:
         """Returns the restriction that stands for all the work on the element."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class RestrictionProvider:
         """Restrictions that together are `restriction`; itself, unless overridden."""
         yield restriction
 
-    def restriction_coder(self) -> Any:
+    def restriction_coder(self) -> object:
         """Returns the coder of restrictions."""
         return registry.get_coder(object)
 
@@ -102,7 +102,7 @@ class WatermarkEstimatorProvider:
         """Returns an estimator that continues from the state."""
         raise NotImplementedError
 
-    def estimator_state_coder(self) -> Any:
+    def estimator_state_coder(self) -> object:
         """Returns the coder of the state."""
         return registry.get_coder(object)
 
@@ -134,9 +134,9 @@ class RestrictionDoFnParam(DoFnParam):
 class StateDoFnParam(DoFnParam):
     """Asks for a cell of per-key state (Beam's ``DoFn.StateParam``)."""
 
-    state_spec: Any
+    state_spec: object
 
-    def __init__(self, state_spec: Any) -> None:
+    def __init__(self, state_spec: StateSpec) -> None:
         _expect(state_spec, StateSpec, "StateParam")
         super().__init__(f"StateParam({state_spec.name})")
         object.__setattr__(self, "state_spec", state_spec)
@@ -145,9 +145,9 @@ class StateDoFnParam(DoFnParam):
 class TimerDoFnParam(DoFnParam):
     """Asks for a timer (Beam's ``DoFn.TimerParam``)."""
 
-    timer_spec: Any
+    timer_spec: object
 
-    def __init__(self, timer_spec: Any) -> None:
+    def __init__(self, timer_spec: TimerSpec) -> None:
         _expect(timer_spec, TimerSpec, "TimerParam")
         super().__init__(f"TimerParam({timer_spec.name})")
         object.__setattr__(self, "timer_spec", timer_spec)

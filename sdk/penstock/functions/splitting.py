@@ -17,7 +17,7 @@ from penstock.functions.params import (
     kind_of,
 )
 from penstock.functions.signature import signature_of
-from penstock.utils.timestamp import Duration, Timestamp
+from penstock.utils.timestamp import Duration, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import WindowedValue
 
 MOST_RESTRICTIONS: Final = 100_000
@@ -322,7 +322,7 @@ class TrackerView:
         """Claims a position; False means: return."""
         return self._part.try_claim(position)
 
-    def defer_remainder(self, deferred_time: Any = None) -> None:
+    def defer_remainder(self, deferred_time: TimestampTypes | None = None) -> None:
         """Leaves the rest for later; return after it.
 
         Args:

@@ -106,11 +106,13 @@ class MapRuntimeState(RuntimeState):
 class OrderedListRuntimeState(AccumulatingRuntimeState):
     """Pairs of timestamp and value, in the order of timestamps."""
 
-    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Any, Any]]:
+    def read_range(
+        self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes
+    ) -> Iterable[tuple[Any, Any]]:
         """The pairs from one timestamp on, before another."""
         raise NotImplementedError
 
-    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
+    def clear_range(self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes) -> None:
         """Removes the pairs from one timestamp on, before another."""
         raise NotImplementedError
 
@@ -167,7 +169,7 @@ class MapStateSpec(StateSpec):
         coder: The coder of values.
     """
 
-    def __init__(self, name: str, key_coder: Any, coder: Coder) -> None:
+    def __init__(self, name: str, key_coder: object, coder: Coder) -> None:
         super().__init__(name, coder)
         if not isinstance(key_coder, Coder):
             what = f"the key_coder of state {name!r} is not a Coder: {key_coder!r}"
@@ -330,7 +332,9 @@ class RuntimeTimer(BaseTimer):
 class UserStateContext:
     """Gives states and timers for a key and window; a runner implements it (Beam's ``UserStateContext``)."""
 
-    def get_timer(self, timer_spec: TimerSpec, key: Any, window: Any, timestamp: Any, pane: Any) -> BaseTimer:
+    def get_timer(
+        self, timer_spec: TimerSpec, key: Any, window: Any, timestamp: TimestampTypes, pane: Any
+    ) -> BaseTimer:
         """The timer of a key and window."""
         raise NotImplementedError
 

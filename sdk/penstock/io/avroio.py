@@ -12,6 +12,7 @@ from penstock.error import refusal
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.match_files import MatchContinuously, divided_arguments
+from penstock.io.paths import Path
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -173,10 +174,10 @@ class WriteToAvro(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
+        file_path_prefix: Path,
         schema: object = None,
         codec: str = "deflate",
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-avro",

@@ -32,7 +32,7 @@ class SourceBundle(NamedTuple):
 class SourceBase:
     """The base of sources for ``Read`` (Beam's ``SourceBase``)."""
 
-    def default_output_coder(self) -> Any:
+    def default_output_coder(self) -> object:
         """Returns the coder of the elements."""
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class BoundedSource(SourceBase):
         """Returns the elements in the tracker's range; claim the position of each element before yielding it."""
         raise NotImplementedError
 
-    def default_output_coder(self) -> Any:
+    def default_output_coder(self) -> object:
         return typecoders.registry.get_coder(object)
 
     def is_bounded(self) -> bool:

@@ -48,7 +48,7 @@ class Sink:
     skip_if_empty = False
     num_shards: int | None = 0
 
-    def initialize_write(self) -> Any:
+    def initialize_write(self) -> object:
         """Called once before the first write; the result goes to the other methods."""
         raise NotImplementedError
 
@@ -56,7 +56,7 @@ class Sink:
         """A writer for one piece; `uid` is different for each piece."""
         raise NotImplementedError
 
-    def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> Any:
+    def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> object:
         """Called once after all pieces are written, before `finalize_write`, e.g. to clear the destination."""
 
     def finalize_write(
@@ -96,7 +96,7 @@ class Write(PTransform[Any, Any]):
         TypeError: An argument is unknown.
     """
 
-    def __init__(self, sink: Any, **unsupported: object) -> None:
+    def __init__(self, sink: object, **unsupported: object) -> None:
         super().__init__()
         refuse_unsupported("Write", unsupported, MANAGED)
         self.sink = sink

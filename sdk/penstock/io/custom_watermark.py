@@ -53,7 +53,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
         return None
 
     @abstractmethod
-    def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> Any:
+    def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> object:
         """Returns a summary of one or more pairs of event time and arrival time; None if they do not matter."""
 
     @abstractmethod

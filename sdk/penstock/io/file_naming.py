@@ -14,7 +14,9 @@ from penstock.utils.windowed_value import PaneInfo
 FileNaming = Callable[[Any, Any, int, int, Any, Any], str]
 
 
-def _name(prefix: str, suffix: Any, window: Any, shard: Any, shards: Any, compression: object) -> str:
+def _name(
+    prefix: str, suffix: Any, window: BoundedWindow | None, shard: Any, shards: Any, compression: object
+) -> str:
     """Returns the existing parts, joined with dashes; the ending and the compression each follow their own dot."""
     parts = [prefix]
     if window is not None and window != GlobalWindow():

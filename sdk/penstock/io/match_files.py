@@ -13,7 +13,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import ReadModifyWriteStateSpec
+from penstock.functions.userstate import ReadModifyWriteRuntimeState, ReadModifyWriteStateSpec
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.periodic_sequence import PeriodicImpulse
@@ -286,7 +286,7 @@ class _OnlyNew(DoFn):
         self._match_updated_files = match_updated_files
 
     def process(
-        self, element: tuple[str, FileMetadata], seen: Any = DoFn.StateParam(SEEN)
+        self, element: tuple[str, FileMetadata], seen: ReadModifyWriteRuntimeState = DoFn.StateParam(SEEN)
     ) -> Iterator[FileMetadata]:
         _, metadata = element
         before = seen.read()

@@ -9,6 +9,7 @@ from penstock.error import refusal
 from penstock.io.argument_checks import column_names
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.paths import Path
 from penstock.io.record_types import hint_of_records
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import RecordFileSinkTransform
@@ -148,11 +149,11 @@ class WriteToOrc(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
+        file_path_prefix: Path,
         schema: pa.Schema = None,
         stripe_size: int = _STRIPE_BYTES,
         codec: str = "none",
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-orc",

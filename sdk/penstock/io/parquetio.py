@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.absent import hint_at_absent_names
 from penstock.io.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.paths import Path
 from penstock.io.record_types import hint_of_records
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import RecordFileSinkTransform
@@ -243,14 +244,14 @@ class WriteToParquet(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
+        file_path_prefix: Path,
         schema: pa.Schema = None,
         row_group_buffer_size: int = _ROW_GROUP_BYTES,
         record_batch_size: int = 1000,
         codec: str = "none",
         use_deprecated_int96_timestamps: bool = False,
         use_compliant_nested_type: bool = False,
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-parquet",
@@ -280,12 +281,12 @@ class WriteToParquetBatched(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
+        file_path_prefix: Path,
         schema: pa.Schema = None,
         codec: str = "none",
         use_deprecated_int96_timestamps: bool = False,
         use_compliant_nested_type: bool = False,
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-parquet",

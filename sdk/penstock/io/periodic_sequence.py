@@ -276,8 +276,8 @@ class PeriodicImpulse(PTransform[Any, Any]):
 
 
 def _source(
-    start: Any,
-    stop: Any,
+    start: TimestampTypes,
+    stop: TimestampTypes,
     interval_seconds: float,
     data: tuple[Any, ...],
     rebase: RebaseMode = RebaseMode.REBASE_NONE,

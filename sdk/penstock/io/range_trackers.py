@@ -202,7 +202,7 @@ class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
     """
 
     @classmethod
-    def fraction_to_position(cls, fraction: float, start: object = None, end: object = None) -> Any:
+    def fraction_to_position(cls, fraction: float, start: object = None, end: object = None) -> object:
         first = b"" if start is None else start
         if fraction in (0, 1):
             return end if fraction else first

@@ -31,7 +31,7 @@ class TextSource(FileSource):
 
     compression_type: str = CompressionTypes.AUTO
     strip_trailing_newlines: bool = True
-    coder: Any = None
+    coder: Coder | None = None
     skip_header_lines: int = 0
     delimiter: bytes | None = None
     escapechar: bytes | None = None

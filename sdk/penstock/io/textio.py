@@ -18,7 +18,7 @@ from penstock.io.file_readers import FindFiles
 from penstock.io.filesystem import FileMetadata
 from penstock.io.jsonio import ReadFromJson, WriteToJson
 from penstock.io.match_files import MatchContinuously, divided_arguments
-from penstock.io.paths import with_folder
+from penstock.io.paths import Path, with_folder
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import FileSinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -211,8 +211,8 @@ class WriteToText(FileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        file_name_suffix: Any = "",
+        file_path_prefix: Path,
+        file_name_suffix: Path = "",
         append_trailing_newlines: bool = True,
         num_shards: int = 0,
         shard_name_template: str | None = None,

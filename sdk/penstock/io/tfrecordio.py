@@ -13,7 +13,7 @@ from penstock.io.argument_checks import plain_coder
 from penstock.io.compression import CompressionTypes, check_compression
 from penstock.io.file_formats import FileSource, ShardedSink
 from penstock.io.file_readers import FindFiles, ReadFiles
-from penstock.io.paths import check_path
+from penstock.io.paths import Path, check_path
 from penstock.io.shards import Shards
 from penstock.io.sink_transforms import FileSinkTransform
 from penstock.io.source_transforms import SourceTransform
@@ -35,7 +35,7 @@ class TFRecordSource(FileSource):
 
     format: ClassVar[str] = "tfrecord"
 
-    coder: Any = None  # None leaves the bytes as they are.
+    coder: Coder | None = None  # None leaves the bytes as they are.
     compression_type: str = CompressionTypes.AUTO
 
 
@@ -45,7 +45,7 @@ class TFRecordSink(ShardedSink):
 
     format: ClassVar[str] = "tfrecord"
 
-    coder: Any = None  # None takes bytes as they are, and nothing else.
+    coder: Coder | None = None  # None takes bytes as they are, and nothing else.
     compression_type: str = CompressionTypes.AUTO
 
 
@@ -79,7 +79,7 @@ class ReadFromTFRecord(SourceTransform[Any]):
 
     def __init__(
         self,
-        file_pattern: Any,
+        file_pattern: Path,
         coder: Coder = coders.BytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
         validate: bool = True,
@@ -148,9 +148,9 @@ class WriteToTFRecord(FileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
+        file_path_prefix: Path,
         coder: Coder = coders.BytesCoder(),
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         compression_type: str = CompressionTypes.AUTO,

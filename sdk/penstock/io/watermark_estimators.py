@@ -9,7 +9,7 @@ from penstock.coders import typecoders
 from penstock.error import refusal
 from penstock.functions.params import WatermarkEstimatorProvider
 from penstock.io.restrictions import WatermarkEstimator
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import Timestamp, TimestampTypes
 
 __all__ = ["ManualWatermarkEstimator", "MonotonicWatermarkEstimator", "WalltimeWatermarkEstimator"]
 
@@ -64,7 +64,7 @@ class MonotonicWatermarkEstimator(WatermarkEstimator):
 class WalltimeWatermarkEstimator(WatermarkEstimator):
     """The watermark is the clock (Beam's name)."""
 
-    def __init__(self, timestamp: Any = None) -> None:
+    def __init__(self, timestamp: TimestampTypes | None = None) -> None:
         self._timestamp = timestamp or Timestamp.now()
 
     def observe_timestamp(self, timestamp: Timestamp) -> None:
@@ -74,7 +74,7 @@ class WalltimeWatermarkEstimator(WatermarkEstimator):
         self._timestamp = max(self._timestamp, Timestamp.now())
         return self._timestamp
 
-    def get_estimator_state(self) -> Any:
+    def get_estimator_state(self) -> object:
         return self._timestamp
 
     @staticmethod
@@ -103,7 +103,7 @@ class ManualWatermarkEstimator(WatermarkEstimator):
     def current_watermark(self) -> Any:
         return self._watermark
 
-    def get_estimator_state(self) -> Any:
+    def get_estimator_state(self) -> object:
         return self._watermark
 
     def set_watermark(self, timestamp: Timestamp) -> None:

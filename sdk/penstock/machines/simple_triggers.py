@@ -34,7 +34,7 @@ class AlwaysMachine(NeverMachine):
     def should_fire(self, state: object, status: WindowStatus) -> bool:
         return True
 
-    def fire(self, state: object, status: WindowStatus) -> Any:
+    def fire(self, state: object, status: WindowStatus) -> object:
         return state
 
 
@@ -199,7 +199,7 @@ class AfterDeltaMachine(TriggerMachine):
         before = status.last_value(self.initial) if status.keeps else self.initial
         return bool(self.distance(before, status.value()) > self.threshold)
 
-    def fire(self, state: object, status: WindowStatus) -> Any:
+    def fire(self, state: object, status: WindowStatus) -> object:
         return state
 
 

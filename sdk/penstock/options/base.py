@@ -59,7 +59,7 @@ class PipelineOptions(HasDisplayData):
     _all_options: dict[str, Any]
     _visible_options: frozenset[str]
 
-    def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, flags: Iterable[str] | None = None, **kwargs: object) -> None:
         if isinstance(flags, str | Mapping):
             hint = "write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})"
             what = f"flags are a list of strings, not {noun_for(flags)}"
@@ -181,7 +181,7 @@ class PipelineOptions(HasDisplayData):
             return self._all_options[name]
         raise NoSuchOption(type(self), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _STORES:
             super().__setattr__(name, value)
         elif name in self._visible_options:

@@ -90,7 +90,7 @@ class Copies:
         assert self._form is not None
         return list({encode_key(self._form(row)): row for row in rows}.values())
 
-    def _key(self, row: Any) -> object:
+    def _key(self, row: object) -> object:
         return encode_key(row) if self._encodes else row
 
     def _row(self, key: Any) -> object:

@@ -120,7 +120,7 @@ class JoinRows(JoinOfKind):
         self.matching = matching
         self.forms = forms
 
-    def expand(self, pcolls: Any) -> PCollection[Any]:
+    def expand(self, pcolls: tuple[PCollection[Any], PCollection[Any]]) -> PCollection[Any]:
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching, self.forms)
@@ -222,7 +222,7 @@ class JoinFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
         window: object = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,

@@ -13,8 +13,10 @@ from penstock.construction.retractions import may_retract
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
     BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -180,9 +182,9 @@ class UpsertFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         pane: PaneInfo = DoFn.PaneInfoParam,
-        arrivals: Any = DoFn.StateParam(ARRIVALS),
+        arrivals: BagRuntimeState = DoFn.StateParam(ARRIVALS),
         time_end: BaseTimer = DoFn.TimerParam(LOGICAL_TIME),
         window_end: BaseTimer = DoFn.TimerParam(WINDOW),
     ) -> None:
@@ -200,7 +202,7 @@ class UpsertFn(DoFn):
         self,
         key: object = DoFn.KeyParam,
         arrivals: Any = DoFn.StateParam(ARRIVALS),
-        known: Any = DoFn.StateParam(KNOWN),
+        known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The change of the row; at the end of the input, one that no later timestamp has followed."""
         settled, upsert = self._settle(key, known.read(), arrivals.read())
@@ -217,7 +219,7 @@ class UpsertFn(DoFn):
         self,
         key: object = DoFn.KeyParam,
         arrivals: object = DoFn.StateParam(ARRIVALS),
-        known: Any = DoFn.StateParam(KNOWN),
+        known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The last change of a row whose window is over; then it is forgotten."""
         yield from self.end_of_logical_time(key, arrivals, known)

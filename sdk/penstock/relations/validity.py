@@ -123,7 +123,7 @@ class ValidityJoin(JoinOfKind):
         self.final = final
         self.forms = forms
 
-    def expand(self, pcolls: Any) -> PCollection[Any]:
+    def expand(self, pcolls: tuple[PCollection[Any], PCollection[Any]]) -> PCollection[Any]:
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
             what = "a final validity join takes nothing back, and its input may hold elements that do"
@@ -186,7 +186,7 @@ class ValidFromFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
         window: object = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,
@@ -220,7 +220,7 @@ class ValidityFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
         window: object = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,
@@ -286,7 +286,7 @@ class ValidAtWatermarkFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
         rows: OrderedListRuntimeState = DoFn.StateParam(ROWS),
         values: OrderedListRuntimeState = DoFn.StateParam(VALUES),

@@ -506,7 +506,7 @@ def _expecting(target: SqlType) -> Compute:
 
 
 def _casting_any(target: SqlType) -> Compute:
-    def cast(value: Any) -> Any:
+    def cast(value: Any) -> object:
         source = type_of_value(value)
         if not can_cast(source, target) or source.name == "ANY":
             raise TypeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,7 +65,13 @@ from penstock.windows.triggers import (
     Repeatedly,
     TriggerFn,
 )
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock.windows.window_fn import (
+    FixedWindows,
+    GlobalWindows,
+    Sessions,
+    SlidingWindows,
+    WindowFn,
+)
 
 _RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 _FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
@@ -266,7 +272,7 @@ class Lowering:
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name
 
-    def _seed(self, hint: Any) -> PCollection[Any]:
+    def _seed(self, hint: object) -> PCollection[Any]:
         """No row, for the one group that is there without rows, too."""
         nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NOBODY, None)])
         return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
@@ -486,7 +492,7 @@ def without_windows(
     return rows, keys, calls, inner
 
 
-def windowfn_of(windowed: Windowed) -> Any:
+def windowfn_of(windowed: Windowed) -> WindowFn:
     """The windows of the model."""
     size, step, offset = (
         micros / 1_000_000 for micros in (windowed.size_micros, windowed.step_micros, windowed.offset_micros)
@@ -601,7 +607,7 @@ def _preserved(kind: str) -> tuple[bool, bool]:
     return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
 
 
-def _of_left(element: Any) -> object:
+def _of_left(element: Sequence[Any]) -> object:
     return element[1]
 
 
@@ -620,7 +626,7 @@ class _Until:
     def __init__(self, micros: int) -> None:
         self._time = steps.time_of(micros, has_zone=True)
 
-    def __call__(self, row: Any) -> bool:
+    def __call__(self, row: Sequence[Any]) -> bool:
         return bool(row[-1] <= self._time)
 
 
@@ -630,7 +636,7 @@ class _Matching:
     def __init__(self, condition: Scalar) -> None:
         self._predicate = Predicate(condition)
 
-    def __call__(self, left: Any, right: Any) -> bool:
+    def __call__(self, left: Sequence[Any], right: Sequence[Any]) -> bool:
         return self._predicate((*left, *right))
 
 

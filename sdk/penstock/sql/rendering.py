@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.coders import FastPrimitivesCoder
+from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -44,10 +47,10 @@ from penstock.windows.time_domain import TimeDomain
 
 def shown(
     query: Query,
-    rows: Any,
+    rows: PCollection[Any],
     make: Callable[[Any], Any],
     rendering: str,
-    hint: Any,
+    hint: object,
     changed: tuple[Scalar, ...] = (),
 ) -> Any:
     """The result of a query, rendered.
@@ -100,10 +103,10 @@ def _counts_merged(query: Query) -> bool:
 
 def _stream(
     query: Query,
-    rows: Any,
+    rows: PCollection[Any],
     make: Callable[[Any], Any],
     places: tuple[Any, ...],
-    hint: Any,
+    hint: object,
     changed: tuple[Scalar, ...],
 ) -> object:
     emitted = query.relation if isinstance(query.relation, Emitted) else None
@@ -128,7 +131,7 @@ class _Made:
         self._places = places
         self._pick = operator.itemgetter(*places) if len(places) > 1 else None
 
-    def __call__(self, row: Any) -> object:
+    def __call__(self, row: Sequence[Any]) -> object:
         return self._make(self._pick(row) if self._pick else (row[self._places[0]],))
 
 
@@ -165,7 +168,7 @@ class LeftAtEnd(DoFn):
         self._copies = copies
 
     def process(
-        self, element: Any, pane: PaneInfo = DoFn.PaneInfoParam, rows: Any = DoFn.StateParam(ROWS)
+        self, element: tuple[Any, Any], pane: PaneInfo = DoFn.PaneInfoParam, rows: Any = DoFn.StateParam(ROWS)
     ) -> None:
         """Counts a copy of the row."""
         _, row = element
@@ -177,7 +180,9 @@ class LeftAtEnd(DoFn):
             rows.clear()
 
     @on_window_expiration
-    def at_end(self, key: object = DoFn.KeyParam, rows: Any = DoFn.StateParam(ROWS)) -> Iterator[Any]:
+    def at_end(
+        self, key: object = DoFn.KeyParam, rows: BagRuntimeState = DoFn.StateParam(ROWS)
+    ) -> Iterator[Any]:
         """The copies that are left."""
         for row in self._copies.elements(Counter(rows.read() or {})):
             yield key if row is None else row
@@ -216,10 +221,10 @@ class SnapshotFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         pane: PaneInfo = DoFn.PaneInfoParam,
         rows: Any = DoFn.StateParam(ROWS),
-        since: Any = DoFn.StateParam(SINCE),
+        since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
         passed: BaseTimer = DoFn.TimerParam(PASSED),
     ) -> None:
         """Takes a row in, or out."""
@@ -287,7 +292,9 @@ class Shown(DoFn):
             return ()
         return with_kind(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
 
-    def _values(self, row: Any, pane: PaneInfo, now: object, version: int | None) -> tuple[Any, ...]:
+    def _values(
+        self, row: Sequence[Any], pane: PaneInfo, now: object, version: int | None
+    ) -> tuple[Any, ...]:
         system = {
             "Undo": "undo" if pane.kind.is_retraction else "",
             "EmitTiming": _TIMINGS[pane.timing] if self._timed else "n/a",
@@ -333,9 +340,9 @@ class ShownWithTime(Shown):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         windowed: WindowedValue = DoFn.WindowedValueParam,
-        versions: Any = DoFn.StateParam(VERSION),
+        versions: ReadModifyWriteRuntimeState = DoFn.StateParam(VERSION),
         indexes: object = DoFn.StateParam(INDEXES),
         now: BaseTimer = DoFn.TimerParam(NOW),
     ) -> Iterable[WindowedValue]:

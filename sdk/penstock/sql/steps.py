@@ -11,6 +11,7 @@ from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
     BaseTimer,
     ReadModifyWriteStateSpec,
@@ -28,7 +29,7 @@ from penstock.sql.relations import Order
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
 from penstock.windows.time_domain import TimeDomain
-from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
+from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn, WindowFn
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -164,7 +165,7 @@ class CumulatingWindows(IntervalWindowFn, NonMergingWindowFn):
         self.step_micros = step_micros
         self.offset_micros = offset_micros
 
-    def assign(self, context: Any) -> list[IntervalWindow]:
+    def assign(self, context: WindowFn.AssignContext) -> list[IntervalWindow]:
         found = windows_of(
             "cumulate", context.timestamp.micros, self.size_micros, self.step_micros, self.offset_micros
         )
@@ -415,10 +416,10 @@ class EmitFn(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         pane: PaneInfo = DoFn.PaneInfoParam,
         window: IntervalWindow = DoFn.WindowParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        changes: BagRuntimeState = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
         delay: BaseTimer = DoFn.TimerParam(DELAY),
         passed: BaseTimer = DoFn.TimerParam(PASSED),
@@ -435,7 +436,7 @@ class EmitFn(DoFn):
             waits = True
         given.write((index, waits, is_late))
 
-    def _due(self, delay: Any, wait_micros: int) -> Timestamp:
+    def _due(self, delay: BaseTimer, wait_micros: int) -> Timestamp:
         now_micros = delay.get_current_relative_time().micros
         if self._aligned and wait_micros:
             return Timestamp.from_micros(now_micros + -now_micros % wait_micros)
@@ -553,7 +554,7 @@ class Arrived(DoFn):
 
     def process(
         self,
-        element: Any,
+        element: tuple[Any, Any],
         pane: PaneInfo = DoFn.PaneInfoParam,
         times: Any = DoFn.StateParam(TIMES),
         now: BaseTimer = DoFn.TimerParam(NOW),

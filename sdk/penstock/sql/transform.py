@@ -184,7 +184,7 @@ class SqlTransform(PTransform[Any, Any]):
             raise refusal(TypeError, what, where=self._where(), hint=hint)
         return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
 
-    def _rows(self, name: str, pcoll: Any, columns: Columns) -> Any:
+    def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
         label = "Input" if name == _MAIN else f"Input {name}"
         fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))

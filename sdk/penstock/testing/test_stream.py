@@ -22,7 +22,13 @@ from penstock.io.recorded_stream import (
     SignalEvent,
     WatermarkEvent,
 )
-from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.utils.timestamp import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    Duration,
+    Timestamp,
+    TimestampTypes,
+)
 from penstock.utils.windowed_value import WindowedValue
 
 __all__ = [
@@ -97,7 +103,7 @@ class TestStream(PTransform[Any, Any]):
         return tuple(sorted(self.output_tags or {None}, key=lambda tag: (tag is not None, tag)))
 
     def add_elements(
-        self, elements: Iterable[Any], tag: str | None = None, event_timestamp: Any = None
+        self, elements: Iterable[Any], tag: str | None = None, event_timestamp: TimestampTypes | None = None
     ) -> TestStream:
         """Adds elements to an output.
 

@@ -8,7 +8,7 @@ import itertools
 import math
 import numbers
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, cast
 
@@ -407,7 +407,7 @@ class _Match:
     def __call__(self, group: tuple[None, Iterable[tuple[Any, ...]]]) -> object:
         return self.call(list(itertools.chain.from_iterable(group[1])))
 
-    def call(self, actual: object) -> Any:
+    def call(self, actual: object) -> object:
         try:
             result = self.matcher(actual)
         except BeamAssertException as error:
@@ -459,7 +459,7 @@ class _ReifyToKey(DoFn):
 
 
 class _AddWindow(DoFn):
-    def process(self, element: Any, window: object = DoFn.WindowParam) -> Any:
+    def process(self, element: Sequence[Any], window: object = DoFn.WindowParam) -> Any:
         return [(list(itertools.chain.from_iterable(element[1])), window)]
 
 

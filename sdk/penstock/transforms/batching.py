@@ -29,6 +29,7 @@ from penstock.metrics import Metrics
 from penstock.transforms.pardo import ParDo
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 from penstock.utils import clock
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.time_domain import TimeDomain
 
@@ -502,7 +503,7 @@ class SortingBatchDoFn(DoFn):
         for window in list(self._waiting):
             yield from self._send(window)
 
-    def _send(self, window: Any) -> Iterator[Any]:
+    def _send(self, window: BoundedWindow) -> Iterator[Any]:
         sized = [(self.element_size_fn(element), element) for element in self._waiting.pop(window)]
         sized.sort(key=lambda pair: pair[0])
         batch: list[Any] = []

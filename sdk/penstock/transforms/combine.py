@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock import graph
@@ -43,7 +43,7 @@ class CombineValuesDoFn(DoFn):
     def setup(self) -> None:
         self.combinefn.setup()
 
-    def process(self, element: Any, *args: object, **kwargs: object) -> Iterable[Any]:
+    def process(self, element: tuple[Any, Any], *args: object, **kwargs: object) -> Iterable[Any]:
         key, values = element
         fn = self.combinefn
         accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
@@ -286,7 +286,7 @@ class _Unkey(DoFn):
         super().__init__()
         self._at_start = at_start
 
-    def process(self, element: Any) -> Iterable[Any]:
+    def process(self, element: Sequence[Any]) -> Iterable[Any]:
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
 
 
@@ -335,7 +335,7 @@ class _SplitHotKeys(DoFn):
     def start_bundle(self) -> None:
         self._part = random.getrandbits(31)
 
-    def process(self, element: Any) -> Iterable[Any]:
+    def process(self, element: tuple[Any, Any]) -> Iterable[Any]:
         key, value = element
         fanout = self._fanout if isinstance(self._fanout, int) else self._fanout(key)
         if fanout <= 1:
@@ -343,7 +343,7 @@ class _SplitHotKeys(DoFn):
         return [TaggedOutput("hot", ((self._part % fanout, key), value))]
 
 
-def _without_part(element: Any) -> tuple[Any, Any]:
+def _without_part(element: tuple[Any, Any]) -> tuple[Any, Any]:
     (_, key), accumulator = element
     return key, accumulator
 
@@ -376,7 +376,9 @@ class PostCombineFn(CombineFn):
         self.fn = fn
         delegate(self, fn, "setup create_accumulator merge_accumulators compact extract_output teardown")
 
-    def add_input(self, mutable_accumulator: object, element: Any, *args: object, **kwargs: object) -> Any:
+    def add_input(
+        self, mutable_accumulator: object, element: tuple[Any, Any], *args: object, **kwargs: object
+    ) -> object:
         is_accumulator, value = element
         if is_accumulator:
             return self.fn.merge_accumulators([mutable_accumulator, value], *args, **kwargs)

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.base.tagged_output import TaggedOutput
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.error import refusal
 from penstock.functions.asynchronous import checked_outputs, in_time, outputs_of
 from penstock.functions.dofn import DoFn
@@ -150,7 +150,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
     def get_resource_hints(self) -> dict[str, bytes]:
         return self._pardo.get_resource_hints()
 
-    def expand(self, pcoll: PCollection[Any]) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any] | DoOutputsTuple:
         """The outputs; with an error handler and no tagged outputs, the main output alone."""
         options = self._options
         hints = self._pardo.get_type_hints()

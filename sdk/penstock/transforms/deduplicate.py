@@ -17,7 +17,13 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import BaseTimer, ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.functions.userstate import (
+    BaseTimer,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
 from penstock.transforms.combine import CombinePerKey
 from penstock.transforms.pardo import Map, ParDo
 from penstock.transforms.ready_combiners import with_nothing
@@ -131,7 +137,7 @@ class _First(DoFn):
     def process(
         self,
         element: object,
-        seen: Any = DoFn.StateParam(SEEN),
+        seen: ReadModifyWriteRuntimeState = DoFn.StateParam(SEEN),
         by_clock: BaseTimer = DoFn.TimerParam(BY_CLOCK),
         by_watermark: BaseTimer = DoFn.TimerParam(BY_WATERMARK),
     ) -> Iterator[Any]:
@@ -146,7 +152,7 @@ class _First(DoFn):
 
     @on_timer(BY_CLOCK)
     @on_timer(BY_WATERMARK)
-    def forget(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
+    def forget(self, seen: ReadModifyWriteRuntimeState = DoFn.StateParam(SEEN)) -> None:
         seen.clear()
 
 

@@ -88,7 +88,9 @@ class GroupBy(PTransform[Any, Any]):
         self._force_tuple_keys = len(fields) != 1 or bool(kwargs)
         self._key_fields = _named(fields, kwargs, "key{}" if self._force_tuple_keys else "key")
 
-    def aggregate_field(self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str) -> _GroupAndAggregate:
+    def aggregate_field(
+        self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str
+    ) -> _GroupAndAggregate:
         """Combines a field of each group's elements, instead of giving the elements.
 
         Args:
@@ -150,7 +152,9 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
 
-    def aggregate_field(self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str) -> _GroupAndAggregate:
+    def aggregate_field(
+        self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str
+    ) -> _GroupAndAggregate:
         more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
         return _GroupAndAggregate(self._grouping, more)
 

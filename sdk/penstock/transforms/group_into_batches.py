@@ -14,6 +14,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
     BaseTimer,
     ReadModifyWriteStateSpec,
@@ -135,7 +136,7 @@ class GatheringDoFn(DoFn):
     def process(
         self,
         element: tuple[Any, Any],
-        values: Any = DoFn.StateParam(VALUES),
+        values: BagRuntimeState = DoFn.StateParam(VALUES),
         count: Any = DoFn.StateParam(COUNT),
         waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[tuple[Any, list[Any]]]:
@@ -156,7 +157,7 @@ class GatheringDoFn(DoFn):
     def flush(
         self,
         key: object = DoFn.KeyParam,
-        values: Any = DoFn.StateParam(VALUES),
+        values: BagRuntimeState = DoFn.StateParam(VALUES),
         count: Any = DoFn.StateParam(COUNT),
     ) -> Iterator[tuple[Any, list[Any]]]:
         """The waiting values, as a batch."""

@@ -15,6 +15,7 @@ from penstock.transforms.grouping import GroupByKey
 from penstock.transforms.pardo import FlatMap, Map, ParDo
 from penstock.typehints import KV, with_input_types, with_output_types
 from penstock.utils.timestamp import Timestamp, time_text
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo
 
 _LOGGER = logging.getLogger("penstock.transforms.util")
@@ -70,7 +71,7 @@ class LoggingDoFn(DoFn):
         self,
         element: object,
         timestamp: Timestamp = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
+        window: BoundedWindow = DoFn.WindowParam,
         pane_info: PaneInfo = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         line = f"{self.prefix}{element}"

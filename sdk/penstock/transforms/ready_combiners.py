@@ -42,7 +42,7 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         super().__init__()
         self.has_defaults = has_defaults
 
-    def with_defaults(self, has_defaults: bool = True) -> Any:
+    def with_defaults(self, has_defaults: bool = True) -> PTransform[Any, Any]:
         """A copy that gives a default for empty input, or, with ``False``, nothing."""
         changed = copy.copy(self)
         changed.has_defaults = has_defaults
@@ -342,7 +342,9 @@ class Top:
     @ptransform_fn
     @with_input_types(T)
     @with_output_types(List[T])
-    def Largest(pcoll: Any, n: int, has_defaults: bool = True, key: Key = None) -> Any:
+    def Largest(
+        pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
+    ) -> PCollection[Any]:
         """One list of the n greatest elements; without `has_defaults`, none of an empty input."""
         return pcoll | Top.Of(n, key).with_defaults(has_defaults)
 
@@ -350,7 +352,9 @@ class Top:
     @ptransform_fn
     @with_input_types(T)
     @with_output_types(List[T])
-    def Smallest(pcoll: Any, n: int, has_defaults: bool = True, key: Key = None) -> Any:
+    def Smallest(
+        pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
+    ) -> PCollection[Any]:
         """One list of the n least elements; without `has_defaults`, none of an empty input."""
         return pcoll | Top.Of(n, key, reverse=True).with_defaults(has_defaults)
 
@@ -631,7 +635,7 @@ class LatestCombineFn(CombineFn):
                 accumulator = element
         return accumulator
 
-    def extract_output(self, accumulator: tuple[Any, Any]) -> Any:
+    def extract_output(self, accumulator: tuple[Any, Any]) -> object:
         return accumulator[0]
 
 

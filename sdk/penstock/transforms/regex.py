@@ -63,7 +63,7 @@ def _find_kv_of(regex: Pattern, *groups: Group) -> Callable[[str], Iterator[Any]
     return found
 
 
-def _replaced_by(regex: Pattern, replacement: Any, count: int) -> Callable[[str], str]:
+def _replaced_by(regex: Pattern, replacement: str, count: int) -> Callable[[str], str]:
     substitute = re.compile(regex).sub
 
     def replaced(element: str) -> str:
@@ -145,20 +145,20 @@ class Regex:
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def replace_all(pcoll: Any, regex: Pattern, replacement: Any) -> Any:
+    def replace_all(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
         """Each element with every match replaced."""
         return pcoll | Map(_replaced_by(regex, replacement, 0)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def replace_first(pcoll: Any, regex: Pattern, replacement: Any) -> Any:
+    def replace_first(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
         """Each element with its first match replaced."""
         return pcoll | Map(_replaced_by(regex, replacement, 1)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def split(pcoll: Any, regex: Pattern, outputEmpty: bool = False) -> Any:
+    def split(pcoll: PCollection[Any], regex: Pattern, outputEmpty: bool = False) -> Any:
         """Each element cut at the matches, as a list; without empty parts unless `outputEmpty`."""
         return pcoll | Map(_split_of(regex, bool(outputEmpty))).with_output_types(List[str])

@@ -56,7 +56,9 @@ class Reify:
         """The value of each KV as a `TimestampedValue` with the element's timestamp."""
 
         @staticmethod
-        def add_timestamp_info(element: Any, timestamp: Timestamp = DoFn.TimestampParam) -> tuple[Any, Any]:
+        def add_timestamp_info(
+            element: tuple[Any, Any], timestamp: Timestamp = DoFn.TimestampParam
+        ) -> tuple[Any, Any]:
             """Returns the key, and the value at the element's timestamp."""
             key, value = element
             return key, TimestampedValue(value, timestamp)
@@ -71,7 +73,9 @@ class Reify:
 
         @staticmethod
         def add_window_info(
-            element: Any, timestamp: Timestamp = DoFn.TimestampParam, window: object = DoFn.WindowParam
+            element: tuple[Any, Any],
+            timestamp: Timestamp = DoFn.TimestampParam,
+            window: object = DoFn.WindowParam,
         ) -> TimestampedValue[Any]:
             """Returns the key and the triple, at the element's timestamp."""
             key, value = element

@@ -169,7 +169,7 @@ def joined(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator[tuple[An
     yield _median(pairs[start:], group_weight), group_weight
 
 
-def _median(group: Sequence[tuple[Any, Any]], group_weight: Any) -> object:
+def _median(group: Sequence[tuple[Any, Any]], group_weight: object) -> object:
     below = 0
     for value, weight in group:
         below += weight

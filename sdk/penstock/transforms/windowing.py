@@ -18,6 +18,7 @@ from penstock.scalars.expressions import field
 from penstock.scalars.field_functions import StampedBy
 from penstock.transforms.pardo import Map
 from penstock.utils.timestamp import Timestamp
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.triggers import ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import WindowFn
@@ -31,7 +32,10 @@ class WindowIntoFn(DoFn):
         self.windowing = windowing
 
     def process(
-        self, element: object, timestamp: Timestamp = DoFn.TimestampParam, window: Any = DoFn.WindowParam
+        self,
+        element: object,
+        timestamp: Timestamp = DoFn.TimestampParam,
+        window: BoundedWindow = DoFn.WindowParam,
     ) -> Any:
         context = WindowFn.AssignContext(timestamp, element=element, window=window)
         yield WindowedValue(element, context.timestamp, tuple(self.windowing.windowfn.assign(context)))
@@ -130,7 +134,7 @@ class SetTrigger(_SameElements):
         self,
         trigger: TriggerFn | None = None,
         accumulation_mode: Any = None,
-        allowed_lateness: Any = None,
+        allowed_lateness: object = None,
         timestamp_combiner: Any = None,
         on_time_behavior: OnTimeBehavior | None = None,
         closing_behavior: ClosingBehavior | None = None,

@@ -276,7 +276,7 @@ def _hint_of(hint: Hint) -> Hint:
 
 
 @functools.lru_cache(maxsize=1024)
-def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
+def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> object:
     for name, _hint in fields:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             what = f"{name!r} cannot name a field of a NamedTuple"

@@ -96,11 +96,11 @@ class CustomTrigger(FiresOnce):
         """The state of a window without elements; by default None."""
         return None
 
-    def on_element(self, state: Any, element: TriggerElement, context: TriggerContext) -> Any:
+    def on_element(self, state: Any, element: TriggerElement, context: TriggerContext) -> object:
         """The state after an element; by default the same."""
         return state
 
-    def on_merge(self, states: list[Any], context: TriggerContext) -> Any:
+    def on_merge(self, states: list[Any], context: TriggerContext) -> object:
         """The state of a window after others have merged into it, from their unfinished states; at least one.
 
         By default it raises a NotImplementedError.
@@ -117,7 +117,7 @@ class CustomTrigger(FiresOnce):
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
         """Whether a pane fires now."""
 
-    def on_fire(self, state: Any, context: TriggerContext) -> Any:
+    def on_fire(self, state: Any, context: TriggerContext) -> object:
         """The state after a pane; by default `penstock.windows.triggers.FINISHED`: it does not fire again."""
         return FINISHED
 

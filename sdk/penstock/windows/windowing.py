@@ -49,7 +49,7 @@ class Windowing:
         self,
         windowfn: WindowFn,
         triggerfn: Any = None,
-        accumulation_mode: Any = None,
+        accumulation_mode: object = None,
         timestamp_combiner: Any = None,
         allowed_lateness: Any = 0,
         environment_id: str | None = None,

@@ -127,7 +127,7 @@ class Positions:
     def _first(self) -> Any:
         return position_of(self._source.first_position, self._where)
 
-    def last(self, start: Any, is_limited: bool) -> Any:
+    def last(self, start: object, is_limited: bool) -> object:
         """The end of the next micro-batch: `start` if there is nothing new, or if the source cannot be reached yet."""
         if start == _BEFORE_FIRST:
             return self._first()
@@ -149,7 +149,7 @@ class Positions:
             # This is only for reports: the same error is raised where the stream needs the answer.
             return None
 
-    def _end(self, start: object, limit: int | None) -> Any:
+    def _end(self, start: object, limit: int | None) -> object:
         def last_position() -> object:
             try:
                 end = self._source.last_position(start, limit)

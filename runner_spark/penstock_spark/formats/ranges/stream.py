@@ -159,7 +159,7 @@ class Planner:
         """Returns a position as Spark keeps it."""
         return {"format": POSITION.number, "position": position}
 
-    def position(self, written: dict[str, Any]) -> Any:
+    def position(self, written: dict[str, Any]) -> object:
         try:
             POSITION.check(written.get("format"), self._planned.where)
         except ValueError as error:

@@ -173,7 +173,7 @@ class WrappingModelHandler(ModelHandler[Any, Any, Any]):
         super().__init__()
         self._base = base
 
-    def load_model(self) -> Any:
+    def load_model(self) -> object:
         return self._base.load_model()
 
     def run_inference(

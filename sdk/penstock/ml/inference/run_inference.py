@@ -122,7 +122,7 @@ class RunInference(PTransform[Any, Any]):
         }
         return self
 
-    def expand(self, pcoll: PCollection[Any]) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> object:
         """The predictions; with exception handling, a pair with the dead letters.
 
         Raises:
