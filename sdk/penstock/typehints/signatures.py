@@ -130,14 +130,14 @@ _OWN = ("penstock", "penstock_spark", "penstock_conformance")
 
 
 def _is_own(func: object) -> bool:
-    """True if a callable is one of penstock's own functions or objects."""
+    """True if a callable is defined in penstock."""
     while isinstance(func, functools.partial):
         func = func.func
     return str(getattr(func, "__module__", "")).partition(".")[0] in _OWN
 
 
 def _with_any(signature: inspect.Signature) -> inspect.Signature:
-    """What penstock's own functions only pass on is an object to a type checker, and here anything."""
+    """Returns a signature with Any in the places of object, which tells type checkers that a value is passed on."""
     parameters = [
         each.replace(annotation=typing.Any) if each.annotation is object else each
         for each in signature.parameters.values()
