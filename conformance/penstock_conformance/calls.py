@@ -96,20 +96,20 @@ class StatefulCode:
         self.has_expiration = bool(ends)
 
     def process(
-        self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
+        self, key: object, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         pane = unknown_pane(element.kind)
         one = create((key, element.value), element.timestamp_micros, (window,), pane)
         return self._process(Asked(one, state))
 
     def on_timer(
-        self, key: Any, ring: Ring, window: BoundedWindow, state: UserStateContext
+        self, key: object, ring: Ring, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         one = create((key, None), ring.output_micros, (window,))
         return self._others[ring.name](Asked(one, state, ring.tag))
 
     def on_window_expiration(
-        self, key: Any, window: BoundedWindow, state: UserStateContext
+        self, key: object, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         return self._others[None](Asked(create((key, None), window.end_micros - 1, (window,)), state))
 

@@ -82,11 +82,11 @@ class _AllAtOnce(PTransform[Any, Any]):
         values = [value for event in events for value in event.timestamped_values]
         self._elements = [(value.value, value.timestamp.micros) for value in values]
 
-    def expand(self, pbegin: PBegin) -> Any:
+    def expand(self, pbegin: PBegin) -> object:
         return pbegin | Create(self._elements) | MapTuple(_at)
 
 
-def _at(value: Any, micros: int) -> Any:
+def _at(value: object, micros: int) -> object:
     return TimestampedValue(value, Timestamp.from_micros(micros))
 
 
@@ -183,7 +183,7 @@ def reports(
     mode: str,
     branches_max: int = BRANCHES_MAX,
     tell: Callable[[str], None] = lambda line: None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Iterator[Report]:
     """Runs all scenarios that pipelines can play.
 

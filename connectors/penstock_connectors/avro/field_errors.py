@@ -99,7 +99,7 @@ def refused_by_the_package(records: Iterable[Any], schema: Any) -> Loss:
     return MISFIT
 
 
-def _writes(schema: Any, record: Any) -> bool:
+def _writes(schema: object, record: object) -> bool:
     """True if the package writes a record."""
     from fastavro import parse_schema, schemaless_writer
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -54,6 +54,10 @@ from penstock_spark.connecting.tables import (
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table, Transaction
+
 _LOST_ANSWERS = 3
 """So many times a commit is tried if the catalog fails to answer."""
 
@@ -85,8 +89,9 @@ def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: 
             does_not = "cannot be made" if table is None else "cannot be changed"
             try:
                 with told(sink.place, does_not, where):
-                    made = None if table is not None else _made(sink, catalog, target, where)
-                    transaction = made or table.transaction()
+                    transaction = (
+                        _made(sink, catalog, target, where) if table is None else table.transaction()
+                    )
                     transaction.set_properties(mark)
                     answered(transaction.commit_transaction)
             except refused_commits(where) as error:
@@ -100,12 +105,12 @@ def property_of(stream: str) -> str:
     return f"penstock.stream-{digest(stream)}"
 
 
-def _made(sink: IcebergSink, catalog: Any, target: Target, where: str) -> Any:
+def _made(sink: IcebergSink, catalog: Catalog, target: Target, where: str) -> Transaction:
     """A transaction that makes the table as it was planned."""
     return new_table(sink, catalog, target.metadata.schema(), where, target.metadata.location)
 
 
-def _last(table: Any, stream: str) -> int | None:
+def _last(table: Table, stream: str) -> int | None:
     """The number of the last micro-batch in the table; None if it does not know the stream."""
     number = table.properties.get(property_of(stream))
     return None if number is None else int(number)
@@ -143,7 +148,7 @@ class _Commit:
             table = find_table(catalog, self._sink.place, self._where)
             return table is not None and holds(_last(table, batch.stream), batch.number)
 
-    def _commit(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
+    def _commit(self, catalog: Catalog, written: Sequence[bytes], batch: MicroBatch) -> bool:
         """Commits what the tasks have written; False if the table certainly names none of it."""
         sink, where = self._sink, self._where
         mark = identifier()
@@ -188,7 +193,7 @@ class _Commit:
         return persist(commit)
 
     def _transaction(
-        self, catalog: Any, table: Any, written: Sequence[bytes], batch: MicroBatch, mark: str
+        self, catalog: Catalog, table: Table, written: Sequence[bytes], batch: MicroBatch, mark: str
     ) -> tuple[Any, list[Any]]:
         """A transaction with everything, or None if there is nothing to change; and files for this try alone."""
         sink, target, where = self._sink, self._target, self._where
@@ -240,13 +245,13 @@ def _not_committed(sink: IcebergSink, error: Exception, where: str) -> Exception
     return not_committed(_named(sink), without_secrets(str(error), sink.place.properties), where)
 
 
-def _has_commit(table: Any, mark: str) -> bool:
+def _has_commit(table: Table, mark: str) -> bool:
     """Whether a commit whose answer was an error is in the table nevertheless."""
     summaries = [snapshot.summary for snapshot in table.snapshots()]
     return any(summary is not None and summary.get(_COMMIT) == mark for summary in summaries)
 
 
-def _append(transaction: Any, files: Iterable[Any], properties: dict[str, str]) -> None:
+def _append(transaction: Transaction, files: Iterable[Any], properties: dict[str, str]) -> None:
     update = transaction.update_snapshot(snapshot_properties=properties)
     merges = transaction.table_metadata.properties.get("commit.manifest-merge.enabled", "false")
     with update.merge_append() if merges.lower() == "true" else update.fast_append() as snapshot:
@@ -255,7 +260,7 @@ def _append(transaction: Any, files: Iterable[Any], properties: dict[str, str]) 
 
 
 def _overwrite(
-    transaction: Any, added: Iterable[Any], removed: Iterable[Any], properties: dict[str, str]
+    transaction: Transaction, added: Iterable[Any], removed: Iterable[Any], properties: dict[str, str]
 ) -> None:
     with transaction.update_snapshot(snapshot_properties=properties).overwrite() as snapshot:
         for file in removed:

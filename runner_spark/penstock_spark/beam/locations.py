@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import apache_beam
 
@@ -12,7 +11,7 @@ from penstock.where import Location
 _BEAM = os.path.dirname(apache_beam.__file__)
 
 
-def location_of(function: Any) -> Location | None:
+def location_of(function: object) -> Location | None:
     """The first line of a function, or of the class of an object; None if it is not the user's."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None or code.co_filename.startswith((_BEAM, "<")):

@@ -205,7 +205,7 @@ def _with_segments(
                 yield label, bytes(content), segments
 
 
-def _whole(held: Any, segments: Mapping[int, bytes]) -> Any:
+def _whole(held: object, segments: Mapping[int, bytes]) -> object:
     """What a window or a cell holds; a long list as a plain one."""
     if not isinstance(held, LongList):
         return None if held is NOTHING else held
@@ -245,7 +245,7 @@ def _unknown_class(label: str, error: Exception) -> ValueError:
 
 
 def _rows_of_cells(
-    label: str, level: int, key: Any, state: StatefulKey, segments: Mapping[int, bytes]
+    label: str, level: int, key: object, state: StatefulKey, segments: Mapping[int, bytes]
 ) -> Iterator[StateRow]:
     """The rows of a DoFn with state: the value is the content of its cells, as their coders encode it."""
     for plain, cells in state.windows.items():
@@ -261,7 +261,7 @@ def _rows_of_cells(
         )
 
 
-def _rows_of_restriction(label: str, level: int, key: Any, state: SplittableKey) -> Iterator[StateRow]:
+def _rows_of_restriction(label: str, level: int, key: object, state: SplittableKey) -> Iterator[StateRow]:
     """The rows of a splittable DoFn: the value is what remains of a restriction, as it is stored."""
     for plain in state.windows:
         yield StateRow(

@@ -16,7 +16,7 @@ def require(package: str) -> None:
         importlib.import_module(name)
 
 
-def client(scheme: str, arguments: Mapping[str, str], settings: dict[str, str]) -> Any:
+def client(scheme: str, arguments: Mapping[str, str], settings: dict[str, str]) -> object:
     """Returns the fsspec file system of a scheme.
 
     It takes its settings from the environment, which also has the given ones, and from fsspec's configuration.

@@ -14,7 +14,7 @@ from penstock.io.files.object_stores import upload
 
 
 class _Shard(Protocol):
-    def write(self, values: Any) -> Any: ...
+    def write(self, values: object) -> Any: ...
 
     def close(self) -> None: ...
 
@@ -38,7 +38,7 @@ class StoreShard:
         self._url = url
         self._writer = open_shard(self._local)
 
-    def write(self, values: Any) -> Any:
+    def write(self, values: object) -> Any:
         return self._writer.write(values)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +15,9 @@ from penstock.error import UnsupportedByRunner
 from penstock.io.files.object_stores import ObjectStore, settings_of_stores, store_of, told
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.utils import clock
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -25,7 +28,7 @@ def is_beyond_spark(spark: SparkSession | None, path: str) -> bool:
         return False
     if spark is None:
         return True
-    jvm: Any = spark._jvm
+    jvm: JVMView = spark._jvm
     try:
         scheme = path.partition("://")[0]
         jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark._jsc.hadoopConfiguration())
@@ -45,7 +48,7 @@ def hand_settings(spark: SparkSession) -> None:
     own = settings_of_stores()
     if not own:
         return
-    jvm: Any = spark._jvm
+    jvm: JVMView = spark._jvm
     is_local = str(context.master).startswith("local")
     for name, value in own.items():
         if context._conf.get(f"spark.executorEnv.{name}") is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.folds import Fold, fold_of
 from penstock.machines.folds import LIST
+from penstock.transforms.window import BoundedWindow
 from penstock.windows.output_times import OutputTimes, output_times_of
 from penstock.windows.window_fn import Sessions, runs
 from penstock.windows.windowing import Windowing
@@ -86,7 +87,7 @@ class WindowGathering:
             numbers = map(len, partials) if self._is_list else map(counts.__getitem__, names)
             yield Group((window,), names, partials, list(numbers), self._needed(window, names))
 
-    def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
+    def _needed(self, window: BoundedWindow, names: list[Any]) -> list[tuple[int, ...]] | None:
         if self._output_times.together is None:
             return None
         nothing: set[int] = set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
@@ -16,6 +15,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.triggers import machine_of
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
+from penstock.windows.windowing import Windowing
 from penstock_spark.passes.choose_folds import left_to_readers, loop_of_parts, why_not_native
 from penstock_spark.passes.columns import Found, TableOf, check_first, ends_here, follow
 from penstock_spark.plan.column_kinds import NotInColumns, kind
@@ -211,7 +211,7 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
     _check_policy(stream.watermark)
 
 
-def _check_panes(windowing: Any, mode: str) -> None:
+def _check_panes(windowing: Windowing, mode: str) -> None:
     """Raises NotInColumns if windows may give other panes than those of Spark's aggregate."""
     trigger = windowing.triggerfn
     if machine_of(trigger).fires_on_elements:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.graph import Graph, Read, Write
+from penstock.graph import Graph, Read, Source, Write
 from penstock.io.files.paths import known_path
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.file_formats import FileSource, ShardedSink
@@ -43,21 +43,21 @@ def report_lineage(accumulator: Any, run: str, graph: Graph, written: Mapping[st
         accumulator.add({(run, _DRIVER, 0): snapshot})
 
 
-def innermost(source: Any) -> Any:
+def innermost(source: object) -> Any:
     """A source without the wrappers that compute its columns or say when it is read."""
     while hasattr(source, "source"):
         source = source.source
     return source
 
 
-def _read(source: Any) -> Iterator[str]:
+def _read(source: Source) -> Iterator[str]:
     inner = innermost(source)
     pattern = known_path(inner.file_pattern) if isinstance(inner, FileSource) else None
     if pattern is not None:
         yield pattern
 
 
-def _written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
+def _written(sink: object, given: tuple[Any, ...] | None) -> Iterator[str]:
     if given is None:
         match sink:
             case ShardedSink(shards=shards):

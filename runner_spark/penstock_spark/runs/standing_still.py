@@ -88,12 +88,12 @@ class StandingStill:
         _LOGGER.warning("the stream has made no progress for %.0f s: %s\n  hint: %s", seconds, place, hint)
 
 
-def standing_still_of(started: Any, context: SparkContext) -> StandingStill:
+def standing_still_of(started: object, context: SparkContext) -> StandingStill:
     """The watch over a query that has started."""
     return StandingStill(partial(_doing, started, context), partial(_task, context))
 
 
-def _doing(started: Any, context: Any) -> Doing | None:
+def _doing(started: Any, context: SparkContext) -> Doing | None:
     status = started.status
     if not status["isTriggerActive"]:
         return None

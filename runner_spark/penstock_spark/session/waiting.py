@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pyspark import SparkContext
 
@@ -137,7 +136,7 @@ def _said(found: Waiting, master: str, seconds: float, has: str, hint: str) -> s
     )
 
 
-def waiting_in(context: Any) -> Waiting | None:
+def waiting_in(context: SparkContext) -> Waiting | None:
     """What waits in a SparkContext; None if a task is running, or if none has work to do."""
     tracker = context.statusTracker()
     stages = [info for number in tracker.getActiveStageIds() if (info := tracker.getStageInfo(number))]

@@ -107,7 +107,7 @@ def pruned_to(schema: T.StructType, names: Collection[str] | None) -> T.StructTy
 class Rejected:
     """Replaces an element that could not be parsed, if the source has an output for rejects."""
 
-    raw: Any  # The original line as text, or as bytes if it is not text.
+    raw: object  # The original line as text, or as bytes if it is not text.
     error: Exception  # Why it could not be parsed.
 
 

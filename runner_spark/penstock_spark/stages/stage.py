@@ -130,7 +130,7 @@ class Stage:
         """Takes batches to a consumer in parts of a size that fits."""
         return Sized(consumer, self._scale)
 
-    def _own(self, function: Any) -> Any:
+    def _own(self, function: object) -> Any:
         """The function itself for the first step that calls it, a copy for every other one: steps share no state.
 
         Steps may share a function inside others, such as two rounds of a CombineFn whose types are checked.
@@ -348,7 +348,7 @@ class Stage:
         return merged
 
 
-def _read(read: Callable[[Any], Iterable[Any]], record: Any, where: str) -> Iterator[Any]:
+def _read(read: Callable[[Any], Iterable[Any]], record: pa.RecordBatch, where: str) -> Iterator[Any]:
     """What a source's reader gives for an Arrow batch; its errors name the step that reads."""
     try:
         yield from read(record)

@@ -55,7 +55,7 @@ def elements_of(parts: Iterable[tuple[Part, Message]]) -> Iterator[tuple[Any, El
 def _elements(batch: Batch) -> Iterator[Element]:
     full, panes = batch.expanded(), batch.panes
     kinds = [pane.kind for pane in panes] if isinstance(panes, list) else repeat(panes.kind, len(full.values))
-    rows: Any = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]
+    rows = zip(full.values, full.timestamps, full.windows, kinds, strict=True)  # type: ignore[arg-type]
     # To make a named tuple by its own constructor takes three times as long.
     return map(tuple.__new__, repeat(Element), rows)
 

@@ -70,7 +70,7 @@ def store_clients() -> Any:
     return importlib.import_module(STORE_CLIENTS)
 
 
-def spark_runner(**arguments: Any) -> Any:
+def spark_runner(**arguments: object) -> Any:
     """A new Spark runner; ImportError if the runner's package cannot be imported."""
     module, name = SPARK_RUNNER
     try:

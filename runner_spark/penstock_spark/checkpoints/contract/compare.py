@@ -96,7 +96,7 @@ def _with_state(signature: Signature) -> set[str]:
     return {*_sources(signature), *_groupings(signature), *_natives(signature)}
 
 
-def _changed(sentence: str, old: Any, new: Any) -> str:
+def _changed(sentence: str, old: object, new: object) -> str:
     return f"{sentence}\n  - {old}\n  + {new}"
 
 

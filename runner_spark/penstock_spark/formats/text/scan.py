@@ -241,7 +241,7 @@ class ContentReader:
             value = self._decoded(record, name)
             yield (name, value) if source.with_filename else value
 
-    def _decoded(self, record: bytes, name: str) -> Any:
+    def _decoded(self, record: bytes, name: str) -> object:
         decode = decode_of(self.source)
         if decode is not None:
             return decode(record)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
 
 from penstock.machines.recorder import At, Recorder
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, Given, Pane, Times
@@ -205,7 +204,7 @@ class GroupingOperator(Operator):
                 enough *= 4
         return True
 
-    def _take(self, key: Any, emitted: Iterable[Emitted | Given], made: _Made) -> None:
+    def _take(self, key: object, emitted: Iterable[Emitted | Given], made: _Made) -> None:
         for one in emitted:
             if isinstance(one, Given):
                 made.given.append(one)

@@ -40,7 +40,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
 
     delay: DurationTypes = 0
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Refuses a subclass without one of the methods."""
         missing = sorted(cls.__abstractmethods__)
         if missing:
@@ -53,7 +53,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
         return None
 
     @abstractmethod
-    def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> Any:
+    def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> object:
         """Returns a summary of one or more pairs of event time and arrival time; None if they do not matter."""
 
     @abstractmethod
