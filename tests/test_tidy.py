@@ -91,12 +91,26 @@ def opens_with_a_sentence(name: str, text: str) -> Iterator[str]:
         yield f"{name}: the module does not open with a sentence"
 
 
+def _is_of_penstock(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("penstock")
+
+
 def imports_only_what_its_layer_may(name: str, text: str) -> Iterator[str]:
     layer = next((folder for folder in LAYERS if name.startswith(folder + "/")), None)
     if layer is None:
         return
     allowed = LAYERS[layer].union(*(more for place, more in EXCEPTIONS.items() if name.startswith(place)))
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    # What is imported for type checkers alone need not be installed.
+    guards = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    ]
+    for_types = {inside for guard in guards for inside in ast.walk(guard)}
+    for node in ast.walk(tree):
+        if node in for_types and not _is_of_penstock(node):
+            continue
         match node:
             case ast.Import(names):
                 imported = [alias.name for alias in names]

@@ -49,7 +49,7 @@ class Branch(PTransform[Any, Any]):
         self._into = into
         self.panes: PCollection[Any] | None = None
 
-    def expand(self, pbegin: PBegin) -> Any:
+    def expand(self, pbegin: PBegin) -> PCollection[Any]:
         program = self._program
         elements: PCollection[Any] = pbegin | "What happens" >> self._source
         if program.input_retracts:
@@ -78,14 +78,16 @@ class _Seen(PTransform[Any, Any]):
         super().__init__()
         self._show = show
 
-    def expand(self, elements: PCollection[Any]) -> Any:
+    def expand(self, elements: PCollection[Any]) -> PCollection[Any]:
         return elements | ParDo(self._show) | Changelog() | WindowInto(GlobalWindows())
 
 
 class _TakeBack(DoFn):
     """Gives each element as what it is: an insertion or a retraction."""
 
-    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[Any]:
+    def process(
+        self, element: tuple[Any, Any], windowed: WindowedValue = DoFn.WindowedValueParam
+    ) -> Iterator[Any]:
         _, group = element
         pane = windowed.pane_info
         if pane.index == 0 and not pane.kind.is_retraction:
@@ -102,7 +104,9 @@ class _Show(DoFn):
         self._is_list = is_list
         self._is_late = is_late
 
-    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterator[tuple[Any, ...]]:
+    def process(
+        self, element: tuple[Any, Any], windowed: WindowedValue = DoFn.WindowedValueParam
+    ) -> Iterator[tuple[Any, ...]]:
         key, value = element
         value = list(value) if self._is_list else value
         yield self._is_late, key, value, windowed.windows, windowed.timestamp_micros, windowed.pane_info

@@ -96,20 +96,20 @@ class StatefulCode:
         self.has_expiration = bool(ends)
 
     def process(
-        self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
+        self, key: object, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         pane = unknown_pane(element.kind)
         one = create((key, element.value), element.timestamp_micros, (window,), pane)
         return self._process(ParameterValues(one, state))
 
     def on_timer(
-        self, key: Any, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
+        self, key: object, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         one = create((key, None), ring.output_micros, (window,))
         return self._others[ring.name](ParameterValues(one, state, ring.tag))
 
     def on_window_expiration(
-        self, key: Any, window: BoundedWindow, state: UserStateContext
+        self, key: object, window: BoundedWindow, state: UserStateContext
     ) -> tuple[Any, ...]:
         return self._others[None](
             ParameterValues(create((key, None), window.end_micros - 1, (window,)), state)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.records import EventOutput, Pane
@@ -129,11 +128,11 @@ def _is_pane(expected: ExpectedPane, pane: Pane) -> bool:
     )
 
 
-def _agrees(stated: Any, actual: Any) -> bool:
+def _agrees(stated: object, actual: object) -> bool:
     return stated is None or bool(stated == actual)
 
 
-def _same_value(expected: Any, actual: Any) -> bool:
+def _same_value(expected: object, actual: object) -> bool:
     """True if two values are equal; in the model, the values of a group have no order."""
     if isinstance(expected, list) and isinstance(actual, list):
         return sorted(map(repr, expected)) == sorted(map(repr, actual))

@@ -153,7 +153,7 @@ def hold_of(text: str) -> ExpectedHold | None:
     return ExpectedHold(micros_of(match["hold"]) if match["hold"] else None)
 
 
-def value_of(text: str) -> Any:
+def value_of(text: str) -> object:
     """A value, as a Python literal.
 
     >>> value_of("[1, 'a']")

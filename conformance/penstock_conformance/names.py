@@ -47,7 +47,7 @@ class _ByCondition(CustomTrigger):
     def on_merge(self, states: list[Any], context: TriggerContext) -> None:
         """Keeps nothing."""
 
-    def on_fire(self, state: Any, context: TriggerContext) -> Any:
+    def on_fire(self, state: object, context: TriggerContext) -> object:
         return state
 
 
@@ -55,7 +55,7 @@ class _ByCondition(CustomTrigger):
 class WhenOdd(_ByCondition):
     """Fires whenever the result is odd (the patent's example ``ResultIsOdd``)."""
 
-    def should_fire(self, state: Any, context: TriggerContext) -> bool:
+    def should_fire(self, state: object, context: TriggerContext) -> bool:
         return context.count > 0 and context.value % 2 == 1
 
 
@@ -63,7 +63,7 @@ class WhenOdd(_ByCondition):
 class EveryThree(_ByCondition):
     """Fires after every three elements, by the number of elements in its window."""
 
-    def should_fire(self, state: Any, context: TriggerContext) -> bool:
+    def should_fire(self, state: object, context: TriggerContext) -> bool:
         return context.count >= 3
 
 

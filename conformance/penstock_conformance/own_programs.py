@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from penstock.coders import PickleCoder, StrUtf8Coder
 from penstock.construction.ptransform import PTransform
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     MapStateSpec,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     SetStateSpec,
     TimerSpec,
@@ -33,7 +35,7 @@ class Sides(PTransform[Any, Any]):
         super().__init__()
         self._join = join
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> object:
         pairs = KV[str, AnyHint]
         lefts, rights = (
             pcoll
@@ -44,14 +46,14 @@ class Sides(PTransform[Any, Any]):
         return (lefts, rights) | self._join
 
 
-def _is_of(element: Any, side: str) -> bool:
+def _is_of(element: tuple[Any, Any], side: str) -> bool:
     _, (own, _) = element
     if own not in SIDES:
         raise Malformed(f"a row has the side {own!r}", hint=f"write one of {', '.join(SIDES)}")
     return bool(own == side)
 
 
-def left_row(row: Any) -> Any:
+def left_row(row: Sequence[Any]) -> object:
     """The left part of a joined row.
 
     >>> left_row(("L1", "R1"))
@@ -60,7 +62,7 @@ def left_row(row: Any) -> Any:
     return row[0]
 
 
-def with_product(row: Any) -> Any:
+def with_product(row: Any) -> object:
     """An order and a rate with their product; the time of a rate, if it has one, follows as text.
 
     >>> with_product((2, 114)), with_product((2, None))
@@ -89,7 +91,7 @@ class Shown(PTransform[Any, Any]):
         self._program = program
         self._shown = shown
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> object:
         return pcoll | self._program | MapTuple(lambda key, value, shown=self._shown: (key, shown(value)))
 
 
@@ -108,12 +110,12 @@ class Attribution(DoFn):
 
     def process(
         self,
-        element: Any,
-        at: Any = DoFn.TimestampParam,
+        element: Sequence[Any],
+        at: object = DoFn.TimestampParam,
         visits: Any = DoFn.StateParam(VISITS),
         impressions: Any = DoFn.StateParam(IMPRESSIONS),
-        goals: Any = DoFn.StateParam(GOALS),
-        first_goal: Any = DoFn.StateParam(FIRST_GOAL),
+        goals: BagRuntimeState = DoFn.StateParam(GOALS),
+        first_goal: ReadModifyWriteRuntimeState = DoFn.StateParam(FIRST_GOAL),
         reached: Any = DoFn.TimerParam(REACHED),
     ) -> None:
         match element[1]:
@@ -130,12 +132,12 @@ class Attribution(DoFn):
     @on_timer(REACHED)
     def attribute(
         self,
-        user: Any = DoFn.KeyParam,
-        at: Any = DoFn.TimestampParam,
-        visits: Any = DoFn.StateParam(VISITS),
-        impressions: Any = DoFn.StateParam(IMPRESSIONS),
+        user: object = DoFn.KeyParam,
+        at: object = DoFn.TimestampParam,
+        visits: object = DoFn.StateParam(VISITS),
+        impressions: object = DoFn.StateParam(IMPRESSIONS),
         goals: Any = DoFn.StateParam(GOALS),
-        first_goal: Any = DoFn.StateParam(FIRST_GOAL),
+        first_goal: ReadModifyWriteRuntimeState = DoFn.StateParam(FIRST_GOAL),
         reached: Any = DoFn.TimerParam(REACHED),
     ) -> Iterator[tuple[Any, str]]:
         """The trail of each goal at this time, if it began with an impression; then waits for the next goal."""

@@ -88,11 +88,11 @@ class _AllAtOnce(PTransform[Any, Any]):
         values = [value for event in events for value in event.timestamped_values]
         self._elements = [(value.value, value.timestamp.micros) for value in values]
 
-    def expand(self, pbegin: PBegin) -> Any:
+    def expand(self, pbegin: PBegin) -> object:
         return pbegin | Create(self._elements) | MapTuple(_at)
 
 
-def _at(value: Any, micros: int) -> Any:
+def _at(value: object, micros: int) -> object:
     return TimestampedValue(value, Timestamp.from_micros(micros))
 
 
@@ -189,7 +189,7 @@ def run_scenarios(
     mode: str,
     branches_max: int = BRANCHES_MAX,
     tell: Callable[[str], None] = lambda line: None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Iterator[Report]:
     """Runs all scenarios that pipelines can play.
 

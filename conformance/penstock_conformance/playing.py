@@ -23,7 +23,7 @@ def outcomes_of(
     modes: Sequence[str],
     engine: str,
     tell: Callable[[str], None] = lambda line: None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Iterator[Outcome]:
     """The result of each scenario in each of its modes.
 

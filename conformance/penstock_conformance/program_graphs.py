@@ -50,7 +50,7 @@ def pipeline_of_program(path: Path, arguments: Sequence[str] = ()) -> Pipeline:
 
 @contextmanager
 def _stopped_at_run() -> Iterator[None]:
-    def found(self: Any, *_: Any, **__: Any) -> NoReturn:
+    def found(self: Any, *_: object, **__: object) -> NoReturn:
         self.to_graph()  # What it refuses is the program's error.
         raise _Found(self)
 

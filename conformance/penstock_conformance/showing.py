@@ -148,7 +148,7 @@ def _table(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterabl
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = "" if value is None else str(value)
     printable = "".join(each if each.isprintable() else "·" for each in islice(text, _CELL_MAX + 1))
     return printable if len(printable) <= _CELL_MAX else f"{printable[: _CELL_MAX - 1]}…"

@@ -70,5 +70,5 @@ def _windows(windowfn: WindowFn, timestamp_combiner: int | None = None) -> Windo
 class _Length(DoFn):
     """Gives the length of a session in seconds, for all users together."""
 
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[None, float]]:
+    def process(self, element: object, window: Any = DoFn.WindowParam) -> Iterator[tuple[None, float]]:
         yield None, (window.end_micros - window.start_micros) / 1_000_000

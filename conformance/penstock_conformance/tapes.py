@@ -216,7 +216,7 @@ class _Recorder:
         self.percentiles |= ahead
 
     def _element(self, event: records.AddElement) -> TimestampedValue[Any]:
-        pair: Any = (event.key, event.value)
+        pair = (event.key, event.value)
         if self.takes_back:
             pair = self.count, (*pair, event.timestamp_micros, event.kind.is_retraction)
         return TimestampedValue(pair, Timestamp.from_micros(event.timestamp_micros))

@@ -48,7 +48,7 @@ class ProgramMachine:
         }
         primitive: Any = self._stateful.primitive
         self._machine = StatefulMachine(StatefulCode(primitive), windowing.allowed_lateness.micros)
-        self._key: Any = None
+        self._key: object = None
 
     def new_key(self) -> StatefulKey:
         return self._machine.new_key()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -85,7 +85,7 @@ def recording_of_played(
 def recording_of_test_stream(
     test_stream: TestStream,
     windowing: Windowing,
-    combine: Any = None,
+    combine: CombineFn | Callable[..., Any] | None = None,
     mode: str = "streaming",
     *,
     title: str = "",
@@ -151,7 +151,7 @@ def _written(test_stream: TestStream) -> tuple[Any, ...]:
     return tuple(source.events)
 
 
-def _key_and_value(element: Any) -> tuple[Any, Any]:
+def _key_and_value(element: object) -> tuple[Any, Any]:
     match element:
         case (key, value) if isinstance(element, tuple):
             return key, value

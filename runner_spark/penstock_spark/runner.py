@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.construction.graph_of import graph_with_edge
+from penstock.construction.pipeline import Pipeline
 from penstock.error import UnsupportedByRunner, add_location, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.options.base import with_values
@@ -30,7 +31,7 @@ class SparkRunner(PipelineRunner):
         TypeError: An option's name is unknown.
     """
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, **arguments: object) -> None:
         self.arguments = check_arguments(arguments, "SparkRunner")
 
     def run_pipeline(self, pipeline: Any, options: PipelineOptions) -> PipelineResult:
@@ -71,7 +72,7 @@ class SparkRunner(PipelineRunner):
         warn_of_hints(graph.steps)
         return compile_graph(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
 
-    def explain(self, pipeline: Any, options: PipelineOptions) -> str:
+    def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
         """The graph, what each pass changed, the optimised graph and the plan, as text; starts nothing."""
         graph = pipeline.to_graph()
         made = self.compiled(graph, self._without_views(options, "explain()"))
@@ -83,7 +84,7 @@ class SparkRunner(PipelineRunner):
         }
         return "\n\n".join(f"# {title}\n{text}" for title, text in parts.items() if text or title != "passes")
 
-    def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> Any:
+    def element_type_of(self, source: Source, options: PipelineOptions, where: str) -> object:
         """The type of a source's elements, from its files or from an existing session; starts nothing."""
         from penstock_spark.formats.registry import element_type_of
         from penstock_spark.session.session import existing_session
@@ -97,13 +98,13 @@ class SparkRunner(PipelineRunner):
 
         _ = OpenSession(self._settings(options), self.local_only).spark
 
-    def state_of(self, location: str) -> Any:
+    def state_of(self, location: str) -> object:
         """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""
         from penstock_spark.checkpoints.state_table import read_state
 
         return read_state(location, self.arguments.get("spark"))
 
-    def to_dataframe(self, pcoll: Any, schema: Any = None) -> Any:
+    def to_dataframe(self, pcoll: Any, schema: object = None) -> object:
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only

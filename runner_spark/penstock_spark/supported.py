@@ -9,7 +9,17 @@ from typing import Any
 from penstock.error import UnsupportedByRunner, three_parts
 from penstock.functions.signature import signature_of
 from penstock.functions.splitting import splits_of
-from penstock.graph import CombinePerKey, Graph, GroupByKey, ParDo, Read, StatefulParDo, Step, Write
+from penstock.graph import (
+    CombinePerKey,
+    Graph,
+    GroupByKey,
+    ParDo,
+    Read,
+    Source,
+    StatefulParDo,
+    Step,
+    Write,
+)
 from penstock.io.external.generate_sequence import SequenceSource
 from penstock.io.files.window_files import windowing_of_files
 from penstock.io.formats.text_rows import TextRowsSink
@@ -255,7 +265,7 @@ def _colliding(graph: Graph) -> Iterator[tuple[Step, str, str]]:
         sink = step.primitive.sink if isinstance(step.primitive, Write) else None
         shards = getattr(sink, "shards", None)
         if shards is not None:
-            names: Any = shards.file_path_prefix, shards.template, shards.file_name_suffix
+            names: object = shards.file_path_prefix, shards.template, shards.file_name_suffix
         elif isinstance(sink, TextRowsSink) and sink.file_naming is None:
             names = sink.path, sink.partition_by
         else:
@@ -282,5 +292,5 @@ def _clocks(graph: Graph) -> Iterator[tuple[Step, str, str]]:
             )
 
 
-def _has_arrival_times(source: Any) -> bool:
+def _has_arrival_times(source: Source) -> bool:
     return isinstance(source, StreamSource) and source.arrival_time is not None

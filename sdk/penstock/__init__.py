@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Any:
     raise make_attribute_error("penstock", name)
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: object) -> None:
     """Runs for ``%load_ext penstock`` in a notebook, which then shows penstock's errors without a traceback."""
     importlib.import_module("penstock.notebooks").shorten_errors(shell)
 

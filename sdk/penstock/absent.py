@@ -157,7 +157,7 @@ def _is_import(frame: FrameType) -> bool:
 def _modules_of(package: str, names: Sequence[str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package or a module."""
 
-    def imported(name: str) -> Any:
+    def imported(name: str) -> ModuleType:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
         hint = _hint(f"{package}.{name}") or _near_hint(package, name)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from penstock.typehints.constraints import show_type
+from penstock.utils.window import BoundedWindow
 from penstock.where import Location, at_step
 
 
@@ -179,7 +180,7 @@ class SideInput:
     """``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``."""
     default: tuple[Any, ...] = ()
     """For ``singleton``: a 1-tuple of the value for an empty PCollection; () if there is none."""
-    window_mapping_fn: Any = None
+    window_mapping_fn: Callable[[BoundedWindow], BoundedWindow] | None = None
     """Maps a window of the main input to the window of the side input; None means the side input's WindowFn."""
     make: Callable[[list[Any]], Any] | None = None
     """Makes the view of a window's elements; None leaves it to `view`."""
@@ -280,7 +281,7 @@ def _show_step(graph: Graph, step: Step) -> str:
 _TYPE_CHARACTERS = 200
 
 
-def type_name(hint: Any) -> str:
+def type_name(hint: object) -> str:
     """A type hint as text, which is cut if it is very long."""
     try:
         name = show_type(hint)
@@ -290,6 +291,6 @@ def type_name(hint: Any) -> str:
     return name if len(name) <= _TYPE_CHARACTERS else f"{name[:_TYPE_CHARACTERS]}..."
 
 
-def _name(user_object: Any) -> str:
+def _name(user_object: object) -> str:
     described = getattr(user_object, "describe", None)
     return str(described()) if callable(described) else type(user_object).__name__

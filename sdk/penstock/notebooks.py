@@ -17,7 +17,7 @@ def _show(
     kind: type[BaseException],
     error: BaseException,
     traceback: TracebackType,
-    tb_offset: Any = None,
+    tb_offset: object = None,
 ) -> None:
     if has_short_form(error):
         print(f"{kind.__name__}: {error}", file=sys.stderr)

@@ -23,10 +23,23 @@ from typing import NamedTuple
 import penstock as beam
 from penstock.io import ReadFromCsv, ReadFromParquet, ReadFromText, WriteToCsv, WriteToParquet, WriteToText
 from penstock.io.watch import PollResult, Watch
+from penstock.transforms.userstate import CombiningValueRuntimeState, CombiningValueStateSpec
 
 class Words(beam.DoFn):
     def process(self, element: str) -> Iterator[str | beam.TaggedOutput[str, int]]:
         yield from element.split()
+
+class InWindows(beam.DoFn):
+    COUNT = CombiningValueStateSpec("count", combine_fn=sum)
+
+    def process(
+        self,
+        element: tuple[str, int],
+        window: beam.window.BoundedWindow = beam.DoFn.WindowParam,
+        count: CombiningValueRuntimeState = beam.DoFn.StateParam(COUNT),
+    ) -> Iterator[tuple[str, float]]:
+        count.add(element[1])
+        yield element[0], window.end.micros / 1e6
 
 class Lengths(beam.PTransform):
     def expand(self, pcoll: beam.PCollection[str]) -> beam.PCollection[int]:
@@ -76,6 +89,7 @@ _TYPES = {
     "lines": "PCollection[str]",
     "words": "PCollection[str]",
     "lines | beam.ParDo(Words())": "PCollection[str]",
+    "pairs | beam.ParDo(InWindows())": "PCollection[tuple[str, float]]",
     "words | 'Letters' >> Watch(letters_of, 60)": "PCollection[tuple[str, str]]",
     "words | beam.Filter(lambda word: len(word) > 3)": "PCollection[str]",
     "words | 'Keep' >> beam.Filter(str.isupper)": "PCollection[str]",

@@ -31,7 +31,7 @@ Check = Callable[[list[Any]], Loss | None]
 """Returns the loss when these values are written, as far as the package itself does not look."""
 
 
-def check_of(schema: Any) -> Check | None:
+def check_of(schema: object) -> Check | None:
     """The check for values of a schema that the package has parsed; None if there is nothing to check.
 
     It looks at all values of a column at once.
@@ -92,7 +92,7 @@ class _Checks:
         )
 
 
-def _kind_of(branch: Any) -> Any:
+def _kind_of(branch: object) -> object:
     kind = branch.get("type") if isinstance(branch, dict) else branch
     logical = branch.get("logicalType") if isinstance(branch, dict) else None
     return (kind, logical) if (kind, logical) in _TIMES else kind

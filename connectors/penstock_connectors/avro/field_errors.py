@@ -109,7 +109,7 @@ def find_refusal_by_package(records: Iterable[Any], schema: Any) -> Loss:
     return MISMATCH
 
 
-def _writes(schema: Any, record: Any) -> bool:
+def _writes(schema: object, record: object) -> bool:
     """True if the package writes a record."""
     from fastavro import parse_schema, schemaless_writer
 

@@ -139,7 +139,7 @@ def _with_columns(convert: Convert | None, known: dict[str, Any]) -> Convert:
     return lambda record: Row(**add_folder_values(dict(vars(to_row(record))), known))
 
 
-def _is_record(schema: Any) -> bool:
+def _is_record(schema: object) -> bool:
     return isinstance(schema, dict) and schema["type"] == "record"
 
 
@@ -159,7 +159,7 @@ def _unreadable(name: str, error: Exception, where: str) -> ValueError:
     return refusal(ValueError, what, where=where, hint=f"install one of these: {packages.rstrip(',')}")
 
 
-def _row_of(schema: Any) -> Convert:
+def _row_of(schema: object) -> Convert:
     convert = _converter(schema, {})
     if _is_record(schema):
         return convert
@@ -174,7 +174,7 @@ class _Record:
     convert: Convert
 
 
-def _converter(schema: Any, named: dict[str, _Record]) -> Convert:
+def _converter(schema: object, named: dict[str, _Record]) -> Convert:
     """Turns the records in a value of a schema into Rows; `named` are the records that come before it."""
     match schema:
         case {"type": "record", "name": name, "fields": fields}:
@@ -217,7 +217,7 @@ def _union(branches: Sequence[Any], named: dict[str, _Record]) -> Convert:
         kind: convert for kind, convert in zip(kinds, converters, strict=True) if kind in ("array", "map")
     }
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> object:
         if isinstance(value, dict):
             record = next((each for each in records if each.fields == value.keys()), None)
             return record.convert(value) if record is not None else others["map"](value)

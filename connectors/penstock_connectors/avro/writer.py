@@ -46,11 +46,11 @@ def avro_files(sink: AvroSink, where: str) -> FileSink:
     return make_task_file_sink(sink.shards, "Avro files", open_shard, where, partitions)
 
 
-def _without(schema: Any, columns: Sequence[str]) -> Any:
+def _without(schema: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
     return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in columns]}
 
 
-def _columns_of_folders(schema: Any, columns: Sequence[str], where: str) -> pa.Schema:
+def _columns_of_folders(schema: dict[str, Any], columns: Sequence[str], where: str) -> pa.Schema:
     """The fields of ``partition_by`` as Arrow has them; ValueError for a type that no folder can hold."""
     kinds = {field["name"]: field["type"] for field in schema["fields"]}
     fields = []
@@ -70,7 +70,7 @@ def _columns_of_folders(schema: Any, columns: Sequence[str], where: str) -> pa.S
     return pa.schema(fields)
 
 
-def _of_folder(kind: Any) -> pa.DataType | None:
+def _of_folder(kind: object) -> pa.DataType | None:
     match kind:
         case {"type": "int", "logicalType": "date"}:
             return pa.date32()
@@ -89,7 +89,7 @@ def _with_defaults(fields: dict[str, Any], columns: Sequence[str]) -> Callable[[
     """Makes dicts of elements, with the defaults of the schema for columns of folders that an element lacks."""
     defaults = {name: fields[name]["default"] for name in columns if "default" in fields[name]}
 
-    def record_of(value: Any) -> Any:
+    def record_of(value: object) -> dict[str, Any]:
         record = value if type(value) is dict else to_plain(value)
         return {**defaults, **record} if defaults and isinstance(record, dict) else record
 
@@ -111,7 +111,7 @@ def avro_schema(fields: Any, name: str, where: str) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": parts}
 
 
-def _type_of(kind: pa.DataType, name: str, where: str) -> Any:
+def _type_of(kind: pa.DataType, name: str, where: str) -> object:
     value = value_of(kind)
     if value in SPELLINGS:
         return SPELLINGS[value]
@@ -132,7 +132,7 @@ def _inner(field: pa.Field, name: str, where: str) -> Any:
     return ["null", kind] if field.nullable and kind != "null" else kind
 
 
-def _try_out(schema: Any, sink: AvroSink, where: str) -> None:
+def _try_out(schema: dict[str, Any], sink: AvroSink, where: str) -> None:
     """Refuses a schema or a codec that cannot be used, before anything starts."""
     package = FASTAVRO.load(where)
     try:
@@ -163,7 +163,7 @@ def _with_datetimes(record: dict[Any, Any]) -> dict[Any, Any]:
 class _AvroShard:
     """One Avro file on a local disk."""
 
-    def __init__(self, path: str, schema: Any, codec: str, where: str) -> None:
+    def __init__(self, path: str, schema: dict[str, Any], codec: str, where: str) -> None:
         FASTAVRO.check(where)
         from fastavro.write import Writer
 

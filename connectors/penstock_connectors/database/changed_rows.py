@@ -67,7 +67,7 @@ class ChangedRows(RangeSource[Any]):
         self._address = address
         self._table = table
         self.has_slot = has_slot
-        self._connection: Any = None
+        self._connection: psycopg.Connection[Any] | None = None
         self._snapshot: Any = None  # The connection that holds the snapshot of the first rows.
         self._quiet: tuple[int, int] | None = None  # From where to where nothing is of interest.
 
@@ -96,7 +96,7 @@ class ChangedRows(RangeSource[Any]):
         position: dict[str, Any] = self._asked(self._first)
         return position
 
-    def _first(self, connection: Any) -> dict[str, Any]:
+    def _first(self, connection: psycopg.Connection[Any]) -> dict[str, Any]:
         name = self._source.slot
         slot = Slot.of(connection, name)
         if self._source.has_initial_rows:
@@ -112,7 +112,7 @@ class ChangedRows(RangeSource[Any]):
         [[lsn]] = connection.execute(made, [name]).fetchall()
         return self._position(connection, lsn_of(lsn))
 
-    def _with_rows(self, connection: Any) -> dict[str, Any]:
+    def _with_rows(self, connection: psycopg.Connection[Any]) -> dict[str, Any]:
         """Makes the slot, and holds a snapshot of the time from which on it keeps changes."""
         name = sql.Identifier(self._source.slot)
         holding = connect(self._address)
@@ -137,7 +137,7 @@ class ChangedRows(RangeSource[Any]):
         self._snapshot = holding
         return position
 
-    def _position(self, connection: Any, lsn: int) -> dict[str, Any]:
+    def _position(self, connection: psycopg.Connection[Any], lsn: int) -> dict[str, Any]:
         source, table = self._source, self._table.oid
         published = PublishedTable.of(
             connection, source.publication, table, source.table, self._address.where
@@ -156,7 +156,9 @@ class ChangedRows(RangeSource[Any]):
         end = self._asked(lambda connection: self._end(connection, start, max_records))
         return {**start, "lsn": lsn_text(end)}
 
-    def _end(self, connection: Any, start: Mapping[str, Any], max_records: int | None) -> int:
+    def _end(
+        self, connection: psycopg.Connection[Any], start: Mapping[str, Any], max_records: int | None
+    ) -> int:
         slot = check_same(connection, self._source, start, self._address)
         first = lsn_of(start["lsn"])
         [[text]] = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchall()
@@ -177,7 +179,7 @@ class ChangedRows(RangeSource[Any]):
         self._quiet = first, now
         return first
 
-    def _messages(self, connection: Any, end: int, limit: int | None) -> tuple[int, int]:
+    def _messages(self, connection: psycopg.Connection[Any], end: int, limit: int | None) -> tuple[int, int]:
         """Returns the number of messages up to a place, or in about `limit` of them, and the last transaction's end."""
         query = (
             f"SELECT count(*), coalesce(max(lsn) FILTER (WHERE get_byte(data, 0) = {_COMMIT}), '0/0')::text "
@@ -201,7 +203,9 @@ class ChangedRows(RangeSource[Any]):
         self._asked(lambda connection: check_same(connection, self._source, start, self._address))
         return [SourceRange("", lsn_of(start["lsn"]), lsn_of(end["lsn"]))]
 
-    def _blocks(self, connection: Any, snapshot: str, parallelism: int) -> list[SourceRange]:
+    def _blocks(
+        self, connection: psycopg.Connection[Any], snapshot: str, parallelism: int
+    ) -> list[SourceRange]:
         """Divides the rows of the table by their blocks; the last part has no end, as the table may grow."""
         if not self._table.has_blocks:
             return [SourceRange("", (snapshot, 0), None)]
@@ -260,7 +264,9 @@ class ChangedRows(RangeSource[Any]):
         except psycopg.Error as error:
             raise explain_error(error, self._address) from None
 
-    def _rows(self, connection: Any, snapshot: str, first: int, end: int | None) -> Iterator[list[Any]]:
+    def _rows(
+        self, connection: psycopg.Connection[Any], snapshot: str, first: int, end: int | None
+    ) -> Iterator[list[Any]]:
         try:
             _begin(connection, snapshot)
         except (psycopg.errors.UndefinedObject, psycopg.errors.InvalidParameterValue):
@@ -301,7 +307,7 @@ class ChangedRows(RangeSource[Any]):
         )
         return query + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions) if conditions else query
 
-    def _changes(self, connection: Any, start: int, end: int) -> Iterator[list[Any]]:
+    def _changes(self, connection: psycopg.Connection[Any], start: int, end: int) -> Iterator[list[Any]]:
         decoder = ChangeDecoder(self._source, self._table, Transformer(connection), self._address.where)
         arguments = [self._source.slot, lsn_text(end), None, self._publications()]
         is_within = False
@@ -341,6 +347,6 @@ class ChangedRows(RangeSource[Any]):
             check_slot(connection, self._source.slot, start, self._address.where)
 
 
-def _begin(connection: Any, snapshot: str) -> None:
+def _begin(connection: psycopg.Connection[Any], snapshot: str) -> None:
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))

@@ -53,7 +53,7 @@ class Table:
     row_filter: str | None  # The condition on rows of the publication.
 
     @staticmethod
-    def of(connection: Any, source: PostgresChangesSource, address: Address) -> Table:
+    def of(connection: psycopg.Connection[Any], source: PostgresChangesSource, address: Address) -> Table:
         """Looks at everything that would make a stream fail later, or miss changes."""
         _check_server(connection, address)
         oid, has_blocks = _oid(connection, source, address)
@@ -84,7 +84,9 @@ class PublishedTable:
     version: str  # Another one after each change of the publication.
 
     @staticmethod
-    def of(connection: Any, name: str, oid: int, table: str, where: str) -> PublishedTable:
+    def of(
+        connection: psycopg.Connection[Any], name: str, oid: int, table: str, where: str
+    ) -> PublishedTable:
         """Returns the table in a publication; ValueError if that does not publish all changes of the table."""
         found = connection.execute(_PUBLISHED, {"oid": oid, "publication": name}).fetchone()
         if found is None:
@@ -108,7 +110,7 @@ def read_published_columns(address: Address, publication: str) -> tuple[str, ...
         return PublishedTable.of(connection, publication, oid or 0, address.table, address.where).columns
 
 
-def oid_of(connection: Any, address: Address) -> int | None:
+def oid_of(connection: psycopg.Connection[Any], address: Address) -> int | None:
     """Returns the number of the table that has the name now; None if none has."""
     [[oid]] = connection.execute(
         "SELECT to_regclass(%s)::oid", [target_of(address).as_string(connection)]
@@ -117,13 +119,13 @@ def oid_of(connection: Any, address: Address) -> int | None:
     return found
 
 
-def system_of(connection: Any) -> str:
+def system_of(connection: psycopg.Connection[Any]) -> str:
     """Returns the number of the server's data, which no other server has unless it is a copy."""
     [[system]] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchall()
     return str(system)
 
 
-def _check_server(connection: Any, address: Address) -> None:
+def _check_server(connection: psycopg.Connection[Any], address: Address) -> None:
     [[version, level, is_standby]] = connection.execute(
         "SELECT current_setting('server_version_num')::int, current_setting('wal_level'), pg_is_in_recovery()"
     ).fetchall()
@@ -139,7 +141,9 @@ def _check_server(connection: Any, address: Address) -> None:
         raise UnsupportedByRunner(what, where=address.where, hint="connect to the primary server")
 
 
-def _oid(connection: Any, source: PostgresChangesSource, address: Address) -> tuple[int, bool]:
+def _oid(
+    connection: psycopg.Connection[Any], source: PostgresChangesSource, address: Address
+) -> tuple[int, bool]:
     """Returns the number of the table, and whether it keeps its rows itself."""
     oid = oid_of(connection, address)
     found = connection.execute(
@@ -158,7 +162,7 @@ def _oid(connection: Any, source: PostgresChangesSource, address: Address) -> tu
     return oid, kind == "r"
 
 
-def _check_identity(connection: Any, oid: int, table: str, where: str) -> None:
+def _check_identity(connection: psycopg.Connection[Any], oid: int, table: str, where: str) -> None:
     """Refuses changes without the whole old rows; a partition does not take this setting from its table."""
     query = (
         "SELECT oid::regclass::text FROM pg_class WHERE relreplident <> %s AND "
@@ -171,7 +175,11 @@ def _check_identity(connection: Any, oid: int, table: str, where: str) -> None:
 
 
 def _check_rights(
-    connection: Any, oid: int, columns: Mapping[str, int], source: PostgresChangesSource, address: Address
+    connection: psycopg.Connection[Any],
+    oid: int,
+    columns: Mapping[str, int],
+    source: PostgresChangesSource,
+    address: Address,
 ) -> None:
     try:
         # The server looks at the rights before it looks for the slot, and no slot has this name.
@@ -200,7 +208,7 @@ class Slot:
     loss: tuple[str, str] | None  # Why it has lost changes, and what to do.
 
     @staticmethod
-    def of(connection: Any, name: str) -> Slot | None:
+    def of(connection: psycopg.Connection[Any], name: str) -> Slot | None:
         # Not all versions have each column.
         query = (
             "SELECT plugin, slot_type, database = current_database(), confirmed_flush_lsn::text, wal_status, "
@@ -243,7 +251,7 @@ class Slot:
             raise refusal(LookupError, what, where=where, hint=hint)
 
 
-def check_slot(connection: Any, name: str, start: int, where: str) -> Slot:
+def check_slot(connection: psycopg.Connection[Any], name: str, start: int, where: str) -> Slot:
     """Refuses to read from a place in the log of which the slot does not keep everything."""
     slot = Slot.of(connection, name)
     if slot is None:
@@ -254,7 +262,10 @@ def check_slot(connection: Any, name: str, start: int, where: str) -> Slot:
 
 
 def check_same(
-    connection: Any, source: PostgresChangesSource, start: Mapping[str, Any], address: Address
+    connection: psycopg.Connection[Any],
+    source: PostgresChangesSource,
+    start: Mapping[str, Any],
+    address: Address,
 ) -> Slot:
     """Refuses to continue from a position if changes after it may be missing."""
     where = address.where

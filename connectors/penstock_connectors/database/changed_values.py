@@ -116,7 +116,7 @@ class ChangeDecoder:
         whole = [was if value is Unchanged.UNCHANGED else value for was, value in zip(old, new, strict=True)]
         return [(ValueKind.UPDATE_BEFORE, before), (ValueKind.UPDATE_AFTER, self._row(whole, columns))]
 
-    def _row(self, values: Values, columns: list[tuple[str, int, Load]]) -> Any:
+    def _row(self, values: Values, columns: list[tuple[str, int, Load]]) -> object:
         return self._make(
             **{name: None if values[at] is None else load(values[at]) for name, at, load in columns}
         )

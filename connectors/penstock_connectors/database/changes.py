@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -41,7 +41,7 @@ def open_changes_stream(
     return open_range_stream(RangesOfSource(_make_changed_rows(source, where)), stream, spark, where)
 
 
-def type_of_changes(source: PostgresChangesSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_changes(source: PostgresChangesSource, spark: SparkSession | None, where: str) -> object:
     """Returns the type of pairs of a kind and a row of the published columns; None if the database cannot answer."""
     address = _address(source, where)
     columns = source.columns

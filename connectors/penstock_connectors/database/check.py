@@ -41,7 +41,7 @@ def check_table(address: Address, layout: Layout, create: bool) -> None:
         engine.dispose()
 
 
-def make_unreachable_error(error: Any, address: Address) -> RunnerError:
+def make_unreachable_error(error: object, address: Address) -> RunnerError:
     """Returns the error for a failed connection; its text comes from the client library, and may name the user."""
     # Without the client library's exception, SQLAlchemy's own text says little.
     original = getattr(error, "orig", None) or (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from penstock.error import RunnerError
 from penstock_connectors.database.address import Address
@@ -51,12 +50,12 @@ _SAID: dict[str, tuple[str, str]] = {
 }
 
 
-def may_succeed_again(error: Any) -> bool:
+def may_succeed_again(error: object) -> bool:
     """True if the same transaction may succeed now: it was rolled back because of another one."""
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
-def to_step_error(error: Any, address: Address) -> RunnerError:
+def to_step_error(error: object, address: Address) -> RunnerError:
     """Converts an error of psycopg to one of the step."""
     state = getattr(error, "sqlstate", None) or ""
     diagnostics = getattr(error, "diag", None)
@@ -100,7 +99,7 @@ def _cannot_write(address: Address) -> str:
     return f"cannot write to the table {address.table} of {address.shown}"
 
 
-def _column(diagnostics: Any) -> str:
+def _column(diagnostics: object) -> str:
     name = getattr(diagnostics, "column_name", None)
     if not name:
         # Only the first line of the context is of the server; what it quotes comes after the column.
@@ -109,7 +108,7 @@ def _column(diagnostics: Any) -> str:
     return f"the column {name}" if name else "a column"
 
 
-def _show_message(error: Any, diagnostics: Any) -> str:
+def _show_message(error: object, diagnostics: object) -> str:
     """Returns the database's own words, which may quote a row: only if the user wants to see elements."""
     if not current_reporting().show_elements:
         return ""

@@ -93,16 +93,16 @@ class Layout:
             batch = batch.append_column(ORDER, order)
         return batch.append_column(CHANGE, pa.array(changes, pa.int8())) if self.has_changes else batch
 
-    def _pair(self, value: Any) -> tuple[ValueKind, Any]:
+    def _pair(self, value: object) -> tuple[ValueKind, Any]:
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], ValueKind):
             return value
         raise self._wrong(value, "a pair of a ValueKind and a row")
 
-    def _wrong(self, value: Any, wanted: str) -> TypeError:
+    def _wrong(self, value: object, wanted: str) -> TypeError:
         what = f"an element of type {type(value).__name__} is not {wanted}"
         return refusal(TypeError, what, where=self.where, hint="correct the declared type of the elements")
 
-    def _record(self, upsert: Any) -> dict[str, Any]:
+    def _record(self, upsert: object) -> dict[str, Any]:
         if not isinstance(upsert, Upsert):
             raise self._wrong(upsert, "an Upsert")
         parts = list(_parts(upsert.key))
@@ -131,12 +131,12 @@ def _schema(sink: DatabaseSink, where: str) -> pa.Schema:
     return schema_of(given, where)
 
 
-def _is_record(value: Any) -> bool:
+def _is_record(value: object) -> bool:
     is_named = hasattr(value, "_asdict") or isinstance(value, dict)
     return is_named or (is_dataclass(value) and not isinstance(value, type))
 
 
-def _parts(key: Any) -> Iterator[Any]:
+def _parts(key: object) -> Iterator[Any]:
     """The values of a key for the columns of the table.
 
     >>> list(_parts(("amy", IntervalWindow(0, 60))))
@@ -165,7 +165,7 @@ def json_of(values: pa.Array, where: str, name: str) -> list[str | None]:
         raise refusal(ValueError, what, where=where, hint="replace it by None before the write") from None
 
 
-def _as_json(value: Any, kind: pa.DataType) -> Any:
+def _as_json(value: Any, kind: pa.DataType) -> object:
     if value is None:
         return None
     if pa.types.is_map(kind):

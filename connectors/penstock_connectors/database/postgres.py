@@ -54,7 +54,7 @@ _STAGED = "penstock_staged_"
 _Result = TypeVar("_Result")
 
 
-def connect(address: Address, **more: Any) -> psycopg.Connection[Any]:
+def connect(address: Address, **more: object) -> psycopg.Connection[Any]:
     """A connection of its own, in the mode where each statement is a transaction; `more` settings for the server."""
     url = make_url(address.parse())
     _, arguments = url.get_dialect()().create_connect_args(url)
@@ -111,7 +111,7 @@ class StagedRows(Encoder):
     _size: int = 0
     _staged: int = 0  # How many rows are in the table.
     _table: str | None = None
-    _connection: Any = None
+    _connection: psycopg.Connection[Any] | None = None
 
     def encode(self, values: list[Any]) -> pa.RecordBatch:
         batch = self.layout.rows(values, _first_order() + self.rows)
@@ -127,7 +127,7 @@ class StagedRows(Encoder):
         if self._table is None:
             return page_row(Page(self.rows, b"".join(self._chunks))) if self.rows else None
         self._flush()
-        self._connection.close()
+        self._disconnect()
         return page_row(Page(self.rows, table=self._table))
 
     def _flush(self) -> None:
@@ -213,12 +213,12 @@ def names_of(names: Sequence[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-def count_rows(connection: Any, table: sql.Identifier) -> int:
+def count_rows(connection: psycopg.Connection[Any], table: sql.Identifier) -> int:
     [[found]] = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchall()
     return int(found)
 
 
-def count_staged(connection: Any, address: Address, table: sql.Identifier) -> int:
+def count_staged(connection: psycopg.Connection[Any], address: Address, table: sql.Identifier) -> int:
     """The rows in the table of a task; RowsLost if it is gone."""
     try:
         return count_rows(connection, table)
@@ -226,14 +226,16 @@ def count_staged(connection: Any, address: Address, table: sql.Identifier) -> in
         raise make_rows_lost_error(address) from None
 
 
-def copy_rows(connection: Any, table: sql.Identifier, names: Sequence[str], text: bytes) -> None:
+def copy_rows(
+    connection: psycopg.Connection[Any], table: sql.Identifier, names: Sequence[str], text: bytes
+) -> None:
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(table, names_of(names))
     with connection.cursor() as cursor, cursor.copy(statement) as copying:
         copying.write(text)
 
 
 def make_staged(
-    connection: Any,
+    connection: psycopg.Connection[Any],
     address: Address,
     layout: Layout,
     table: sql.Identifier,
@@ -284,7 +286,7 @@ class PostgresWriter:
     stream: str = ""  # Set with the first micro-batch of a stream.
     _is_tidy: bool = False  # Whether the tasks of the last micro-batch have certainly left no tables.
     _has_left: bool = False  # Whether tables of an earlier one could not be deleted.
-    _connection: Any = None
+    _connection: psycopg.Connection[Any] | None = None
 
     def begin(self, stream: str, number: int) -> None:
         """Connects, and takes over the stream from an earlier driver, before any task writes."""
@@ -304,7 +306,7 @@ class PostgresWriter:
         if self.stream:
             claim_stream(connection, self.address, self.stream, self.driver, number)
 
-    def _connected(self) -> Any:
+    def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.broken or self._connection.closed:
             self._disconnect()
             self._connection = connect(self.address)
@@ -333,7 +335,7 @@ class PostgresWriter:
 
         _persisting(self.address, work, _is_passing)
 
-    def _is_next(self, connection: Any, batch: MicroBatch) -> bool:
+    def _is_next(self, connection: psycopg.Connection[Any], batch: MicroBatch) -> bool:
         """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
         commits, name = identify_beside(self.address, COMMITS), digest_stream(batch.stream)
         look = sql.SQL("SELECT batch, driver FROM {} WHERE stream = %s").format(commits)
@@ -347,7 +349,7 @@ class PostgresWriter:
             raise make_displaced_error(self.address, is_other=True)
         return True
 
-    def _merge(self, connection: Any, pages: list[Page]) -> None:
+    def _merge(self, connection: psycopg.Connection[Any], pages: list[Page]) -> None:
         if self.create:
             create_table(connection, self.address, self.layout)
         tables = []
@@ -404,7 +406,9 @@ class PostgresWriter:
             self._connection = None
 
 
-def claim_stream(connection: Any, address: Address, stream: str, driver: str, number: int) -> None:
+def claim_stream(
+    connection: psycopg.Connection[Any], address: Address, stream: str, driver: str, number: int
+) -> None:
     """Makes a driver the only one that may commit a stream, unless one with a higher number has it by now."""
     commits = identify_beside(address, COMMITS)
     statement = sql.SQL(
@@ -426,7 +430,7 @@ def claim_stream(connection: Any, address: Address, stream: str, driver: str, nu
         raise make_displaced_error(address, True)
 
 
-def _make_once(connection: Any, statement: Any) -> None:
+def _make_once(connection: psycopg.Connection[Any], statement: sql.Composed) -> None:
     """Makes a table that another connection may be making now: IF NOT EXISTS does not wait for it."""
     try:
         with connection.transaction():
@@ -435,7 +439,7 @@ def _make_once(connection: Any, statement: Any) -> None:
         connection.execute(statement)
 
 
-def create_table(connection: Any, address: Address, layout: Layout) -> None:
+def create_table(connection: psycopg.Connection[Any], address: Address, layout: Layout) -> None:
     target = target_of(address)
     [[exists]] = connection.execute(
         "SELECT to_regclass(%s) IS NOT NULL", [target.as_string(connection)]
@@ -457,7 +461,7 @@ def create_table(connection: Any, address: Address, layout: Layout) -> None:
 
 
 def merge(
-    connection: Any,
+    connection: psycopg.Connection[Any],
     address: Address,
     layout: Layout,
     tables: Sequence[sql.Identifier],
@@ -488,12 +492,14 @@ def merge(
     keep(connection, target, layout, union)
 
 
-def _keep_last(connection: Any, target: sql.Identifier, layout: Layout, union: sql.Composed) -> None:
+def _keep_last(
+    connection: psycopg.Connection[Any], target: sql.Identifier, layout: Layout, union: sql.Composed
+) -> None:
     """The last change of each key counts."""
     last = sql.SQL(
         "(SELECT DISTINCT ON ({key}) * FROM ({union}) AS staged ORDER BY {key}, {order} DESC)"
     ).format(key=names_of(layout.key), union=union, order=sql.Identifier(ORDER))
-    there: Any = sql.SQL("true")
+    there: object = sql.SQL("true")
     if layout.has_changes:
         there = sql.SQL("last.{} > 0").format(sql.Identifier(CHANGE))
         # First, since a row that comes may have what is unique in one that goes.
@@ -502,7 +508,9 @@ def _keep_last(connection: Any, target: sql.Identifier, layout: Layout, union: s
     _upsert(connection, target, layout, sql.SQL("{} AS last WHERE {}").format(last, there))
 
 
-def _keep_changes(connection: Any, target: sql.Identifier, layout: Layout, union: sql.Composed) -> None:
+def _keep_changes(
+    connection: psycopg.Connection[Any], target: sql.Identifier, layout: Layout, union: sql.Composed
+) -> None:
     """A row that is retracted as often as it is inserted has no effect; each other row is inserted or deleted."""
     names, key = names_of(layout.names), names_of(layout.key)
     connection.execute(
@@ -537,7 +545,9 @@ def _equal(names: Sequence[str], by: str) -> sql.Composed:
     return joined
 
 
-def _upsert(connection: Any, target: sql.Identifier, layout: Layout, rows: sql.Composed) -> None:
+def _upsert(
+    connection: psycopg.Connection[Any], target: sql.Identifier, layout: Layout, rows: sql.Composed
+) -> None:
     names = names_of(layout.names)
     changes = [sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in layout.others]
     change = sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(changes)) if changes else sql.SQL("NOTHING")
@@ -545,7 +555,7 @@ def _upsert(connection: Any, target: sql.Identifier, layout: Layout, rows: sql.C
     connection.execute(statement.format(target, names, names, rows, names_of(layout.key), change))
 
 
-def _is_committed(connection: Any, transaction: str) -> bool:
+def _is_committed(connection: psycopg.Connection[Any], transaction: str) -> bool:
     """True if a transaction whose answer was lost is committed; waits until it has ended."""
     while True:
         [[state]] = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchall()
@@ -558,7 +568,7 @@ def _lock(driver: str) -> int:
     return int(driver, 16)
 
 
-def _try_lock(connection: Any, driver: str) -> bool:
+def _try_lock(connection: psycopg.Connection[Any], driver: str) -> bool:
     try:
         number = _lock(driver)
     except ValueError:
@@ -567,7 +577,7 @@ def _try_lock(connection: Any, driver: str) -> bool:
     return bool(has)
 
 
-def _list_staged_tables(connection: Any, address: Address, prefix: str) -> list[str]:
+def _list_staged_tables(connection: psycopg.Connection[Any], address: Address, prefix: str) -> list[str]:
     schema, _ = address.parts
     found = connection.execute(
         "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
@@ -577,12 +587,12 @@ def _list_staged_tables(connection: Any, address: Address, prefix: str) -> list[
     return [name for (name,) in found]
 
 
-def _drop(connection: Any, tables: Sequence[sql.Identifier]) -> None:
+def _drop(connection: psycopg.Connection[Any], tables: Sequence[sql.Identifier]) -> None:
     if tables:
         connection.execute(sql.SQL("DROP TABLE {}").format(sql.SQL(", ").join(tables)))
 
 
-def _drop_quietly(connection: Any, address: Address, names: Sequence[str]) -> None:
+def _drop_quietly(connection: psycopg.Connection[Any], address: Address, names: Sequence[str]) -> None:
     """Drops tables one by one; one that another user owns, or that has gone, stays or has gone."""
     for name in names:
         try:

@@ -73,7 +73,7 @@ def open_database(source: DatabaseSource, spark: SparkSession, where: str) -> Sc
     return scan_of_parts(spark, reader) if snapshot is None else scan_of_parts(spark, reader, snapshot.close)
 
 
-def type_of_database(source: DatabaseSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_database(source: DatabaseSource, spark: SparkSession | None, where: str) -> object:
     """By the columns, for which the database is asked when the transform is applied; None if that fails."""
     address = Address.of(source, where)
     address.parse()  # Refuses a package that is missing.
@@ -150,11 +150,11 @@ def _of_table(connection: Connection, address: Address) -> list[Column]:
     ]
 
 
-def _nullable(hint: Any) -> Any:
+def _nullable(hint: object) -> object:
     return hint if hint is Any else typehints.Optional[hint]
 
 
-def _readable(kind: Any, dialect: str) -> Any:
+def _readable(kind: object, dialect: str) -> object:
     """The type as which to read a column."""
     import sqlalchemy as sa
 
@@ -166,7 +166,7 @@ def _readable(kind: Any, dialect: str) -> Any:
     return kind
 
 
-def _hint(kind: Any) -> Any:
+def _hint(kind: Any) -> object:
     """The type of a column's values in Python, without null."""
     import sqlalchemy as sa
 
@@ -313,7 +313,7 @@ def cuts_between(first: Any, last: Any, number: int, where: str) -> list[Any]:
     return [first + place * one for place in dict.fromkeys(places) if place > 0]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """True if it is a number other than a float, NaN or an infinity."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return is_whole or (isinstance(value, decimal.Decimal) and value.is_finite())
@@ -330,7 +330,7 @@ def _literal(value: Any) -> Any:
 class Snapshot:
     """A state of the database that other transactions can see, as long as this one is open."""
 
-    def __init__(self, name: str, connection: Any) -> None:
+    def __init__(self, name: str, connection: Connection) -> None:
         self.name = name
         self._close = weakref.finalize(self, connection.close)
 
@@ -449,7 +449,7 @@ def _with_utc(row: Any, places: Sequence[int]) -> Any:
     return values
 
 
-def _unreadable(error: Any, source: DatabaseSource, address: Address) -> RunnerError:
+def _unreadable(error: object, source: DatabaseSource, address: Address) -> RunnerError:
     """The database's error while it was read, which may quote values: only if the user wants to see elements."""
     original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None)

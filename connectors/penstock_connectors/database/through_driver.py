@@ -197,7 +197,7 @@ class DriverWriter:
             upsert(connection, table, self.layout, some)
 
 
-def _same(column: Any, value: Any) -> Any:
+def _same(column: Any, value: object) -> Any:
     return column.is_(None) if value is None else column == value
 
 
@@ -210,11 +210,11 @@ def open_transaction(engine: Engine) -> Any:
     return engine.begin()
 
 
-def _begin_nothing(connection: Any, record: Any) -> None:
+def _begin_nothing(connection: Any, record: object) -> None:
     connection.isolation_level = None
 
 
-def _begin_writing(connection: Any) -> None:
+def _begin_writing(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -303,7 +303,7 @@ def _cut(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def upsert(connection: Connection, table: Table, layout: Layout, rows: list[Row]) -> None:
     """Replaces the rows of keys, or adds them."""
-    statement: Any
+    statement: object
     if connection.dialect.name == "sqlite":
         inserted = sqlite.insert(table)
         changes = {name: inserted.excluded[name] for name in layout.others}
@@ -339,7 +339,7 @@ def _is_locked(error: Any) -> bool:
     return "database is locked" in str(error.orig)
 
 
-def to_step_error(error: Any, address: Address, dialect: str) -> Exception:
+def to_step_error(error: object, address: Address, dialect: str) -> Exception:
     """An error of SQLAlchemy as one of the step's."""
     original = getattr(error, "orig", None)
     # SQLite's own words have names and no values.

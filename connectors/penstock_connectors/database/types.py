@@ -59,7 +59,7 @@ def choose_type(kind: pa.DataType, in_key: bool) -> Any:
     return sa.JSON() if value not in _TYPES else _TYPES[value][0]
 
 
-def explain_mismatch(kind: pa.DataType, column: Any, dialect: str) -> str | None:
+def explain_mismatch(kind: pa.DataType, column: object, dialect: str) -> str | None:
     """Why a column of a database cannot hold all values of a type; None if it can, or if only the values tell."""
     is_postgres, value = dialect == "postgresql", value_of(kind)
     if value is DECIMAL and dialect == "sqlite":
@@ -96,7 +96,7 @@ def _list_accepted(value: ValueType | None, is_postgres: bool) -> tuple[Any, ...
     return _TYPES[value][1] + (_ONLY_IN_POSTGRES.get(value, ()) if is_postgres else ())
 
 
-def _show_type(column: Any) -> str:
+def _show_type(column: object) -> str:
     try:
         return str(column)
     except Exception:

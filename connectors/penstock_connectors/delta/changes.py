@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +14,9 @@ from penstock_connectors.delta.data_files import DataFile, discard_on_failure, r
 from penstock_connectors.delta.table import files_of
 from penstock_spark.connecting.tables import DELETED, LatestUpserts, check_keys, make_upsert_schema
 from penstock_spark.connecting.writing import Encoder
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
 
 
 class ChangeFiles(Encoder):
@@ -50,7 +53,7 @@ def check_keys_in(sink: DeltaSink, paths: Sequence[str], where: str) -> None:
 
 
 def merge_changes(
-    table: Any, sink: DeltaSink, schema: pa.Schema, paths: Sequence[str], properties: Any
+    table: DeltaTable, sink: DeltaSink, schema: pa.Schema, paths: Sequence[str], properties: CommitProperties
 ) -> None:
     """Merges the changes in one commit, batch by batch.
 

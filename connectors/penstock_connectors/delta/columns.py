@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,14 +16,17 @@ from penstock_spark.connecting.tables import choose_columns as columns_of_table
 from penstock_spark.connecting.tables import make_type_error
 from penstock_spark.connecting.values import value_of
 
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
-def columns_of(sink: DeltaSink, table: Any, where: str) -> pa.Schema:
+
+def columns_of(sink: DeltaSink, table: DeltaTable, where: str) -> pa.Schema:
     """The columns of the data; ValueError if the elements do not fit the table, or there are no columns to write."""
     own = None if table is None else schema_of_table(table)
     return columns_of_table(sink, own, sink.partition_by, partial(_for_delta, where=where), where)
 
 
-def partitions_of(sink: DeltaSink, table: Any, columns: pa.Schema, where: str) -> tuple[str, ...]:
+def partitions_of(sink: DeltaSink, table: DeltaTable, columns: pa.Schema, where: str) -> tuple[str, ...]:
     """The columns that keep files apart."""
     parts = sink.partition_by
     if table is not None:

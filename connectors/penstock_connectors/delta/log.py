@@ -26,7 +26,7 @@ class LogFile:
     """A file that a commit names."""
 
     path: str
-    guarantee: Any  # Facts about all its rows, among them the values of partition columns.
+    guarantee: pc.Expression  # Facts about all its rows, among them the values of partition columns.
     rows: int | None  # None if the log does not know.
     kind: str  # ``"add"``, ``"remove"``, or ``"cdc"`` for rows that tell their own kind of change.
 
@@ -121,7 +121,7 @@ def _file(
     return LogFile(path, _guarantee(values or {}, schema, parts), statistics.get("numRecords"), kind)
 
 
-def _guarantee(values: Mapping[str, str | None], schema: pa.Schema, parts: tuple[str, ...]) -> Any:
+def _guarantee(values: Mapping[str, str | None], schema: pa.Schema, parts: tuple[str, ...]) -> pc.Expression:
     known = pc.scalar(True)
     for name in parts:
         text = values.get(name)

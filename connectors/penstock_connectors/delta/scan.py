@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -31,6 +31,10 @@ from penstock_spark.connecting.reading import (
 )
 from penstock_spark.connecting.running import fail_step
 
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+    from deltalake import DeltaTable
+
 _BATCH_ROWS = 16_384
 
 
@@ -39,7 +43,7 @@ class Share:
     """A part of a file: one of some equal numbers of its groups of rows."""
 
     path: str
-    guarantee: Any  # Facts about all its rows, among them the values of partition columns.
+    guarantee: pc.Expression  # Facts about all its rows, among them the values of partition columns.
     number: int
     count: int
     bytes: int
@@ -57,7 +61,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     return scan_of_parts(spark, reader)
 
 
-def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_delta(source: DeltaSource, spark: SparkSession | None, where: str) -> object:
     """By the log of the table, which is read when the transform is applied; None if that fails."""
     DELTALAKE.check(where)
     return hint_of_table(lambda: schema_of_delta(source), source.elements)
@@ -68,7 +72,7 @@ def schema_of_delta(source: DeltaSource) -> StructType | None:
     return schema_in_spark(_columns(source, _table(source, ""), ""))
 
 
-def table_at(place: TablePlace, version: int | None, timestamp: str | None, where: str) -> Any:
+def table_at(place: TablePlace, version: int | None, timestamp: str | None, where: str) -> DeltaTable:
     """A version of a table: the newest, or the one with a number, or as of a time."""
     table = open_table(place, where)
     newest = table.version()
@@ -105,15 +109,15 @@ def columns_to_read(
     return pa.schema([field for field in schema if field.name in columns])
 
 
-def _table(source: DeltaSource, where: str) -> Any:
+def _table(source: DeltaSource, where: str) -> DeltaTable:
     return table_at(source.place, source.version, source.timestamp, where)
 
 
-def _columns(source: DeltaSource, table: Any, where: str) -> pa.Schema:
+def _columns(source: DeltaSource, table: DeltaTable, where: str) -> pa.Schema:
     return columns_to_read(source.place, source.columns, schema_of_table(table), where)
 
 
-def _shares(table: Any, source: DeltaSource, where: str) -> list[Share]:
+def _shares(table: DeltaTable, source: DeltaSource, where: str) -> list[Share]:
     with translate_errors(source.place, "cannot be read", where):
         fragments = list(table.to_pyarrow_dataset().get_fragments())
         log = pa.table(table.get_add_actions())

@@ -269,7 +269,9 @@ class _Versions(RangeSource[Any]):
 
     # Reading, in tasks
 
-    def _batches(self, file: LogFile, names: tuple[str, ...], where: Any = None) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, file: LogFile, names: tuple[str, ...], where: object = None
+    ) -> Iterator[pa.RecordBatch]:
         schema = self._schema
         if _TYPE in names:
             schema = schema.append(pa.field(_TYPE, pa.string()))
@@ -291,7 +293,7 @@ def _read_version(position: Mapping[str, Any]) -> int:
     return version if position["is_whole"] else max(0, version - 1)
 
 
-def _as_they_are(batch: pa.RecordBatch) -> Any:
+def _as_they_are(batch: pa.RecordBatch) -> object:
     return batch
 
 

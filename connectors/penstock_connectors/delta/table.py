@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import fs
@@ -20,6 +20,9 @@ from penstock.io.delta import TablePlace
 from penstock_connectors.packages import DELTALAKE
 from penstock_spark.connecting.files import disk_path
 from penstock_spark.connecting.running import redact_secrets
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 _WITH_RULES = {
     "columnMapping": "columns whose names differ from its files'",
@@ -41,7 +44,7 @@ _FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exce
 _RULES_OF_FIELDS = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 
 
-def find_table(place: TablePlace, where: str) -> Any:
+def find_table(place: TablePlace, where: str) -> DeltaTable | None:
     """Returns the newest version of a table; None if the table does not exist."""
     package = DELTALAKE.load(where)
     with translate_errors(place, "cannot be opened", where):
@@ -51,7 +54,7 @@ def find_table(place: TablePlace, where: str) -> Any:
             return None
 
 
-def open_table(place: TablePlace, where: str) -> Any:
+def open_table(place: TablePlace, where: str) -> DeltaTable:
     """Returns the newest version of a table; FileNotFoundError if the table does not exist."""
     table = find_table(place, where)
     if table is None:
@@ -122,11 +125,11 @@ def make_folder(place: TablePlace) -> None:
         fs.LocalFileSystem().create_dir(folder, recursive=True)
 
 
-def schema_of_table(table: Any) -> pa.Schema:
+def schema_of_table(table: DeltaTable) -> pa.Schema:
     return pa.schema(table.schema().to_arrow())
 
 
-def check_writable(table: Any, place: TablePlace, is_stream: bool, where: str) -> None:
+def check_writable(table: DeltaTable, place: TablePlace, is_stream: bool, where: str) -> None:
     """Refuses a table whose rules the data files of tasks might break."""
     features = set(table.protocol().writer_features or ())
     settings = table.metadata().configuration

@@ -13,7 +13,7 @@ import contextlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -51,6 +51,9 @@ from penstock_spark.connecting.tables import (
     retry_commits,
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
 
 
 def plan_delta(sink: DeltaSink, is_stream: bool, where: str) -> SinkPlan:
@@ -177,7 +180,13 @@ class _Commit:
             is_made = _create(sink, self._columns, self._parts, actions, None, where)
         return is_made and not (sink.key and written)
 
-    def _add(self, table: Any, written: Sequence[dict[str, Any]], batch: MicroBatch, properties: Any) -> None:
+    def _add(
+        self,
+        table: DeltaTable,
+        written: Sequence[dict[str, Any]],
+        batch: MicroBatch,
+        properties: CommitProperties,
+    ) -> None:
         sink = self._sink
         if sink.key:
             files = files_of(sink.place, self._where)
@@ -192,7 +201,7 @@ class _Commit:
             _actions(written), mode, self._columns, list(self._parts), commit_properties=properties
         )
 
-    def _check_unchanged(self, table: Any) -> None:
+    def _check_unchanged(self, table: DeltaTable) -> None:
         """Delta does not compare the files with the table."""
         now = schema_of_table(table)
         if not now.equals(self._columns) or tuple(table.metadata().partition_columns) != self._parts:
@@ -218,7 +227,7 @@ class _Commit:
                 files.delete_file(each["path"])
 
 
-def _last(table: Any, stream: str) -> int | None:
+def _last(table: DeltaTable, stream: str) -> int | None:
     """The number of the last micro-batch in the table; None if it does not know the stream."""
     last: int | None = table.transaction_version(app_of(stream))
     return last
@@ -239,7 +248,7 @@ def _create(
     columns: pa.Schema,
     parts: tuple[str, ...],
     actions: list[Any],
-    properties: Any,
+    properties: CommitProperties,
     where: str,
 ) -> bool:
     """Makes a table with some files in one commit; False if another program has just made it."""
@@ -263,7 +272,7 @@ def _create(
     return True
 
 
-def _properties(stream: str, number: int, where: str) -> Any:
+def _properties(stream: str, number: int, where: str) -> CommitProperties:
     package = DELTALAKE.load(where)
     return package.CommitProperties(app_transactions=[package.Transaction(app_of(stream), number)])
 

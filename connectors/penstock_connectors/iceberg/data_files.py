@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from penstock_connectors.iceberg.table import Target, load_module
 from penstock_spark.connecting.tables import LatestUpserts, make_upsert_schema
 from penstock_spark.connecting.values import to_batch
 from penstock_spark.connecting.writing import Encoder
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO, OutputFile
 
 ROWS_SCHEMA = "written binary"
 
@@ -97,7 +100,7 @@ def files_of_rows(rows: pa.Table, target: Target, where: str) -> list[Any]:
         raise
 
 
-def delete_files(paths: Iterable[str], io: Any) -> None:
+def delete_files(paths: Iterable[str], io: FileIO) -> None:
     """Deletes files that the table does not name, if that is possible."""
     for path in paths:
         with contextlib.suppress(Exception):
@@ -107,12 +110,12 @@ def delete_files(paths: Iterable[str], io: Any) -> None:
 class _NotedFiles:
     """Access to files that notes which ones were begun."""
 
-    def __init__(self, io: Any) -> None:
+    def __init__(self, io: FileIO) -> None:
         self._io = io
         self.paths: list[str] = []
         self.is_over = False
 
-    def new_output(self, path: str) -> Any:
+    def new_output(self, path: str) -> OutputFile:
         if self.is_over:
             # Another thread has failed.
             raise OSError(None, "the write has failed", path)

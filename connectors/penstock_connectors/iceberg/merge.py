@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,9 @@ from penstock_connectors.iceberg.table import Target, load_module
 from penstock_spark.connecting.tables import DELETED
 from penstock_spark.connecting.values import value_of
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
 _KEYS_IN_FILTER = 200
 """The most keys that are looked up by value in the statistics of the files; more are looked up by their range."""
 
@@ -24,7 +27,7 @@ _CHANGE = "_penstock_change"
 
 
 def merge_changes(
-    table: Any, sink: IcebergSink, target: Target, changes_of_tasks: Sequence[pa.Table], where: str
+    table: Table, sink: IcebergSink, target: Target, changes_of_tasks: Sequence[pa.Table], where: str
 ) -> tuple[list[Any], list[Any]]:
     """Writes files that the table does not name yet: the files to add, and those to remove instead.
 
@@ -42,7 +45,7 @@ def merge_changes(
 
 
 def _replace_files(
-    table: Any, sink: IcebergSink, target: Target, changes: pa.Table, added: list[Any], where: str
+    table: Table, sink: IcebergSink, target: Target, changes: pa.Table, added: list[Any], where: str
 ) -> list[Any]:
     """The files that go; adds to those that come instead, one by one, so that they are known if one fails."""
     removed: list[Any] = []
@@ -64,7 +67,7 @@ def _replace_files(
     return removed
 
 
-def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iterator[Any]:
+def _files(table: Table, sink: IcebergSink, changes: pa.Table, where: str) -> Iterator[Any]:
     """The files that may have rows with the keys, by what the metadata says about them."""
     if table is None or table.current_snapshot() is None:
         return
@@ -86,7 +89,7 @@ def _files(table: Any, sink: IcebergSink, changes: pa.Table, where: str) -> Iter
     yield from plan_files(table.scan(may_match), sink.place, where)
 
 
-def _rows(file: Any, table: Any, sink: IcebergSink, target: Target, where: str) -> pa.Table:
+def _rows(file: object, table: Table, sink: IcebergSink, target: Target, where: str) -> pa.Table:
     always = load_module("expressions", where).AlwaysTrue()
     batches = [*batches_of(file, sink.place, table.metadata, table.io, table.schema(), always, where)]
     return pa.Table.from_batches(batches, target.columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -34,6 +34,13 @@ from penstock_spark.connecting.reading import (
 )
 from penstock_spark.connecting.running import fail_step
 
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io import FileIO
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import DataScan, FileScanTask, Table
+    from pyiceberg.table.metadata import TableMetadata
+
 
 def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan:
     """Dicts or Rows of one snapshot, with the columns in the order of the table."""
@@ -50,7 +57,7 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
     return scan_of_parts(spark, reader)
 
 
-def type_of_iceberg(source: IcebergSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_iceberg(source: IcebergSource, spark: SparkSession | None, where: str) -> object:
     """By the metadata of the table, which is read when the transform is applied; None if that fails."""
     load_module("catalog", where)
     return hint_of_table(lambda: schema_of_iceberg(source), source.elements)
@@ -63,7 +70,7 @@ def schema_of_iceberg(source: IcebergSource) -> StructType | None:
     return schema_in_spark(arrow_columns(scan.projection(), ""))
 
 
-def _scan(table: Any, source: IcebergSource, where: str) -> Any:
+def _scan(table: Table, source: IcebergSource, where: str) -> DataScan:
     """The scan of the table, which is checked."""
     snapshot_id = _snapshot(table, source, where)
     schema = table.schema()
@@ -92,7 +99,7 @@ def _scan(table: Any, source: IcebergSource, where: str) -> Any:
     return table.scan(row_filter, source.columns or ("*",), snapshot_id=snapshot_id)
 
 
-def _snapshot(table: Any, source: IcebergSource, where: str) -> int | None:
+def _snapshot(table: Table, source: IcebergSource, where: str) -> int | None:
     """The snapshot to read; None for the current one."""
     found = None
     if source.snapshot_id is not None:
@@ -110,7 +117,7 @@ def _snapshot(table: Any, source: IcebergSource, where: str) -> int | None:
     return int(found.snapshot_id)
 
 
-def plan_files(scan: Any, place: CatalogTable, where: str) -> list[Any]:
+def plan_files(scan: DataScan, place: CatalogTable, where: str) -> list[Any]:
     """The files that may have rows of a scan, each with its delete files."""
     with translate_errors(place, "cannot be read", where):
         try:
@@ -128,17 +135,17 @@ def plan_files(scan: Any, place: CatalogTable, where: str) -> list[Any]:
 @dataclass(frozen=True)
 class FilesReader(PartsReader):
     source: IcebergSource
-    metadata: Any
-    io: Any
-    projection: Any
-    row_filter: Any
+    metadata: TableMetadata
+    io: FileIO
+    projection: Schema
+    row_filter: BooleanExpression
     parts: Sequence[Sequence[Any]]
     where: str
 
-    def read(self, file: Any) -> Iterator[list[Any]]:
+    def read(self, file: FileScanTask) -> Iterator[list[Any]]:
         return map(decoder_of(self.source.elements), self._batches(file))
 
-    def _batches(self, file: Any) -> Iterator[pa.RecordBatch]:
+    def _batches(self, file: FileScanTask) -> Iterator[pa.RecordBatch]:
         try:
             yield from batches_of(
                 file, self.source.place, self.metadata, self.io, self.projection, self.row_filter, self.where
@@ -148,7 +155,13 @@ class FilesReader(PartsReader):
 
 
 def batches_of(
-    file: Any, place: CatalogTable, metadata: Any, io: Any, projection: Any, row_filter: Any, where: str
+    file: FileScanTask,
+    place: CatalogTable,
+    metadata: TableMetadata,
+    io: FileIO,
+    projection: Schema,
+    row_filter: BooleanExpression,
+    where: str,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a data file without those that are deleted, with the columns of the projection.
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,6 +20,13 @@ from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
 from penstock_connectors.packages import PYICEBERG
 from penstock_spark.connecting.running import CallTimeout, call_with_timeout, redact_secrets
 from penstock_spark.connecting.tables import choose_columns, make_type_error
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.io import FileIO
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.metadata import TableMetadata
 
 _NEWEST_FORMAT = 2
 """The newest version of the format that pyiceberg writes."""
@@ -33,7 +41,7 @@ _NO_RETRY = {"commit.retry.num-retries": "0"}
 """We retry ourselves: before each try, we have to look at the content of the table."""
 
 
-def load_module(name: str, where: str) -> Any:
+def load_module(name: str, where: str) -> ModuleType:
     """Returns a module of the package; ModuleNotFoundError in three parts if it is not installed."""
     return PYICEBERG.load(where, name)
 
@@ -83,7 +91,7 @@ def list_refused_commits(where: str) -> tuple[type[Exception], ...]:
     return (errors.CommitFailedException, errors.ValidationException, errors.TableAlreadyExistsError)
 
 
-def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
+def find_table(catalog: Catalog, place: CatalogTable, where: str) -> Table | None:
     """Returns the current state of a table; None if the table does not exist."""
     with translate_errors(place, "cannot be opened", where):
         try:
@@ -94,7 +102,7 @@ def find_table(catalog: Any, place: CatalogTable, where: str) -> Any:
     return table
 
 
-def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
+def open_table(catalog: Catalog, place: CatalogTable, where: str) -> Table:
     """Returns the current state of a table; LookupError if the table does not exist."""
     table = find_table(catalog, place, where)
     if table is None:
@@ -103,7 +111,7 @@ def open_table(catalog: Any, place: CatalogTable, where: str) -> Any:
     return table
 
 
-def arrow_columns(schema: Any, where: str) -> pa.Schema:
+def arrow_columns(schema: Schema, where: str) -> pa.Schema:
     """Returns the columns of a schema of Iceberg, without its identifiers."""
     arrow = load_module("io.pyarrow", where)
     small: pa.Schema = arrow._pyarrow_schema_ensure_small_types(
@@ -117,10 +125,10 @@ class Target:
     """A table as tasks need it to write files."""
 
     columns: pa.Schema
-    metadata: Any
-    io: Any
+    metadata: TableMetadata
+    io: FileIO
 
-    def has_layout_of(self, metadata: Any) -> bool:
+    def has_layout_of(self, metadata: TableMetadata) -> bool:
         """True if files of these tasks are right for a table, with its identifiers of columns and partitions."""
         own = self.metadata
         return bool(
@@ -130,7 +138,7 @@ class Target:
         )
 
 
-def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target:
+def target_of(sink: IcebergSink, catalog: Catalog, table: Table, where: str) -> Target:
     """Returns the target of a sink; ValueError if the elements do not fit, or if the columns are unknown."""
     place = sink.place
     if table is not None:
@@ -163,11 +171,11 @@ def target_of(sink: IcebergSink, catalog: Any, table: Any, where: str) -> Target
 
 def begin_table(
     sink: IcebergSink,
-    catalog: Any,
-    columns: Any,
+    catalog: Catalog,
+    columns: pa.Schema | Schema,
     where: str,
     location: str | None = None,
-) -> Any:
+) -> Transaction:
     """Returns a transaction that makes the table, which does not exist before the commit.
 
     The columns are a schema of Arrow or of Iceberg. Without a location, the catalog chooses one.
@@ -185,7 +193,7 @@ def begin_table(
     return transaction
 
 
-def strip_history(metadata: Any) -> Any:
+def strip_history(metadata: TableMetadata) -> TableMetadata:
     """Returns the metadata of a table without the snapshots, which may be very many, and which tasks do not need."""
     return metadata.model_copy(
         update={
@@ -221,7 +229,7 @@ def _sources(sink: IcebergSink) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.column for part in sink.partition_by))
 
 
-def check_writable(table: Any, place: CatalogTable, where: str) -> None:
+def check_writable(table: Table, place: CatalogTable, where: str) -> None:
     if table.format_version > _NEWEST_FORMAT:
         raise UnsupportedByRunner(
             f"the Iceberg table {place.shown} has the format {table.format_version}, and pyiceberg writes "
@@ -237,7 +245,7 @@ def check_writable(table: Any, place: CatalogTable, where: str) -> None:
         )
 
 
-def _check_partitions(sink: IcebergSink, metadata: Any, where: str) -> None:
+def _check_partitions(sink: IcebergSink, metadata: TableMetadata, where: str) -> None:
     schema = metadata.schema()
     own = tuple(
         PartitionPart(schema.find_column_name(field.source_id) or "", str(field.transform))
@@ -250,7 +258,7 @@ def _check_partitions(sink: IcebergSink, metadata: Any, where: str) -> None:
         raise refusal(ValueError, what, where=where, hint="leave partition_by out")
 
 
-def _check_computable(metadata: Any, place: CatalogTable, where: str) -> None:
+def _check_computable(metadata: TableMetadata, place: CatalogTable, where: str) -> None:
     """Refuses partitions of which pyiceberg loses or doubles rows, such as 0.0 and -0.0, or which it cannot write."""
     schema, fields = metadata.schema(), metadata.spec().fields
     sources = [field.source_id for field in fields]

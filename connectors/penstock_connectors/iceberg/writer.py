@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -55,6 +55,10 @@ from penstock_spark.connecting.tables import (
 )
 from penstock_spark.connecting.writing import Encoder, MicroBatch, SinkPlan
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table, Transaction
+
 _LOST_ANSWERS = 3
 """So many times a commit is tried if the catalog fails to answer."""
 
@@ -86,8 +90,9 @@ def prepare_iceberg(sink: IcebergSink, spark: SparkSession, where: str, stream: 
             does_not = "cannot be made" if table is None else "cannot be changed"
             try:
                 with translate_errors(sink.place, does_not, where):
-                    made = None if table is not None else _make_table(sink, catalog, target, where)
-                    transaction = made or table.transaction()
+                    transaction = (
+                        _make_table(sink, catalog, target, where) if table is None else table.transaction()
+                    )
                     transaction.set_properties(mark)
                     call_catalog(transaction.commit_transaction)
             except list_refused_commits(where) as error:
@@ -101,12 +106,12 @@ def property_of(stream: str) -> str:
     return f"penstock.stream-{digest_stream(stream)}"
 
 
-def _make_table(sink: IcebergSink, catalog: Any, target: Target, where: str) -> Any:
+def _make_table(sink: IcebergSink, catalog: Catalog, target: Target, where: str) -> Transaction:
     """A transaction that makes the table as it was planned."""
     return begin_table(sink, catalog, target.metadata.schema(), where, target.metadata.location)
 
 
-def _last(table: Any, stream: str) -> int | None:
+def _last(table: Table, stream: str) -> int | None:
     """The number of the last micro-batch in the table; None if it does not know the stream."""
     number = table.properties.get(property_of(stream))
     return None if number is None else int(number)
@@ -186,7 +191,7 @@ class _Commit:
         return retry_commits(commit)
 
     def _transaction(
-        self, catalog: Any, table: Any, written: Sequence[bytes], batch: MicroBatch, mark: str
+        self, catalog: Catalog, table: Table, written: Sequence[bytes], batch: MicroBatch, mark: str
     ) -> tuple[Any, list[Any]]:
         """A transaction with everything, or None if there is nothing to change; and files for this try alone."""
         sink, target, where = self._sink, self._target, self._where
@@ -238,13 +243,13 @@ def _not_committed(sink: IcebergSink, error: Exception, where: str) -> Exception
     return make_commit_error(_describe(sink), redact_secrets(str(error), sink.place.properties), where)
 
 
-def _has_commit(table: Any, mark: str) -> bool:
+def _has_commit(table: Table, mark: str) -> bool:
     """True if a commit whose answer was an error is in the table nevertheless."""
     summaries = [snapshot.summary for snapshot in table.snapshots()]
     return any(summary is not None and summary.get(_COMMIT) == mark for summary in summaries)
 
 
-def _append(transaction: Any, files: Iterable[Any], properties: dict[str, str]) -> None:
+def _append(transaction: Transaction, files: Iterable[Any], properties: dict[str, str]) -> None:
     update = transaction.update_snapshot(snapshot_properties=properties)
     merges = transaction.table_metadata.properties.get("commit.manifest-merge.enabled", "false")
     with update.merge_append() if merges.lower() == "true" else update.fast_append() as snapshot:
@@ -253,7 +258,7 @@ def _append(transaction: Any, files: Iterable[Any], properties: dict[str, str]) 
 
 
 def _overwrite(
-    transaction: Any, added: Iterable[Any], removed: Iterable[Any], properties: dict[str, str]
+    transaction: Transaction, added: Iterable[Any], removed: Iterable[Any], properties: dict[str, str]
 ) -> None:
     with transaction.update_snapshot(snapshot_properties=properties).overwrite() as snapshot:
         for file in removed:

@@ -7,12 +7,16 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from threading import Thread
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.error import refusal
 from penstock.utils import clock
 from penstock_connectors.packages import CONFLUENT_KAFKA
 from penstock_spark.connecting.running import CallTimeout, call_with_timeout
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
 
 _LOGGER = logging.getLogger("penstock_connectors.kafka")
 _Answer = TypeVar("_Answer")
@@ -50,12 +54,12 @@ FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 """The errors of a producer once another one uses its transactional identifier."""
 
 
-def load_package(where: str | None = None) -> Any:
+def load_package(where: str | None = None) -> ModuleType:
     """The client's package; ModuleNotFoundError in three parts if it is not installed."""
     return CONFLUENT_KAFKA.load(where)
 
 
-def make_client(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
+def make_client(kind: str, config: Mapping[str, Any], **more: object) -> Any:
     """A client such as ``"Consumer"``; what librdkafka says of its options becomes a ValueError without values."""
     package = load_package()
     inside = importlib.import_module("confluent_kafka.admin") if kind == "AdminClient" else package
@@ -72,7 +76,7 @@ def make_client(kind: str, config: Mapping[str, Any], **more: Any) -> Any:
         raise refusal(ValueError, what, hint=hint) from None
 
 
-def _hear(brokers: str, error: Any) -> None:
+def _hear(brokers: str, error: KafkaError) -> None:
     if error.name() != "_ALL_BROKERS_DOWN":
         _heard[brokers] = error
 
@@ -95,12 +99,12 @@ def call_in_time(call: Callable[[], _Answer], seconds: float) -> _Answer:
         raise refusal(ClientStalled, what, hint=hint) from None
 
 
-def abandon(*clients: Any) -> None:
+def abandon(*clients: object) -> None:
     """Gives clients up. Their last holder waits for the end of their threads, which may take long (`call_in_time`)."""
     Thread(target=_hold, args=(clients,), name=THREAD, daemon=True).start()
 
 
-def _hold(clients: Any) -> None:
+def _hold(clients: object) -> None:
     """Holds clients until the caller has let go of them."""
     clock.sleep(_FAREWELL_SECONDS)
 
@@ -142,7 +146,7 @@ def topic_partition(name: str, *offset: int) -> Any:
     return load_package().TopicPartition(topic, int(number), *offset)
 
 
-def explain_error(error: Any, what: str, brokers: str, cause: Any = None) -> Exception:
+def explain_error(error: KafkaError, what: str, brokers: str, cause: KafkaError | None = None) -> Exception:
     """An error from Kafka: what could not be done, and why.
 
     A broker that goes away while it checks who asks looks like one that refuses access, so a refusal that is only the

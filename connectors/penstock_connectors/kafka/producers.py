@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.io.kafka import KafkaSink
 from penstock_connectors.kafka.client import (
@@ -18,6 +18,9 @@ from penstock_connectors.kafka.client import (
     make_client,
 )
 from penstock_spark.connecting.writing import CommitStopped
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
 
 TRANSACTION_SECONDS = 60.0
 """The time limit for a step of a transaction."""
@@ -144,7 +147,7 @@ class Producer:
     def __init__(self, sink: KafkaSink, name: str) -> None:
         self.name = name
         self._sink = sink
-        self._error: Any = None
+        self._error: object = None
         # The last micro-batch that is known to be written, if it writes in transactions.
         self.last_batch = -1
         config: dict[str, Any] = {
@@ -214,7 +217,7 @@ class Producer:
         if error is not None and (self._error is None or error.fatal()):
             self._error = error
 
-    def explained(self, error: Any) -> Exception:
+    def explained(self, error: KafkaError) -> Exception:
         """Explains an error from Kafka in terms of this topic."""
         topic, brokers = self._sink.topic, self._sink.config["bootstrap.servers"]
         return explain_error(error, f"the topic {topic!r} cannot be written", brokers)

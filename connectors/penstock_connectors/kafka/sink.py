@@ -136,7 +136,7 @@ class Records(Encoder):
             raise refusal(TypeError, what, where=self.where, hint="make pairs of them with a Map") from None
         return self._record(key, value)
 
-    def _of_row(self, element: Any) -> Record:
+    def _of_row(self, element: object) -> Record:
         if isinstance(element, KafkaRecord):
             what = "an element is a KafkaRecord, which names the topic that it was read from"
             hint = "make rows with key, value and what else is to be written, such as headers, with a Map"
@@ -184,12 +184,12 @@ class Records(Encoder):
 
     def _record(
         self,
-        key: Any,
-        value: Any,
+        key: object,
+        value: object,
         topic: str | None = None,
         partition: int | None = None,
         timestamp: int | None = None,
-        headers: Any = None,
+        headers: object = None,
     ) -> Record:
         sink = self.sink
         key = self._bytes("key", key, sink.key_serializer)
@@ -213,7 +213,7 @@ class Records(Encoder):
         raise refusal(TypeError, what, where=self.where, hint=hint)
 
 
-def _is_number(value: Any, least: int) -> bool:
+def _is_number(value: object, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**63
 
 

@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -38,6 +38,10 @@ from penstock_connectors.kafka.client import (
 )
 from penstock_spark.connecting.reading import Scan, StreamScan, open_range_stream, open_ranges
 
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+    from confluent_kafka.admin import AdminClient
+
 _LOGGER = logging.getLogger(__name__)
 
 _RECORDS_AT_ONCE = 5_000
@@ -65,7 +69,7 @@ def open_topics_stream(
     return open_range_stream(RangesOfSource(Topics(source)), stream, spark, where)
 
 
-def _forget(consumer: Any) -> None:
+def _forget(consumer: Consumer) -> None:
     for key in [key for key, each in _consumers.items() if each is consumer]:
         abandon(_consumers.pop(key))
 
@@ -255,7 +259,7 @@ class Topics(NumberedSource[Any]):
             return {}
         package = load_package()
 
-        def question(client: Any) -> dict[str, str]:
+        def question(client: AdminClient) -> dict[str, str]:
             found = {}
             futures = client.describe_topics(
                 package.TopicCollection(sorted(set(topics))), request_timeout=REQUEST_SECONDS
@@ -309,7 +313,7 @@ class Topics(NumberedSource[Any]):
             isolation = "READ_COMMITTED"
         asked_of = {topic_partition(name): spec for name in partitions}
 
-        def question(client: Any) -> dict[str, int]:
+        def question(client: AdminClient) -> dict[str, int]:
             futures = client.list_offsets(
                 asked_of,
                 isolation_level=getattr(package.IsolationLevel, isolation),
@@ -348,7 +352,7 @@ class Topics(NumberedSource[Any]):
             self._ends = self._named("end_offsets", self._source.end, partitions)
         return self._ends
 
-    def _named(self, argument: str, offsets: Any, partitions: Any) -> dict[str, int]:
+    def _named(self, argument: str, offsets: object, partitions: Any) -> dict[str, int]:
         """The user's offsets by partition."""
         if not isinstance(offsets, Mapping):
             return {}
@@ -366,7 +370,7 @@ class Topics(NumberedSource[Any]):
             self._admin = make_client("AdminClient", config)
         return self._asked(partial(question, self._admin), what, REQUEST_SECONDS, self._admin)
 
-    def _asked(self, question: Callable[[], Any], what: str, seconds: float, asker: Any) -> Any:
+    def _asked(self, question: Callable[[], Any], what: str, seconds: float, asker: object) -> Any:
         """The brokers' answer; if a client stands still, the next question goes to new ones."""
         try:
             return ask_brokers(question, what, self._brokers, seconds, asker)
@@ -420,7 +424,7 @@ class Topics(NumberedSource[Any]):
         hint = "check that the brokers run, and that the workers reach the addresses that they advertise"
         return refusal(TimeoutError, what, hint=hint)
 
-    def _elements(self, messages: list[Any]) -> Any:
+    def _elements(self, messages: list[Any]) -> object:
         source = self._source
         keys: list[Any] = [message.key() for message in messages]
         values: list[Any] = [message.value() for message in messages]
@@ -499,11 +503,11 @@ def _why_no_time(millis: int) -> str | None:
     return "the time of a record is out of range" if abs(millis) > _MAX_MILLIS else None
 
 
-def _unreadable(message: Any, error: Exception) -> UnreadableElement:
+def _unreadable(message: Message, error: Exception) -> UnreadableElement:
     return UnreadableElement(_record(message, message.key(), message.value()), error)
 
 
-def deserializer_of(deserializer: Any) -> Any:
+def deserializer_of(deserializer: object) -> Any:
     """A function from bytes."""
     if not isinstance(deserializer, AvroDeserializer):
         return deserializer
@@ -519,7 +523,7 @@ def deserializer_of(deserializer: Any) -> Any:
     return decode
 
 
-def _record(message: Any, key: Any, value: Any) -> KafkaRecord:
+def _record(message: Any, key: object, value: object) -> KafkaRecord:
     kind, millis = message.timestamp()
     headers = tuple(message.headers() or ())
     return KafkaRecord(

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from pyspark.sql import SparkSession
 
+from penstock.coders.base import Coder
 from penstock.error import refusal
 from penstock.io.files.compression import CompressionTypes, resolve_compression
 from penstock.io.streaming.stream_sources import StreamSource
@@ -47,7 +48,9 @@ _BATCH_RECORDS = 2_000
 _BATCH_BYTES = 8 << 20
 
 
-def records_of_file(file: BinaryIO, name: str, compression_type: str, coder: Any = None) -> Iterator[Any]:
+def records_of_file(
+    file: BinaryIO, name: str, compression_type: str, coder: Coder | None = None
+) -> Iterator[Any]:
     """Yields the records of an open file, which may be compressed, for ``ReadAllFromTFRecord``."""
     records = _records(file, name, resolve_compression(name, compression_type), "")
     return records if coder is None else map(coder.decode, records)

@@ -48,7 +48,7 @@ class _TFRecordShard:
         except Exception as error:
             fail_step(error, self._where)
 
-    def _refuse(self, record: Any) -> NoReturn:
+    def _refuse(self, record: object) -> NoReturn:
         kind = type(record).__name__
         if self._coder is None:
             what = f"an element has the type {kind}, and TFRecord files take only bytes"

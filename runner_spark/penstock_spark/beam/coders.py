@@ -20,7 +20,7 @@ class CoderAdapter(Coder):
 
     beams: ClassVar[Any]
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         encoded: bytes = self.beams.encode(value)
         return encoded
 
@@ -62,7 +62,7 @@ def register_beam_coders() -> None:
     registry.register_coder(ShardedKey, ShardedKeyCoder)
 
 
-def make_adapter_class(beams: Any) -> type[CoderAdapter]:
+def make_adapter_class(beams: object) -> type[CoderAdapter]:
     """Returns a class for a Beam coder, with the name of that coder, by which checkpoints and errors know it."""
     kind = type(beams)
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}

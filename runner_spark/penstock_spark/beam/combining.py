@@ -35,7 +35,9 @@ class CombineFnAdapter(CombineFn):
     some CombineFns, such as those of ``Top``, rely on it.
     """
 
-    def __init__(self, fn: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, fn: beam_core.CombineFn, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__()
         self.fn = fn
         self.args = tuple(args)
@@ -68,13 +70,13 @@ class CombineFnAdapter(CombineFn):
     def compact(self, accumulator: BeamAccumulator) -> BeamAccumulator:
         return BeamAccumulator(self.fn.compact(self._merged(accumulator), *self.args, **self.kwargs))
 
-    def extract_output(self, accumulator: BeamAccumulator) -> Any:
+    def extract_output(self, accumulator: BeamAccumulator) -> object:
         return self.fn.extract_output(self._merged(accumulator), *self.args, **self.kwargs)
 
     def teardown(self) -> None:
         self.fn.teardown(*self.args, **self.kwargs)
 
-    def _merged(self, held: BeamAccumulator) -> Any:
+    def _merged(self, held: BeamAccumulator) -> object:
         if held.was_stored:
             held.value = self.fn.merge_accumulators([held.value], *self.args, **self.kwargs)
             held.was_stored = False
@@ -90,7 +92,9 @@ _SAME: Mapping[type, Callable[[Any], CombineFn]] = {
 """Those that penstock computes faster itself."""
 
 
-def combine_fn_of(fn: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> CombineFn:
+def combine_fn_of(
+    fn: beam_core.CombineFn, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> CombineFn:
     """Converts a Beam CombineFn, or a function such as ``sum``, to penstock's, with its further arguments."""
     fn = beam_core.CombineFn.maybe_from_callable(fn, has_side_inputs=bool(args or kwargs))
     same = _SAME.get(type(fn))

@@ -46,7 +46,7 @@ _COMBINERS, _PAIR = "apache_beam.transforms.combiners", "Count.PerElement.expand
 """Beam's function that pairs each element with None to count it."""
 
 
-def dofn_of(dofn: Any) -> DoFn:
+def dofn_of(dofn: DoFn) -> DoFn:
     """Penstock's DoFn for a Beam DoFn.
 
     >>> dofn_of(beam_core.Map(len).dofn).fn is len, type(dofn_of(beam_core.Filter(len).dofn)).__name__
@@ -59,7 +59,7 @@ def dofn_of(dofn: Any) -> DoFn:
     return found
 
 
-def _short_form(dofn: Any) -> FlatMapDoFn | None:
+def _short_form(dofn: beam_core.DoFn) -> FlatMapDoFn | None:
     """The DoFn of a Map, a Filter or their like, if its function asks for nothing of the runner's."""
     if type(dofn) is not beam_core.CallableWrapperDoFn:
         return None
@@ -75,11 +75,11 @@ def _short_form(dofn: Any) -> FlatMapDoFn | None:
     return FlatMapDoFn(function) if kind is None else kind(function)
 
 
-def _asks(default: Any) -> bool:
+def _asks(default: object) -> bool:
     return isinstance(default, beam_core._DoFnParam) or default is beam_core.DoFn.BundleFinalizerParam
 
 
-def dofn_function(dofn: Any) -> Any:
+def dofn_function(dofn: DoFn) -> object:
     """The user's function that a Beam DoFn calls for each element."""
     short = _short_form(dofn)
     return dofn.process if short is None else short.fn
@@ -104,7 +104,7 @@ _PLAIN: Mapping[str, DoFnParam] = {
 }
 
 
-def _translate_default(default: Any) -> Any:
+def _translate_default(default: object) -> Any:
     match default:
         case beam_core._StateDoFnParam():
             return params.StateDoFnParam(state_of(default.state_spec))
@@ -132,7 +132,7 @@ _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
 }
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: object) -> Any:
     change = _ARGUMENTS.get(type(value))
     return argument_of(value) if change is None else change(value)
 
@@ -142,7 +142,7 @@ class DoFnAdapter(DoFn):
 
     output_kinds = OUTPUT_KINDS
 
-    def __init__(self, dofn: Any) -> None:
+    def __init__(self, dofn: beam_core.DoFn) -> None:
         super().__init__()
         self.dofn = dofn
         # Beam has no such attributes, but a class that runs on penstock may declare them.
@@ -161,7 +161,7 @@ class DoFnAdapter(DoFn):
     def process_signature(self) -> MethodSignature:
         return self._signature.process
 
-    def _asked(self, default: Any) -> Any:
+    def _asked(self, default: object) -> Any:
         """Penstock's placeholder for a Beam placeholder; any other default argument unchanged."""
         return _translate_default(default)
 
@@ -209,7 +209,7 @@ class DoFnAdapter(DoFn):
             return None
         return self._method_signature("process_batch", self.dofn.process_batch)
 
-    def _timer_signature(self, spec: Any) -> MethodSignature:
+    def _timer_signature(self, spec: beam_state.TimerSpec) -> MethodSignature:
         name = spec._attached_callback.__name__
         return self._method_signature(name, getattr(self.dofn, name))
 
@@ -225,16 +225,16 @@ class DoFnAdapter(DoFn):
     def timer_owner(self) -> Any:
         return _Methods(self.dofn)
 
-    def process(self, *args: Any, **kwargs: Any) -> Any:
+    def process(self, *args: object, **kwargs: object) -> Any:
         results = self._called(self.dofn.process, args, kwargs)
         return self._apart(results) if self.dofn._process_yields_batches else results
 
-    def process_batch(self, batch: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def process_batch(self, batch: list[Any], *args: object, **kwargs: object) -> Any:
         whole = self.dofn.input_batch_converter.produce_batch(batch)
         results = self._called(self.dofn.process_batch, (whole, *args), kwargs)
         return results if self.dofn._process_batch_yields_elements else self._apart(results)
 
-    def get_input_batch_type(self, input_element_type: Any) -> Any:
+    def get_input_batch_type(self, input_element_type: object) -> Any:
         return typehints.List[input_element_type]
 
     @property
@@ -261,18 +261,18 @@ class DoFnAdapter(DoFn):
             else:
                 yield from explode(result)
 
-    def setup(self, **kwargs: Any) -> None:
+    def setup(self, **kwargs: object) -> None:
         for spec in self._combined():
             spec.combine_fn.setup()
         self.dofn.setup(**kwargs)
 
-    def start_bundle(self, **kwargs: Any) -> Any:
+    def start_bundle(self, **kwargs: object) -> object:
         return self.dofn.start_bundle(**kwargs)
 
-    def finish_bundle(self, **kwargs: Any) -> Any:
+    def finish_bundle(self, **kwargs: object) -> Any:
         return self.dofn.finish_bundle(**kwargs)
 
-    def teardown(self, **kwargs: Any) -> None:
+    def teardown(self, **kwargs: object) -> None:
         for spec in self._combined():
             spec.combine_fn.teardown()
         self.dofn.teardown(**kwargs)
@@ -285,15 +285,15 @@ class DoFnAdapter(DoFn):
 class _Methods:
     """The methods for timers of a Beam DoFn."""
 
-    def __init__(self, dofn: Any) -> None:
+    def __init__(self, dofn: beam_core.DoFn) -> None:
         self._dofn = dofn
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         method = getattr(self._dofn, name)
         if not callable(method):
             return method
 
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def called(*args: object, **kwargs: object) -> object:
             return method(*map(_argument, args), **{word: _argument(value) for word, value in kwargs.items()})
 
         return called

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam
 from apache_beam import pvalue as beam_pvalue
@@ -54,10 +54,13 @@ from penstock_spark.beam.values import output_of
 from penstock_spark.beam.windowing import windowing_of
 from penstock_spark.supported import default_mode
 
+if TYPE_CHECKING:
+    from apache_beam.pipeline import AppliedPTransform, Pipeline
+
 _BEAM = os.path.dirname(apache_beam.__file__)
 
 
-def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
+def graph_of(pipeline: Pipeline, mode: str | None = None) -> Graph:
     """The graph of a Beam pipeline, for a mode; without a mode, the graph decides.
 
     Raises:
@@ -67,7 +70,7 @@ def graph_of(pipeline: Any, mode: str | None = None) -> Graph:
     return graph if (mode or default_mode(graph)) == "batch" else _build(pipeline, is_batch=False)
 
 
-def _build(pipeline: Any, is_batch: bool) -> Graph:
+def _build(pipeline: Pipeline, is_batch: bool) -> Graph:
     builder = _Builder(is_batch)
     for node in pipeline.transforms_stack[0].parts:
         builder.add(node)
@@ -83,7 +86,7 @@ class _Builder:
         self.edges: list[Edge] = []
         self.numbers: dict[Any, int] = {}
 
-    def add(self, node: Any) -> None:
+    def add(self, node: AppliedPTransform) -> None:
         """Adds the steps of a transform: of itself if the compiler knows it, else of its parts."""
         if isinstance(node.transform, ExternalTransform):
             raise _unknown(node)
@@ -100,7 +103,7 @@ class _Builder:
 
     def step(
         self,
-        node: Any,
+        node: AppliedPTransform,
         primitive: Primitive,
         *,
         part: str = "",
@@ -115,15 +118,15 @@ class _Builder:
         made = tuple(self._outputs(node)) if outputs is None else tuple(outputs)
         self.steps.append(Step(label, primitive, found, sides, made, location))
 
-    def edge_of(self, pcoll: Any) -> int:
+    def edge_of(self, pcoll: beam_pvalue.PCollection) -> int:
         """The number of a PCollection's edge."""
         return self.numbers[pcoll]
 
-    def inputs_of(self, node: Any) -> tuple[int, ...]:
+    def inputs_of(self, node: AppliedPTransform) -> tuple[int, ...]:
         """The edges that a transform reads."""
         return tuple(self.edge_of(value) for value in node.inputs if not _is_begin(value))
 
-    def new_edge(self, pcoll: Any, where: str) -> int:
+    def new_edge(self, pcoll: beam_pvalue.PCollection, where: str) -> int:
         """The edge of a PCollection that a step makes."""
         number = self.numbers[pcoll] = len(self.edges)
         windowing = windowing_of(pcoll.windowing, where)
@@ -131,17 +134,17 @@ class _Builder:
         self.edges.append(Edge(number, hint, windowing, pcoll.is_bounded))
         return number
 
-    def type_of_input(self, node: Any) -> Any:
+    def type_of_input(self, node: AppliedPTransform) -> object:
         """The type of the elements that a step reads."""
         return self.edges[self.inputs_of(node)[0]].element_type
 
-    def refine(self, inferred: Any) -> None:
+    def refine(self, inferred: object) -> None:
         """Adds what is known of the main output of the last step: Beam infers fewer types."""
         number = self.steps[-1].outputs[0].edge
         edge = self.edges[number]
         self.edges[number] = replace(edge, element_type=refine_type(edge.element_type, inferred))
 
-    def inner_edge(self, node: Any) -> Output:
+    def inner_edge(self, node: AppliedPTransform) -> Output:
         """An edge between two steps of one transform, windowed like its input."""
         number = len(self.edges)
         inputs = self.inputs_of(node)
@@ -149,30 +152,30 @@ class _Builder:
         self.edges.append(replace(like, id=number, element_type=element_type_of(None)))
         return Output(None, number)
 
-    def _outputs(self, node: Any) -> Iterator[Output]:
+    def _outputs(self, node: AppliedPTransform) -> Iterator[Output]:
         # The main output comes first, even if a tagged output was used earlier.
         for tag in sorted(node.outputs, key=lambda tag: tag is not None):
             pcoll = node.outputs[tag]
             if isinstance(pcoll, beam_pvalue.PCollection):
                 yield Output(None if tag is None else str(tag), self.new_edge(pcoll, where_of(node)))
 
-    def _side_input(self, side: Any) -> SideInput:
+    def _side_input(self, side: beam_pvalue.AsSideInput) -> SideInput:
         return side_input_of(side, self.edge_of(side.pvalue))
 
 
 _GLOBAL = beam_core.Windowing(beam_window.GlobalWindows())
 
 
-def where_of(node: Any) -> str:
+def where_of(node: AppliedPTransform) -> str:
     """The middle part of an error about a transform."""
     return at_step(node.full_label, None)
 
 
-def _is_begin(value: Any) -> bool:
+def _is_begin(value: object) -> bool:
     return isinstance(value, beam_pvalue.PBegin)
 
 
-def _unknown(node: Any) -> Exception:
+def _unknown(node: AppliedPTransform) -> Exception:
     transform = node.transform
     sort, inner = "transform", getattr(transform, "source", None) or getattr(transform, "sink", None)
     if inner is not None:
@@ -194,7 +197,7 @@ def _unknown(node: Any) -> Exception:
 _Translation = Callable[[_Builder, Any], None]
 
 
-def _translation(node: Any, is_batch: bool) -> _Translation | None:
+def _translation(node: AppliedPTransform, is_batch: bool) -> _Translation | None:
     """The function that makes the steps of a transform; None for a composite that is made of its parts."""
     translate = next(
         (found for kind, found in _TRANSLATIONS.items() if isinstance(node.transform, kind)), None
@@ -204,7 +207,7 @@ def _translation(node: Any, is_batch: bool) -> _Translation | None:
     )
 
 
-def _is_known_composite(node: Any, is_batch: bool) -> bool:
+def _is_known_composite(node: AppliedPTransform, is_batch: bool) -> bool:
     """True if the compiler knows better than the parts of a composite."""
     match node.transform:
         case beam_core.CombinePerKey():
@@ -220,16 +223,16 @@ def _is_known_composite(node: Any, is_batch: bool) -> bool:
 _KNOWN_COMPOSITES = (beam_core.Create, beam_util.Reshuffle, beam_util.ReshufflePerKey, PeriodicImpulse)
 
 
-def _create(builder: _Builder, node: Any) -> None:
+def _create(builder: _Builder, node: AppliedPTransform) -> None:
     # Values with a time or windows are the outputs of Beam's Create, and not its elements.
     builder.step(node, Read(InlineValues(tuple(map(output_of, node.transform.values)))), inputs=())
 
 
-def _impulse(builder: _Builder, node: Any) -> None:
+def _impulse(builder: _Builder, node: AppliedPTransform) -> None:
     builder.step(node, Read(InlineValues((b"",))), inputs=())
 
 
-def _read(builder: _Builder, node: Any) -> None:
+def _read(builder: _Builder, node: AppliedPTransform) -> None:
     if not isinstance(node.transform.source, beam_iobase.BoundedSource):
         raise _unknown(node)
     known = text_source_of(node.transform.source)
@@ -246,14 +249,14 @@ def _read(builder: _Builder, node: Any) -> None:
     builder.step(node, ParDo(read_pieces()), part=f"{reader}/Read", inputs=[spread.edge], outputs=[output])
 
 
-def _write(builder: _Builder, node: Any) -> None:
+def _write(builder: _Builder, node: AppliedPTransform) -> None:
     sink = text_sink_of(node.transform.sink)
     if sink is None:
         raise _unknown(node)
     builder.step(node, Write(sink))
 
 
-def _pardo(builder: _Builder, node: Any) -> None:
+def _pardo(builder: _Builder, node: AppliedPTransform) -> None:
     transform = node.transform
     if getattr(transform.fn, "is_materialize_values_do_fn", False):
         # Beam's own mark of a DoFn that appends to a list of the program, whose process it never leaves.
@@ -262,7 +265,7 @@ def _pardo(builder: _Builder, node: Any) -> None:
         raise UnsupportedByRunner(what, where=where_of(node), hint=hint)
     slots = iter(range(len(node.side_inputs)))
 
-    def filled(value: Any) -> Any:
+    def filled(value: object) -> object:
         return SideInputSlot(next(slots)) if isinstance(value, ArgumentPlaceholder) else value
 
     args = tuple(map(filled, transform.args))
@@ -278,23 +281,23 @@ def _pardo(builder: _Builder, node: Any) -> None:
         builder.refine(made.infer_output_type(builder.type_of_input(node)))
 
 
-def _combine(builder: _Builder, node: Any) -> None:
+def _combine(builder: _Builder, node: AppliedPTransform) -> None:
     transform = node.transform
     combine = CombinePerKey(combine_fn_of(transform.fn, transform.args, transform.kwargs))
     builder.step(node, combine, location=location_of(transform.fn.add_input))
 
 
-def _flatten(builder: _Builder, node: Any) -> None:
+def _flatten(builder: _Builder, node: AppliedPTransform) -> None:
     builder.step(node, Flatten(), inputs=builder.inputs_of(node))
 
 
-def _test_stream(builder: _Builder, node: Any) -> None:
+def _test_stream(builder: _Builder, node: AppliedPTransform) -> None:
     outputs = list(builder._outputs(node))
     source = translate_test_stream(node.transform, tuple(output.tag for output in outputs))
     builder.step(node, Read(source), inputs=(), outputs=outputs)
 
 
-def _periodic_impulse(builder: _Builder, node: Any) -> None:
+def _periodic_impulse(builder: _Builder, node: AppliedPTransform) -> None:
     transform, [output] = node.transform, builder._outputs(node)
     read = Read(periodic_source(transform))
     if not transform.apply_windowing:

@@ -28,7 +28,7 @@ _KINDS: Mapping[Any, str] = {
 class _Tracker:
     """Stands in a thread where Beam's metrics look for the counts of the running step."""
 
-    def update_metric(self, typed_name: Any, value: Any) -> None:
+    def update_metric(self, typed_name: object, value: Any) -> None:
         """Counts a value; the metrics of Beam call it."""
         container = current_container()
         kind, name = _kind_and_name(typed_name)
@@ -57,12 +57,12 @@ def count_here() -> None:
     statesampler.set_current_tracker(_Tracker())
 
 
-def _distribution(result: Any) -> Any:
+def _distribution(result: Any) -> beam_cells.DistributionResult:
     data = beam_cells.DistributionData(result.sum, result.count, result.min, result.max)
     return beam_cells.DistributionResult(data)
 
 
-def _gauge(result: Any) -> Any:
+def _gauge(result: Any) -> beam_cells.GaugeResult:
     timestamp = None if result.timestamp is None else float(result.timestamp)
     return beam_cells.GaugeResult(beam_cells.GaugeData(result.value, timestamp))
 
@@ -80,7 +80,7 @@ class MetricResultsAdapter(beam_metric.MetricResults):  # type: ignore[misc]
         super().__init__()
         self._results = results
 
-    def query(self, filter: Any = None) -> dict[str, list[Any]]:
+    def query(self, filter: object = None) -> dict[str, list[Any]]:
         """Returns the metrics that a filter asks for, or all, by kind."""
         return {
             kind: [
@@ -92,7 +92,7 @@ class MetricResultsAdapter(beam_metric.MetricResults):  # type: ignore[misc]
         }
 
 
-def _result(kind: str, result: MetricResult) -> Any:
+def _result(kind: str, result: MetricResult) -> beam_execution.MetricResult:
     metric = result.key.metric
     key = beam_execution.MetricKey(result.key.step, BeamsMetricName(metric.namespace, metric.name))
     change = _RESULTS.get(kind, lambda value: value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import logging
-from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options import pipeline_options
@@ -17,7 +16,7 @@ from penstock.options.checks import NOT_FLAGS
 from penstock.options.spark import SparkOptions
 
 
-def options_of(options: Any) -> PipelineOptions:
+def options_of(options: BeamsOptions) -> PipelineOptions:
     """The same flags, and the values of penstock's own options that were passed by name.
 
     Beam has acted on its own options already, such as ``runtime_type_check``.
@@ -41,13 +40,13 @@ def _is_not_of_own_option(record: logging.LogRecord) -> bool:
     )
 
 
-def workers_options(options: Any) -> str:
+def workers_options(options: BeamsOptions) -> str:
     """The argument of `use_options`: all options but those that are objects of the program, such as a session."""
     given = options.get_all_options(drop_default=True, retain_unknown_options=True)
     return json.dumps({name: value for name, value in given.items() if _is_plain(value)}, sort_keys=True)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     try:
         json.dumps(value)
     except TypeError:
@@ -66,5 +65,5 @@ def use_options(options: str) -> None:
 
 
 @functools.lru_cache(16)
-def _parse(options: str) -> Any:
+def _parse(options: str) -> object:
     return BeamsOptions.from_dictionary(json.loads(options))

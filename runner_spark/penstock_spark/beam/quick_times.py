@@ -21,7 +21,7 @@ def make_whole_seconds_quickly() -> None:
     """
     checked, new = Timestamp.of, Timestamp.__new__
 
-    def of(seconds: Any) -> Any:
+    def of(seconds: object) -> object:
         """Returns Beam's time for a number of seconds, a time, or a `datetime`."""
         if type(seconds) is not int:
             return checked(seconds)

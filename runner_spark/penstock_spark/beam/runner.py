@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from apache_beam.options.pipeline_options import TypeOptions
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
@@ -22,6 +22,12 @@ from penstock_spark.beam.result import BeamResult
 from penstock_spark.runner import SparkRunner
 from penstock_spark.shipping.registrations import prepare_workers
 
+if TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.pipeline import Pipeline
+
+    from penstock.graph import Graph
+
 
 class BeamRunner(PipelineRunner):  # type: ignore[misc]
     """Runs pipelines that are written with ``apache_beam`` on Spark.
@@ -35,12 +41,12 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
         TypeError: An option's name is unknown.
     """
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, **arguments: object) -> None:
         self._runner = SparkRunner(**arguments)
         # Beam looks at all options before it calls the runner.
         keep_beam_quiet_about_own_options()
 
-    def run_pipeline(self, pipeline: Any, options: Any) -> BeamResult:
+    def run_pipeline(self, pipeline: Pipeline, options: PipelineOptions) -> BeamResult:
         """Runs a Beam pipeline: when this returns, a batch has ended, or a query has started."""
         allows_any_key = options.view_as(TypeOptions).allow_non_deterministic_key_coders
         pipeline.visit(group_by_key_input_visitor(not allows_any_key))
@@ -57,9 +63,9 @@ class BeamRunner(PipelineRunner):  # type: ignore[misc]
 class _Translated:
     """A Beam pipeline as the Spark runner sees it."""
 
-    def __init__(self, pipeline: Any, mode: str | None) -> None:
+    def __init__(self, pipeline: Pipeline, mode: str | None) -> None:
         self._pipeline = pipeline
         self._mode = mode
 
-    def to_graph(self) -> Any:
+    def to_graph(self) -> Graph:
         return graph_of(self._pipeline, self._mode)

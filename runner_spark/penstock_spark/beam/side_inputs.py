@@ -16,7 +16,7 @@ _USUAL_MAPPINGS = ("_global_window_mapping_fn", "default_window_mapping_fn.<loca
 _VIEWS: Mapping[Any, str] = {list: "list", dict: "dict"}
 
 
-def side_input_of(side: Any, edge: int) -> SideInput:
+def side_input_of(side: beam_pvalue.AsSideInput, edge: int) -> SideInput:
     """Returns the side input that reads an edge; a pipeline that was a message has forgotten the classes of its own."""
     data = side._side_input_data()
     mapping = _mapping(data.window_mapping_fn)
@@ -29,13 +29,13 @@ def side_input_of(side: Any, edge: int) -> SideInput:
     return SideInput(edge, view, window_mapping_fn=mapping, make=data.view_fn)
 
 
-def _is_singleton(view_fn: Any) -> bool:
+def _is_singleton(view_fn: object) -> bool:
     name = beam_pvalue.AsSingleton._from_runtime_iterable.__qualname__
     cells = getattr(view_fn, "__closure__", None) or ()
     return any(getattr(cell.cell_contents, "__qualname__", None) == name for cell in cells)
 
 
-def _mapping(mapping: Any) -> Callable[[BoundedWindow], BoundedWindow] | None:
+def _mapping(mapping: object) -> Callable[[BoundedWindow], BoundedWindow] | None:
     """Returns the window of the side input for one of the main input; None if penstock finds the same."""
     if getattr(mapping, "__qualname__", None) in _USUAL_MAPPINGS:
         return None

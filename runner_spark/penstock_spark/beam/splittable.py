@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apache_beam.io import unbounded_source as beam_unbounded_source
 from apache_beam.runners.common import DoFnSignature
@@ -16,14 +16,18 @@ from apache_beam.transforms import core as beam_core
 from apache_beam.utils import timestamp as beam_timestamp
 
 from penstock.functions import params
+from penstock.functions.dofn import DoFn
 from penstock.functions.params import ProcessContinuation
 from penstock.functions.splitting import RestrictionCall, SplitRules
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.beam.dofns import DoFnAdapter
 from penstock_spark.beam.values import beam_time_of, output_of
 
+if TYPE_CHECKING:
+    from apache_beam.io.iobase import WatermarkEstimator
 
-def is_splittable(dofn: Any) -> bool:
+
+def is_splittable(dofn: DoFn) -> bool:
     """True if a Beam DoFn asks for a restriction."""
     return DoFnSignature(dofn).get_restriction_provider() is not None
 
@@ -39,7 +43,7 @@ class SplittableDoFn(DoFnAdapter):
             bool(described.is_unbounded_per_element()),
         )
 
-    def _asked(self, default: Any) -> Any:
+    def _asked(self, default: object) -> Any:
         if isinstance(default, beam_core._RestrictionDoFnParam):
             return params.RestrictionDoFnParam()
         if isinstance(default, beam_core._WatermarkEstimatorParam):
@@ -50,18 +54,18 @@ class SplittableDoFn(DoFnAdapter):
 class BeamSplits(SplitRules):
     """The rules by which a Beam DoFn divides its work."""
 
-    def estimator(self, state: Any) -> Any:
+    def estimator(self, state: object) -> WatermarkEstimator:
         made = super().estimator(state)
         return None if made is None else ThreadsafeWatermarkEstimator(made)
 
-    def observe(self, estimator: Any, time: Timestamp) -> None:
+    def observe(self, estimator: WatermarkEstimator, time: Timestamp) -> None:
         estimator.observe_timestamp(beam_time_of(time))
 
-    def view(self, part: RestrictionCall) -> Any:
+    def view(self, part: RestrictionCall) -> object:
         # Beam's DoFns ask for the class of their arguments, and some look inside.
         return RestrictionTrackerView(_Tracker(part))
 
-    def own(self, output: Any) -> Any:
+    def own(self, output: object) -> Any:
         if isinstance(output, beam_core.ProcessContinuation):
             return ProcessContinuation(output.resume_delay)
         return output_of(output)
@@ -80,10 +84,10 @@ class _Tracker(ThreadsafeRestrictionTracker):  # type: ignore[misc]
         super().__init__(part.tracker)
         self._part = part
 
-    def try_claim(self, position: Any) -> bool:
+    def try_claim(self, position: object) -> bool:
         return self._part.try_claim(position)
 
-    def defer_remainder(self, deferred_time: Any = None) -> None:
+    def defer_remainder(self, deferred_time: object = None) -> None:
         if isinstance(deferred_time, beam_timestamp.Timestamp):
             self._part.defer(resume_micros=deferred_time.micros)
         else:

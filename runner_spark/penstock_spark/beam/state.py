@@ -29,7 +29,7 @@ _KINDS: dict[type, type[StateSpec]] = {
 }
 
 
-def state_of(spec: Any) -> StateSpec:
+def state_of(spec: beam_state.StateSpec) -> StateSpec:
     """Penstock's description of a cell for Beam's description.
 
     The program's coder encodes what is in the cell, except accumulators: they may be penstock's own, and are pickled.
@@ -39,7 +39,7 @@ def state_of(spec: Any) -> StateSpec:
     return _KINDS[type(spec)](spec.name, make_adapter_class(spec.coder)())
 
 
-def timer_of(spec: Any) -> TimerSpec:
+def timer_of(spec: beam_state.TimerSpec) -> TimerSpec:
     """Penstock's description of a timer for Beam's description."""
     domain = str(spec.time_domain)
     is_watermark = domain == str(beam_state.TimeDomain.WATERMARK)
@@ -53,7 +53,7 @@ class TimerAdapter(beam_state.BaseTimer):  # type: ignore[misc]
     def __init__(self, timer: BaseTimer) -> None:
         self._timer = timer
 
-    def set(self, timestamp: Any, dynamic_timer_tag: str = "") -> None:
+    def set(self, timestamp: object, dynamic_timer_tag: str = "") -> None:
         self._timer.set(time_of(timestamp), dynamic_timer_tag)
 
     def clear(self, dynamic_timer_tag: str = "") -> None:
@@ -69,7 +69,7 @@ class SetStateAdapter(beam_state.SetRuntimeState):  # type: ignore[misc]
     def read(self) -> set[Any]:
         return set(self._cell.read())
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         self._cell.add(value)
 
     def clear(self) -> None:
@@ -92,10 +92,10 @@ class OrderedListStateAdapter(beam_state.OrderedListRuntimeState):  # type: igno
         time, item = value
         self._cell.add((time_of(time), item))
 
-    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Any, Any]]:
+    def read_range(self, min_time_stamp: object, limit_time_stamp: object) -> Iterable[tuple[Any, Any]]:
         return _pairs(self._cell.read_range(time_of(min_time_stamp), time_of(limit_time_stamp)))
 
-    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
+    def clear_range(self, min_time_stamp: object, limit_time_stamp: object) -> None:
         self._cell.clear_range(time_of(min_time_stamp), time_of(limit_time_stamp))
 
     def clear(self) -> None:

@@ -19,7 +19,7 @@ from penstock.io.streaming.recorded_stream import (
 from penstock_spark.beam.values import duration_of, time_of
 
 
-def translate_test_stream(stream: Any, tags: Sequence[str | None]) -> RecordedStream:
+def translate_test_stream(stream: beam_test_stream.TestStream, tags: Sequence[str | None]) -> RecordedStream:
     """Returns the source of a TestStream whose outputs have these tags."""
     if getattr(stream, "_endpoint", None):
         what = "a TestStream does not support an endpoint"
@@ -27,7 +27,7 @@ def translate_test_stream(stream: Any, tags: Sequence[str | None]) -> RecordedSt
     return RecordedStream(tuple(map(_event, stream._events)), tuple(tags))
 
 
-def _event(event: Any) -> Event:
+def _event(event: beam_test_stream.Event) -> Event:
     match event:
         case beam_test_stream.ElementEvent():
             return ElementEvent(tuple(map(_element, event.timestamped_values)), _tag(event.tag))
@@ -38,7 +38,7 @@ def _event(event: Any) -> Event:
     raise AssertionError(f"no such event: {event}")
 
 
-def _tag(tag: Any) -> str | None:
+def _tag(tag: object) -> str | None:
     return None if tag is None else str(tag)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from apache_beam.coders.coders import StrUtf8Coder, ToBytesCoder
 from apache_beam.io.filebasedsource import FileBasedSource
@@ -18,8 +18,11 @@ from penstock.io.files.shards import Shards
 from penstock.io.formats.text_sink import TextFileSink
 from penstock.io.formats.text_source import TextSource
 
+if TYPE_CHECKING:
+    from apache_beam.io.iobase import BoundedSource
 
-def text_source_of(source: Any) -> TextSource | None:
+
+def text_source_of(source: BoundedSource) -> TextSource | None:
     """The source that reads the same lines; None if there is none for sure.
 
     The files must be local, plain and not hidden: Spark leaves out files whose names begin with ``_`` or ``.``, and
@@ -36,7 +39,7 @@ def text_source_of(source: Any) -> TextSource | None:
     return TextSource(pattern, skip_header_lines=source._skip_header_lines)
 
 
-def with_absolute_paths(source: Any) -> Any:
+def with_absolute_paths(source: FileBasedSource) -> FileBasedSource:
     """A source of files that workers also find, whose working directory need not be the program's.
 
     Beam reads no elements, and reports no error, for files that are missing where it splits a source. A source that
@@ -55,7 +58,7 @@ def with_absolute_paths(source: Any) -> Any:
 _COMPRESSED = (".bz2", ".deflate", ".gz", ".lz4", ".lzma", ".snappy", ".xz", ".zip", ".zst", ".zstd")
 
 
-def _reads_plain_lines(source: Any) -> bool:
+def _reads_plain_lines(source: BoundedSource) -> bool:
     """True if a source of text has only arguments that mean the same to Spark."""
     special = (source._header_matcher, source._header_processor, source._delimiter, source._escapechar)
     return (
@@ -67,7 +70,7 @@ def _reads_plain_lines(source: Any) -> bool:
     )
 
 
-def text_sink_of(sink: Any) -> TextFileSink | None:
+def text_sink_of(sink: _TextSink) -> TextFileSink | None:
     """The sink that writes the same files from a bounded collection; None if there is none for sure."""
     if type(sink) is not _TextSink or type(sink.coder) is not ToBytesCoder:
         return None

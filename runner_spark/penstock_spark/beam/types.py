@@ -11,7 +11,7 @@ from penstock.typehints import typehints
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
-def element_type_of(hint: Any) -> Any:
+def element_type_of(hint: object) -> object:
     """Converts a Beam hint to penstock's, as far as the compiler makes use of it; else Any.
 
     >>> element_type_of(beam_typehints.Tuple[str, int]) == typehints.Tuple[str, int]
@@ -29,7 +29,7 @@ def element_type_of(hint: Any) -> Any:
     return typehints.Any
 
 
-def refine_type(known: Any, inferred: Any) -> Any:
+def refine_type(known: Any, inferred: Any) -> object:
     """Returns the type that Beam knows, with what the function itself shows where Beam knows nothing.
 
     >>> refine_type(typehints.Tuple[typehints.Any, int], typehints.Tuple[str, float])
@@ -44,7 +44,7 @@ def refine_type(known: Any, inferred: Any) -> Any:
     return known
 
 
-def _plain(hint: Any) -> Any:
+def _plain(hint: object) -> Any:
     """Returns a type of which the compiler makes use; else Any."""
     if isinstance(hint, typehints.TupleHint.TupleConstraint):
         return typehints.Tuple[tuple(map(_plain, hint.tuple_types))]

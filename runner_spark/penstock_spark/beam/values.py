@@ -43,7 +43,7 @@ class WindowAdapter(BoundedWindow):
 
     __slots__ = ("window",)
 
-    def __init__(self, window: Any) -> None:
+    def __init__(self, window: beam_window.BoundedWindow) -> None:
         self.window = window
         self.end_micros = window.end.micros
 
@@ -64,7 +64,7 @@ class WindowAdapter(BoundedWindow):
         return repr(self.window)
 
 
-def window_of(window: Any) -> BoundedWindow:
+def window_of(window: beam_window.BoundedWindow) -> BoundedWindow:
     """Converts a Beam window to penstock's."""
     kind = type(window)
     if kind is beam_window.IntervalWindow:
@@ -75,7 +75,7 @@ def window_of(window: Any) -> BoundedWindow:
 
 
 @functools.lru_cache(_KEPT_WINDOWS)
-def beam_window_of(window: BoundedWindow) -> Any:
+def beam_window_of(window: BoundedWindow) -> beam_window.BoundedWindow:
     """Converts a penstock window to Beam's."""
     if isinstance(window, WindowAdapter):
         return window.window
@@ -84,35 +84,35 @@ def beam_window_of(window: BoundedWindow) -> Any:
     return beam_window.IntervalWindow(beam_time_of(window.start), beam_time_of(window.end))
 
 
-def time_of(time: Any) -> Timestamp:
+def time_of(time: object) -> Timestamp:
     """Converts a Beam time, or a number of seconds, to penstock's."""
     return Timestamp.from_micros(beam_timestamp.Timestamp.of(time).micros)
 
 
-def beam_time_of(time: Timestamp) -> Any:
+def beam_time_of(time: Timestamp) -> beam_timestamp.Timestamp:
     """Converts a penstock time to Beam's."""
     return beam_timestamp.Timestamp(micros=time.micros)
 
 
-def duration_of(duration: Any) -> Duration:
+def duration_of(duration: object) -> Duration:
     """Converts a Beam duration, or a number of seconds, to penstock's."""
     return Duration(micros=beam_timestamp.Duration.of(duration).micros)
 
 
 @functools.lru_cache(256)
-def pane_of(pane: Any) -> PaneInfo:
+def pane_of(pane: beam_windowed_value.PaneInfo) -> PaneInfo:
     """Converts a Beam pane to penstock's."""
     return PaneInfo(pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
 
 
 @functools.lru_cache(256)
-def beam_pane_of(pane: PaneInfo) -> Any:
+def beam_pane_of(pane: PaneInfo) -> beam_windowed_value.PaneInfo:
     """Converts a penstock pane to Beam's."""
     fields = (pane.is_first, pane.is_last, pane.timing, pane.index, pane.nonspeculative_index)
     return beam_windowed_value.PaneInfo(*fields)
 
 
-def beam_windowed_value_of(value: WindowedValue) -> Any:
+def beam_windowed_value_of(value: WindowedValue) -> beam_windowed_value.WindowedValue:
     """Converts a penstock element with its metadata to Beam's."""
     windows = tuple(map(beam_window_of, value.windows))
     pane = beam_pane_of(value.pane_info)
@@ -126,19 +126,19 @@ def _times_micros(outputs: Sequence[Any]) -> list[int]:
     return check_event_times(micros_of([output.timestamp for output in outputs]))
 
 
-def _translate_timestamped(output: Any) -> TimestampedValue[Any]:
+def _translate_timestamped(output: beam_window.TimestampedValue) -> TimestampedValue[Any]:
     # There may be one for each element, and the time has been checked already.
     made: TimestampedValue[Any] = _NEW(TimestampedValue)
     made.value, [made.timestamp_micros] = output.value, check_event_times([output.timestamp.micros])
     return made
 
 
-def _translate_windowed(output: Any) -> WindowedValue:
+def _translate_windowed(output: beam_windowed_value.WindowedValue) -> WindowedValue:
     windows = tuple(map(window_of, output.windows))
     return create(output.value, output.timestamp.micros, windows, pane_of(output.pane_info))
 
 
-def _translate_tagged(output: Any) -> TaggedOutput[Any, Any]:
+def _translate_tagged(output: beam_pvalue.TaggedOutput) -> TaggedOutput[Any, Any]:
     return TaggedOutput(output.tag, output_of(output.value))
 
 
@@ -150,7 +150,7 @@ OUTPUT_KINDS: Mapping[type, Callable[[Any], Any]] = {
 """Functions that convert the outputs of a Beam DoFn with metadata to penstock's, by class."""
 
 
-def output_of(output: Any) -> Any:
+def output_of(output: object) -> object:
     """Converts an output of a DoFn to penstock's terms; a plain element stays unchanged."""
     change = OUTPUT_KINDS.get(type(output))
     return output if change is None else change(output)
@@ -172,7 +172,7 @@ _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
 }
 
 
-def argument_of(value: Any) -> Any:
+def argument_of(value: object) -> object:
     """Converts an argument from penstock's class to the one that a Beam DoFn expects; other values stay unchanged.
 
     >>> argument_of(Timestamp(5))

@@ -47,7 +47,7 @@ _MODES: Mapping[Any, triggers.AccumulationMode] = {
 class WindowFnAdapter(WindowFn):
     """A WindowFn of a class that Beam does not define, or of a subclass of one that it does."""
 
-    def __init__(self, windowfn: Any) -> None:
+    def __init__(self, windowfn: beam_window.WindowFn) -> None:
         self.windowfn = windowfn
 
     def __repr__(self) -> str:
@@ -85,11 +85,11 @@ class _Merging(beam_window.WindowFn.MergeContext):  # type: ignore[misc]
         super().__init__(list(map(beam_window_of, context.windows)))
         self._context = context
 
-    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+    def merge(self, to_be_merged: Iterable[Any], merge_result: object) -> None:
         self._context.merge(list(map(window_of, to_be_merged)), window_of(merge_result))
 
 
-def windowfn_of(windowfn: Any) -> WindowFn:
+def windowfn_of(windowfn: WindowFn) -> WindowFn:
     """Penstock's WindowFn for a Beam WindowFn."""
     match windowfn:
         case beam_window.GlobalWindows() if type(windowfn) is beam_window.GlobalWindows:
@@ -107,7 +107,7 @@ def windowfn_of(windowfn: Any) -> WindowFn:
 _Translate = Callable[[Any, str], triggers.TriggerFn]
 
 
-def _after_watermark(trigger: Any, where: str) -> triggers.TriggerFn:
+def _after_watermark(trigger: beam_trigger.TriggerFn, where: str) -> triggers.TriggerFn:
     # Beam keeps the triggers of early and late panes in `Repeatedly`, and takes False for none as well.
     parts = (trigger.early, trigger.late)
     early, late = (trigger_of(part.underlying, where) if part else None for part in parts)
@@ -118,7 +118,7 @@ def _all_of(kind: Callable[..., triggers.TriggerFn]) -> _Translate:
     return lambda trigger, where: kind(*(trigger_of(part, where) for part in trigger.triggers))
 
 
-def _after_all(trigger: Any, where: str) -> triggers.TriggerFn:
+def _after_all(trigger: beam_trigger.TriggerFn, where: str) -> triggers.TriggerFn:
     # In Beam, all of no triggers are always ready. Its tutorial says so for late panes.
     return _all_of(triggers.AfterAll)(trigger, where) if trigger.triggers else triggers.AfterCount(1)
 
@@ -141,7 +141,7 @@ _TRIGGERS: Mapping[type, _Translate] = {
 }
 
 
-def trigger_of(trigger: Any, where: str) -> triggers.TriggerFn:
+def trigger_of(trigger: beam_trigger.TriggerFn, where: str) -> triggers.TriggerFn:
     """Penstock's trigger for a Beam trigger; `where` says whose it is.
 
     Raises:

@@ -146,7 +146,7 @@ def _object_of(spark_place: Place, name: str, text: str) -> None:
         raise make_damaged_log_error(spark_place, name, "it has other parts")
 
 
-def _json_of(spark_place: Place, name: str, text: str) -> Any:
+def _json_of(spark_place: Place, name: str, text: str) -> object:
     try:
         return json.loads(text)
     except (RecursionError, ValueError):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import refusal
 from penstock_spark.checkpoints.spark_logs import last_micro_batch, make_damaged_log_error
 from penstock_spark.files.place import Place
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
 
 
 def pages_of_operator(spark: SparkSession, location: str, operator: int) -> DataFrame:
@@ -43,7 +46,7 @@ def check_state(spark_place: Place, operators: int, shards: int) -> None:
 
 def check_readable(spark: SparkSession, location: str) -> None:
     """Refuses paths that Spark's queries find and its state reader does not: the reader escapes names twice."""
-    jvm: Any = spark._jvm
+    jvm: JVMView = spark._jvm
     uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
     if uri.getRawPath() != uri.getPath():
         what = "Spark cannot read state from a folder with spaces or other special characters in its path"

@@ -207,7 +207,7 @@ def _with_segments(
                 yield label, bytes(content), segments
 
 
-def _whole(held: Any, segments: Mapping[int, bytes]) -> Any:
+def _whole(held: object, segments: Mapping[int, bytes]) -> object:
     """The content of a window or a cell; a long list as a plain one."""
     if not isinstance(held, LongList):
         return None if held is NOTHING else held
@@ -247,7 +247,7 @@ def _unknown_class(label: str, error: Exception) -> ValueError:
 
 
 def _rows_of_cells(
-    label: str, level: int, key: Any, state: StatefulKey, segments: Mapping[int, bytes]
+    label: str, level: int, key: object, state: StatefulKey, segments: Mapping[int, bytes]
 ) -> Iterator[StateRow]:
     """The rows of a DoFn with state: the value is the content of its cells, as their coders encode it."""
     for plain, cells in state.windows.items():
@@ -263,7 +263,7 @@ def _rows_of_cells(
         )
 
 
-def _rows_of_restriction(label: str, level: int, key: Any, state: SplittableKey) -> Iterator[StateRow]:
+def _rows_of_restriction(label: str, level: int, key: object, state: SplittableKey) -> Iterator[StateRow]:
     """The rows of a splittable DoFn: the value is the rest of a restriction, in its stored form."""
     for plain in state.windows:
         yield StateRow(

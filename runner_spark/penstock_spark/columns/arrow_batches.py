@@ -30,7 +30,7 @@ _Make = Callable[[Any], Any] | None
 """Converts pyarrow's value to the hinted type; None if pyarrow's value has that type."""
 
 
-def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+def converter(element_type: object, batch_type: Any) -> BatchConverter[Any, Any]:
     if batch_type is pa.Array:
         return ArrayConverter(element_type)
     if batch_type not in _TABLES:
@@ -41,7 +41,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
     return TableConverter(batch_type, row)
 
 
-def field_of(name: str, hint: Any) -> pa.Field:
+def field_of(name: str, hint: object) -> pa.Field:
     """Returns the Arrow field for values of a type; TypeError if no field returns them unchanged.
 
     >>> field_of("a", typehints.Optional[typehints.List[int]])
@@ -51,7 +51,7 @@ def field_of(name: str, hint: Any) -> pa.Field:
     return pa.field(name, _type_of(inner), nullable)
 
 
-def _type_of(hint: Any) -> pa.DataType:
+def _type_of(hint: object) -> pa.DataType:
     if isinstance(hint, ValueTypeConstraint):
         return plain_type(hint)
     if isinstance(hint, type):
@@ -71,13 +71,13 @@ def _type_of(hint: Any) -> pa.DataType:
     raise TypeError(f"Arrow has no type for {typehints.show_type(hint)}")
 
 
-def _maker(hint: Any) -> _Make:
+def _maker(hint: object) -> _Make:
     inner, _ = strip_none(hint)
     make = _maker_of_some(inner)
     return make and (lambda value: None if value is None else make(value))
 
 
-def _maker_of_some(hint: Any) -> _Make:
+def _maker_of_some(hint: object) -> _Make:
     if hint is Timestamp:
         return Timestamp.from_utc_datetime
     row = row_type(hint)
@@ -94,11 +94,11 @@ def _maker_of_some(hint: Any) -> _Make:
     return None
 
 
-def _make_optional(make: _Make, value: Any) -> Any:
+def _make_optional(make: _Make, value: object) -> Any:
     return value if make is None else make(value)
 
 
-def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "") -> pa.Array:
+def _to_arrow(values: Sequence[Any], field: pa.Field, hint: object, name: str = "") -> pa.Array:
     """Values as a column; `name` is the field that the hint is of, if the elements have fields."""
     found = to_arrow_accepted(values, field, name)
     try:
@@ -107,7 +107,7 @@ def _to_arrow(values: Sequence[Any], field: pa.Field, hint: Any, name: str = "")
         raise make_element_error(hint, name) from None
 
 
-def _to_python(column: Any, hint: Any) -> list[Any]:
+def _to_python(column: pa.Array, hint: object) -> list[Any]:
     make = _maker(hint)
     field = pa.field("element", type_in_python(column.type))
     values = values_of(cast_column(column, field), field)
@@ -122,20 +122,20 @@ class ArrayConverter(LibraryBatches):
     [1, 2]
     """
 
-    def __init__(self, element_type: Any) -> None:
+    def __init__(self, element_type: object) -> None:
         super().__init__(pa.Array, element_type)
         self._field = field_of("element", element_type)
 
-    def produce_batch(self, elements: Sequence[Any]) -> Any:
+    def produce_batch(self, elements: Sequence[Any]) -> pa.Array:
         return _to_arrow(elements, self._field, self._element_type)
 
-    def explode_batch(self, batch: Any) -> Any:
+    def explode_batch(self, batch: object) -> Any:
         return _to_python(batch, self._element_type)
 
-    def combine_batches(self, batches: Sequence[Any]) -> Any:
+    def combine_batches(self, batches: Sequence[Any]) -> pa.Array:
         return pa.concat_arrays(batches)
 
-    def estimate_byte_size(self, batch: Any) -> int:
+    def estimate_byte_size(self, batch: pa.Array) -> int:
         return int(batch.nbytes)
 
 
@@ -148,11 +148,11 @@ class TableConverter(RowBatches):
     [Row(a=1, b='c')]
     """
 
-    def __init__(self, batch_type: Any, element_type: RowTypeConstraint) -> None:
+    def __init__(self, batch_type: object, element_type: RowTypeConstraint) -> None:
         super().__init__(batch_type, element_type)
         self._schema = pa.schema([field_of(name, hint) for name, hint in element_type.fields])
 
-    def produce_batch(self, elements: Sequence[Any]) -> Any:
+    def produce_batch(self, elements: Sequence[Any]) -> pa.Table | pa.RecordBatch:
         columns = zip(self._columns(elements), self._schema, self._element_type.fields, strict=True)
         arrays = [_to_arrow(values, field, hint, name) for values, field, (name, hint) in columns]
         return _TABLES[self._batch_type](arrays, schema=self._schema)
@@ -160,9 +160,9 @@ class TableConverter(RowBatches):
     def explode_batch(self, batch: Any) -> Any:
         return self._rows(batch.schema.names, lambda name, hint: _to_python(batch.column(name), hint))
 
-    def combine_batches(self, batches: Sequence[Any]) -> Any:
+    def combine_batches(self, batches: Sequence[Any]) -> pa.Table | pa.RecordBatch:
         table = pa.concat_tables([pa.table(batch) for batch in batches])
         return table if self._batch_type is pa.Table else table.combine_chunks().to_batches()[0]
 
-    def estimate_byte_size(self, batch: Any) -> int:
+    def estimate_byte_size(self, batch: pa.Table | pa.RecordBatch) -> int:
         return int(batch.nbytes)

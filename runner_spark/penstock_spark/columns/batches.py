@@ -18,13 +18,13 @@ def load_numpy_batches() -> ModuleType:
     return numpy_batches
 
 
-def _is_of(library: str, *hints: Any) -> bool:
+def _is_of(library: str, *hints: object) -> bool:
     kinds = [hint if isinstance(hint, type) else type(hint) for hint in hints]
     return any(kind.__module__.partition(".")[0] == library for kind in kinds)
 
 
 @BatchConverter.register(name="numpy")
-def numpy_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+def numpy_converter(element_type: object, batch_type: object) -> BatchConverter[Any, Any]:
     named = getattr(type(batch_type), "__name__", "") == "NumpyTypeConstraint"
     if not (named or _is_of("numpy", batch_type)):
         raise TypeError("batch type must be np.ndarray or beam.typehints.batch.NumpyArray[..]")
@@ -33,7 +33,7 @@ def numpy_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, A
 
 
 @BatchConverter.register(name="pandas")
-def pandas_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+def pandas_converter(element_type: object, batch_type: object) -> BatchConverter[Any, Any]:
     if not _is_of("pandas", batch_type):
         raise TypeError("batch type must be pd.Series or pd.DataFrame")
     from penstock_spark.columns import pandas_batches
@@ -42,7 +42,7 @@ def pandas_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, 
 
 
 @BatchConverter.register(name="pyarrow")
-def arrow_converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+def arrow_converter(element_type: object, batch_type: object) -> BatchConverter[Any, Any]:
     if not _is_of("pyarrow", batch_type):
         raise TypeError("batch type must be pa.Table, pa.RecordBatch or pa.Array")
     from penstock_spark.columns import arrow_batches

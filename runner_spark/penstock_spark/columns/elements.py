@@ -14,7 +14,7 @@ from penstock.typehints.typehints import get_concrete_type_from_nullable, is_nul
 from penstock.values.types import FLOAT_DIGIT_BITS, TYPES
 
 
-def make_element_error(element_type: Any, field: str = "") -> TypeError:
+def make_element_error(element_type: object, field: str = "") -> TypeError:
     r"""Returns the error for an element, or for a field of it; it does not show the element, which may be private.
 
     >>> print(make_element_error(int))
@@ -35,7 +35,7 @@ def make_element_error(element_type: Any, field: str = "") -> TypeError:
     )
 
 
-def strip_none(hint: Any) -> tuple[Any, bool]:
+def strip_none(hint: object) -> tuple[Any, bool]:
     """Returns a type without None, and whether None was in it.
 
     >>> from penstock.typehints import Optional
@@ -59,13 +59,13 @@ def are_kept(numbers: Any, floats: Any) -> bool:
     return all(_is_kept(numbers[place], float(floats[place])) for place in places)
 
 
-def _is_kept(number: Any, made: float) -> bool:
+def _is_kept(number: float, made: float) -> bool:
     if hasattr(number, "__index__"):
         return int(number) == made
     return not math.isinf(made) or math.isinf(number)
 
 
-def length_of(batch: Any, kind: type) -> int:
+def length_of(batch: object, kind: type) -> int:
     """Returns the length of a batch; TypeError for another kind of iterable, because most iterables have a length."""
     if not isinstance(batch, kind):
         raise TypeError(f"{type(batch).__name__} is not an instance of {kind.__name__}")
@@ -75,11 +75,11 @@ def length_of(batch: Any, kind: type) -> int:
 class LibraryBatches(BatchConverter[Any, Any]):
     """Batches that are objects of one class of a library."""
 
-    def get_length(self, batch: Any) -> int:
+    def get_length(self, batch: object) -> int:
         return length_of(batch, self._batch_type)
 
 
-def row_type(hint: Any) -> RowTypeConstraint | None:
+def row_type(hint: object) -> RowTypeConstraint | None:
     """The row hint of a NamedTuple, a dataclass or a row hint; None for any other hint."""
     return hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
 

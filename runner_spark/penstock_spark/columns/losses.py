@@ -206,7 +206,7 @@ def _loss_of_times(
     return lost
 
 
-def _micros_of(value: Any) -> int:
+def _micros_of(value: object) -> int:
     if isinstance(value, datetime.timedelta):
         return value.microseconds
     micros: int = getattr(value, "microsecond", 0)

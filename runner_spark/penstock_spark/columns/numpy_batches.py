@@ -57,7 +57,7 @@ class NumpyTypeHint:
             ):
                 raise TypeError(f"an array of shape {batch.shape} does not have expected shape: {self.shape}")
 
-        def _consistent_with_check_(self, sub: Any) -> bool:
+        def _consistent_with_check_(self, sub: object) -> bool:
             return True
 
         def __eq__(self, other: object) -> bool:
@@ -71,7 +71,7 @@ class NumpyTypeHint:
         def __repr__(self) -> str:
             return f"NumpyArray[{self.dtype!r}{'' if self.shape == (N,) else f', {self.shape!r}'}]"
 
-    def __getitem__(self, value: Any) -> NumpyTypeConstraint:
+    def __getitem__(self, value: object) -> NumpyTypeConstraint:
         dtype, shape = value if isinstance(value, tuple) else (value, (N,))
         return self.NumpyTypeConstraint(dtype, shape=shape)
 
@@ -80,7 +80,7 @@ NumpyArray = NumpyTypeHint()
 _Constraint = NumpyTypeHint.NumpyTypeConstraint
 
 
-def converter(element_type: Any, batch_type: Any) -> NumpyBatchConverter:
+def converter(element_type: object, batch_type: object) -> NumpyBatchConverter:
     """Returns the converter for a dtype of elements and arrays of it.
 
     >>> converter(int, np.ndarray).explode_batch(np.array([1, 2]))
@@ -127,8 +127,8 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
 
     def __init__(
         self,
-        batch_type: Any,
-        element_type: Any,
+        batch_type: object,
+        element_type: object,
         dtype: Any,
         element_shape: tuple[int, ...] = (),
         partition_dimension: int = 0,
@@ -140,7 +140,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         self.partition_dimension = partition_dimension
         self.as_python = as_python
 
-    def produce_batch(self, elements: Sequence[Any]) -> Any:
+    def produce_batch(self, elements: Sequence[Any]) -> object:
         if self.dtype.kind == "O" and not self.element_shape:
             return np.fromiter(elements, dtype=object, count=len(elements))
         try:
@@ -170,7 +170,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             raise make_element_error(self._element_type)
         return cast
 
-    def _as_declared(self, made: Any) -> Any:
+    def _as_declared(self, made: np.ndarray[Any, Any]) -> Any:
         kind = self.dtype.kind
         if made.dtype.kind not in _WIDER.get(kind, kind):
             raise make_element_error(self._element_type)
@@ -189,7 +189,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             return batch.tolist()
         return list(batch.swapaxes(self.partition_dimension, 0) if self.partition_dimension else batch)
 
-    def combine_batches(self, batches: Sequence[Any]) -> Any:
+    def combine_batches(self, batches: Sequence[Any]) -> object:
         """Returns one array.
 
         >>> converter(int, np.ndarray).combine_batches([np.array([1]), np.array([2])])
@@ -197,9 +197,9 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         """
         return np.concatenate(batches, axis=self.partition_dimension)
 
-    def get_length(self, batch: Any) -> int:
+    def get_length(self, batch: np.ndarray[Any, Any]) -> int:
         length_of(batch, np.ndarray)
         return int(np.size(batch, axis=self.partition_dimension))
 
-    def estimate_byte_size(self, batch: Any) -> int:
+    def estimate_byte_size(self, batch: np.ndarray[Any, Any]) -> int:
         return int(batch.nbytes)

@@ -31,7 +31,7 @@ _BY_DTYPE = {
 """The types of values, by the names of dtypes in small letters; a column of the dtype "object" changes no value."""
 
 
-def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+def converter(element_type: object, batch_type: object) -> BatchConverter[Any, Any]:
     if batch_type is pd.Series:
         return SeriesConverter(element_type)
     if batch_type is not pd.DataFrame:
@@ -42,7 +42,7 @@ def converter(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
     return FrameConverter(row)
 
 
-def dtype_of(hint: Any) -> Any:
+def dtype_of(hint: object) -> str:
     """Returns the pandas dtype for a type of values (Beam's table); ``object`` if pandas has none.
 
     >>> from penstock.typehints import Optional
@@ -62,7 +62,7 @@ def dtype_of(hint: Any) -> Any:
     return "string" if inner is str else "object"
 
 
-def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]:
+def _series(values: Sequence[Any], hint: object, field: str = "") -> pd.Series[Any]:
     """Values as a column; raises TypeError, which names the field, if the column would change a value."""
     dtype, nullable = dtype_of(hint), strip_none(hint)[1]
     kinds = set(map(type, values)) - ({type(None)} if nullable else set())
@@ -80,7 +80,7 @@ def _series(values: Sequence[Any], hint: Any, field: str = "") -> pd.Series[Any]
     return made
 
 
-def _values(series: pd.Series[Any], hint: Any) -> list[Any]:
+def _values(series: pd.Series[Any], hint: object) -> list[Any]:
     """Returns the values of a column, as Python values where pandas knows their types."""
     values: list[Any] = series.tolist()
     if not strip_none(hint)[1]:
@@ -100,19 +100,19 @@ class SeriesConverter(LibraryBatches):
     [2, 4]
     """
 
-    def __init__(self, element_type: Any) -> None:
+    def __init__(self, element_type: object) -> None:
         super().__init__(pd.Series, element_type)
 
-    def produce_batch(self, elements: Sequence[Any]) -> Any:
+    def produce_batch(self, elements: Sequence[Any]) -> pd.Series:
         return _series(elements, self._element_type)
 
-    def explode_batch(self, batch: Any) -> Any:
+    def explode_batch(self, batch: object) -> Any:
         return _values(batch, self._element_type)
 
-    def combine_batches(self, batches: Sequence[Any]) -> Any:
+    def combine_batches(self, batches: Sequence[Any]) -> pd.Series:
         return pd.concat(batches)
 
-    def estimate_byte_size(self, batch: Any) -> int:
+    def estimate_byte_size(self, batch: pd.Series) -> int:
         return int(batch.memory_usage())
 
 
@@ -131,15 +131,15 @@ class FrameConverter(RowBatches):
     def __init__(self, element_type: RowTypeConstraint) -> None:
         super().__init__(pd.DataFrame, element_type)
 
-    def produce_batch(self, elements: Sequence[Any]) -> Any:
+    def produce_batch(self, elements: Sequence[Any]) -> pd.DataFrame:
         columns = zip(self._element_type.fields, self._columns(elements), strict=True)
         return pd.DataFrame({name: _series(values, hint, name) for (name, hint), values in columns})
 
     def explode_batch(self, batch: Any) -> Any:
         return self._rows(batch.columns, lambda name, hint: _values(batch[name], hint))
 
-    def combine_batches(self, batches: Sequence[Any]) -> Any:
+    def combine_batches(self, batches: Sequence[Any]) -> pd.DataFrame:
         return pd.concat(batches)
 
-    def estimate_byte_size(self, batch: Any) -> int:
+    def estimate_byte_size(self, batch: pd.DataFrame) -> int:
         return int(batch.memory_usage().sum())

@@ -43,7 +43,7 @@ _SIMPLE = frozenset(each.python for each in TYPES)
 """The types of values that `to_plain` returns unchanged, whatever is in them."""
 
 
-def schema_of(element_type: Any, where: str) -> pa.Schema:
+def schema_of(element_type: object, where: str) -> pa.Schema:
     """Returns the Arrow schema of a type with named fields; ValueError if a field has a type that no column can hold.
 
     >>> from typing import NamedTuple
@@ -62,7 +62,7 @@ def schema_of(element_type: Any, where: str) -> pa.Schema:
     return pa.schema([field_of(name, hint, where) for name, hint in fields])
 
 
-def fields_of(element_type: Any) -> list[tuple[str, Any]]:
+def fields_of(element_type: object) -> list[tuple[str, Any]]:
     if isinstance(element_type, type) and (
         dataclasses.is_dataclass(element_type) or hasattr(element_type, "_fields")
     ):
@@ -75,7 +75,7 @@ def fields_of(element_type: Any) -> list[tuple[str, Any]]:
     return [(each[0], each[1]) for each in declared] if isinstance(declared, tuple | list) else []
 
 
-def field_of(name: str, hint: Any, where: str) -> pa.Field:
+def field_of(name: str, hint: object, where: str) -> pa.Field:
     """Returns the Arrow field of a type; ValueError for a type that no column can hold.
 
     >>> str(field_of("points", int | None, "at step 'Write'"))
@@ -88,7 +88,7 @@ def field_of(name: str, hint: Any, where: str) -> pa.Field:
     return pa.field(name, _type(name, inner, where), nullable)
 
 
-def _optional(hint: Any) -> tuple[Any, bool]:
+def _optional(hint: object) -> tuple[Any, bool]:
     members = getattr(hint, "union_types", None) or (
         typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
     )
@@ -98,7 +98,7 @@ def _optional(hint: Any) -> tuple[Any, bool]:
     return typehints.Union[tuple(others)], True
 
 
-def plain_type(hint: Any) -> pa.DataType | None:
+def plain_type(hint: object) -> pa.DataType | None:
     """Returns the Arrow type of single values; None for other hints.
 
     >>> from penstock.typehints.column_types import decimal_of
@@ -118,7 +118,7 @@ def plain_type(hint: Any) -> pa.DataType | None:
     return None if spelling is None else spelling.leaves
 
 
-def _type(name: str, hint: Any, where: str) -> pa.DataType:
+def _type(name: str, hint: object, where: str) -> pa.DataType:
     kind = plain_type(hint)
     if kind is not None:
         return kind
@@ -150,7 +150,7 @@ def _type(name: str, hint: Any, where: str) -> pa.DataType:
     )
 
 
-def to_plain(value: Any, name: str = "") -> Any:
+def to_plain(value: object, name: str = "") -> Any:
     """Returns a value in the form that Arrow accepts: at any depth, dicts for records and datetimes for timestamps.
 
     ValueError, without the step, for a timestamp that no datetime has; it names the field, which is `name` for the
@@ -188,7 +188,7 @@ def _plain_fields(fields: Mapping[Any, Any]) -> dict[Any, Any]:
     return {key: each if type(each) in _SIMPLE else to_plain(each, key) for key, each in fields.items()}
 
 
-def _datetime_of(time: Timestamp, name: Any) -> datetime.datetime:
+def _datetime_of(time: Timestamp, name: str) -> datetime.datetime:
     whose = f"a time of the field {name}" if name else "a time"
     try:
         return time.to_utc_datetime(has_tz=True)
@@ -317,7 +317,7 @@ def _has_map(kind: pa.DataType) -> bool:
     return any(_has_map(kind.field(place).type) for place in range(kind.num_fields))
 
 
-def _with_pairs(value: Any, kind: pa.DataType) -> Any:
+def _with_pairs(value: Any, kind: pa.DataType) -> object:
     """Returns a value whose maps, at any depth, are lists of pairs instead of dicts."""
     if value is None:
         return None

@@ -123,7 +123,7 @@ _BY_ID: dict[int, Spelling] = {kind.id: each for each in SPELLINGS for kind in e
 _TIMES_ID = pa.timestamp("us").id
 
 
-def spelling_of_hint(hint: Any) -> Spelling | None:
+def spelling_of_hint(hint: object) -> Spelling | None:
     """The spelling of the values of a plain hint; None for other hints.
 
     >>> spelling_of_hint(int).leaves, spelling_of_hint(list)
@@ -359,7 +359,7 @@ def _width_of(kind: pa.DataType) -> int:
     return int(pa.types.is_floating(kind) and kind.bit_width == 64)
 
 
-def hint_in_spark(kind: T.DataType) -> Any:
+def hint_in_spark(kind: T.DataType) -> object:
     """The hint for single values in columns of Spark, or in those that only Arrow reads; ``Any`` for other types.
 
     >>> hint_in_spark(T.ShortType()), hint_in_spark(T.DecimalType(5, 2)), hint_in_spark(ArrowOnly(pa.uint64()))

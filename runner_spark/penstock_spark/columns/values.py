@@ -96,7 +96,7 @@ def row_converter(kind: pa.DataType) -> Convert | None:
     return None
 
 
-def _apply(convert: Convert | None, value: Any) -> Any:
+def _apply(convert: Convert | None, value: object) -> object:
     return value if convert is None else convert(value)
 
 

@@ -195,7 +195,7 @@ def pattern_of(path: Any, where: str) -> str:
     return pattern
 
 
-def find_files(spark: SparkSession, path: Any, where: str, *, validate: bool = True) -> Files:
+def find_files(spark: SparkSession, path: object, where: str, *, validate: bool = True) -> Files:
     """The files that match a pattern with Beam's wildcards, without those that Spark takes for hidden, and without
     those that have not been given their names.
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.transforms.window import BoundedWindow
 from penstock_spark.folding.merging import merged_groups
 from penstock_spark.folding.tables import batch_fold
 from penstock_spark.reports.failure import call_guarded, fail_step
@@ -23,6 +24,9 @@ from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Combining, Consumer, Records
 from penstock_spark.worker.rows import GROUP_COLUMNS
 from penstock_spark.worker.spool import GroupedValues, drain_if_kept
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BUFFER_BYTES = 4 << 20
 _MOST_GROUPS = 1_000
@@ -41,7 +45,7 @@ def exchange_groups(records: Iterable[Any]) -> Iterator[tuple[tuple[Any, ...], I
         yield ident, map(itemgetter(1), group)
 
 
-def _rows(record: Any) -> Iterator[tuple[tuple[Any, ...], Chunk]]:
+def _rows(record: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], Chunk]]:
     ident = zip(*(record.column(name).to_pylist() for name in GROUP_COLUMNS), strict=True)
     values = record.column("value").to_pylist()
     if record.column("value").null_count:
@@ -95,7 +99,7 @@ class GroupReader(Combining):
                 fail_step(error, self.root.where)
             yield from self.emit(key, window, chunks)
 
-    def emit(self, key: bytes, window: Any, chunks: Iterator[Chunk]) -> Records:
+    def emit(self, key: bytes, window: BoundedWindow, chunks: Iterator[Chunk]) -> Records:
         rank, head = next(chunks)
         timestamp = self._timestamp(rank, window)
         if self.combine is not None:
@@ -120,7 +124,7 @@ class GroupReader(Combining):
         return restored, values
 
     def _push_large(
-        self, key: bytes, window: Any, timestamp: int, heads: list[bytes], chunks: Iterator[Chunk]
+        self, key: bytes, window: BoundedWindow, timestamp: int, heads: list[bytes], chunks: Iterator[Chunk]
     ) -> Records:
         yield from self.flush()
         restored, _ = restore(key, loads(heads[0]))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.transforms.window import BoundedWindow
 from penstock_spark.folding.loops import Partials, kind_of_keys, loop_of
 from penstock_spark.folding.numbers import are_numbers
 from penstock_spark.folding.sessions import SessionTable, Spans, spans_of
@@ -25,6 +26,9 @@ from penstock_spark.worker.pairs import make_retraction_error, split_pairs
 from penstock_spark.worker.program import GroupWriterSpec
 from penstock_spark.worker.pushing import Combining, Node, Records
 from penstock_spark.worker.rows import exchange_records, first_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MOST_VALUES = 100_000
 _PLAIN_KEYS = (str, int, type(None))
@@ -238,7 +242,7 @@ class GroupWriter(Combining, Node):
         self._keys.update(find_keys_to_pickle(names, keys))
         return names, None
 
-    def _table(self, window: Any, kind: type | None) -> Table:
+    def _table(self, window: object, kind: type | None) -> Table:
         table = self._tables.get((window, kind))
         if table is None:
             table = self._tables[window, kind] = self._make_table()
@@ -254,7 +258,7 @@ class GroupWriter(Combining, Node):
                 rank = self._rank(timestamp, window)
                 self._ranks[window, name] = min(rank, self._ranks.get((window, name), rank))
 
-    def _flush(self) -> Any:
+    def _flush(self) -> pa.RecordBatch:
         columns: list[list[Any]] = [[], [], [], [], [], [], []]
         write = self._add_halves if isinstance(self.spec.host, BySpark) else self._add_table
         for (window, kind), table in self._tables.items():
@@ -266,7 +270,7 @@ class GroupWriter(Combining, Node):
         return exchange_records(self.spec.output, self.spec.tag, *columns)
 
     def _add_names(
-        self, columns: list[list[Any]], window: Any, kind: type | None, names: list[Any]
+        self, columns: list[list[Any]], window: BoundedWindow, kind: type | None, names: list[Any]
     ) -> list[bytes]:
         encoded = encode_keys(names) if kind else names
         columns[0].extend(encoded)
@@ -274,7 +278,9 @@ class GroupWriter(Combining, Node):
             column.extend([bound] * len(names))
         return encoded
 
-    def _add_table(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
+    def _add_table(
+        self, columns: list[list[Any]], window: BoundedWindow, kind: type | None, table: Table
+    ) -> None:
         partials_by_name = table.partials_by_name()
         encoded = self._add_names(columns, window, kind, list(partials_by_name))
         ranks = [self._ranks.get((window, name), 0) for name in partials_by_name] if self._ranks else None
@@ -306,7 +312,9 @@ class GroupWriter(Combining, Node):
         columns[6].extend(payloads(encoded, self._keys, list(map(self._fold.compact, partials))))
         self._sequence += count
 
-    def _add_halves(self, columns: list[list[Any]], window: Any, kind: type | None, table: Table) -> None:
+    def _add_halves(
+        self, columns: list[list[Any]], window: BoundedWindow, kind: type | None, table: Table
+    ) -> None:
         """Adds whole numbers in two halves, for Spark's own aggregate."""
         partials_by_name = table.partials_by_name()
         self._add_names(columns, window, kind, list(partials_by_name))

@@ -105,7 +105,7 @@ class MachineReader(Combining):
                 yield from self._take(key, emitted)
         yield from self._take(key, self._guard(machine.advance_watermark, state, _AT_THE_END))
 
-    def _take(self, key: Any, emitted: list[Emitted]) -> Records:
+    def _take(self, key: object, emitted: list[Emitted]) -> Records:
         is_list = self.combine is None
         for one in emitted:
             if isinstance(one, Dropped):

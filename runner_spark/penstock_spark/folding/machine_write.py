@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.coders.deterministic import encode_keys
 from penstock.metrics.execution import MetricsContainer
@@ -13,6 +13,9 @@ from penstock_spark.worker.pairs import make_retraction_error, split_pairs
 from penstock_spark.worker.program import ElementWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import exchange_records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class ElementWriter(Node):
@@ -27,7 +30,7 @@ class ElementWriter(Node):
     def push(self, batch: Batch) -> Records:
         yield call_guarded(self.metrics, self.spec.where, self._rows, batch)
 
-    def _rows(self, batch: Batch) -> Any:
+    def _rows(self, batch: Batch) -> pa.RecordBatch:
         if batch.retracts and not self.spec.may_retract:
             raise make_retraction_error()
         keys, values = split_pairs(batch, self.spec.where)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, groupby, repeat
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.metrics.execution import MetricsContainer
@@ -21,6 +21,9 @@ from penstock_spark.worker.batch import ONLY_PANE, Batch, loads
 from penstock_spark.worker.keys import SELF_CONTAINED_TYPES, WindowColumns, placer_of, restore, window_decoder
 from penstock_spark.worker.program import GroupRoot
 from penstock_spark.worker.pushing import Combining, Consumer, Records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MOST_GROUPS = 4096
 _TEXTS = {ord("s")}
@@ -173,7 +176,7 @@ def read_numbers(records: Iterable[Any], readers: Mapping[int, NumberReader]) ->
         yield from reader.flush()
 
 
-def _rows(record: Any) -> Iterator[Row]:
+def _rows(record: pa.RecordBatch) -> Iterator[Row]:
     count = record.num_rows
     columns = map(record.column, _COLUMNS)
     return zip(

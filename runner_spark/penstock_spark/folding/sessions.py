@@ -64,7 +64,7 @@ class SessionTable:
         taken: int = self._add(self._open, self._close, starts, ends, pairs, kind)
         return taken
 
-    def _close(self, name: Any, start: int, end: int, held: Any) -> None:
+    def _close(self, name: object, start: int, end: int, held: object) -> None:
         names, starts, ends, helds = self._closed
         names.append(name)
         starts.append(start)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import lshift
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.error import refusal
 from penstock_spark.worker.batch import ONLY_PANE, Batch
 from penstock_spark.worker.keys import placer_of
 from penstock_spark.worker.program import TotalsRoot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LOW_BITS = 31
 _LOW_MASK = (1 << _LOW_BITS) - 1
@@ -57,7 +60,7 @@ class TotalsReader:
         self._roots = {root.tag: root for root in roots}
         self._places = {root.tag: placer_of(root.windowing) for root in roots}
 
-    def read(self, record: Any) -> Iterator[tuple[int, Batch]]:
+    def read(self, record: pa.RecordBatch) -> Iterator[tuple[int, Batch]]:
         columns = {name: record.column(name).to_pylist() for name in record.schema.names}
         elements = list(
             zip(

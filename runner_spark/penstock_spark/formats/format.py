@@ -17,7 +17,7 @@ from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan, StreamScan
 
 
-def _not_known(source: Any, spark: SparkSession | None, where: str) -> None:
+def _not_known(source: object, spark: SparkSession | None, where: str) -> None:
     """Only the open source shows the types of its elements."""
 
 

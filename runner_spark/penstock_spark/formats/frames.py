@@ -31,7 +31,7 @@ def open_frame(source: DataFrameSource, spark: SparkSession, where: str) -> Scan
     return rows_of(frame if frame.sparkSession is spark else move_to_session(frame, spark), where)
 
 
-def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: str) -> object:
     """The type of the frame's rows; ValueError if two columns have one name."""
     check_names(source.frame, where)
     return hint_of_schema(source.frame.schema, "row")
@@ -62,7 +62,7 @@ def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
     return plan if split is not None else replace(plan, columns=plan)
 
 
-def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
+def columns_of(element_type: object, where: str) -> tuple[pa.Schema, Split | None]:
     """The columns of a type of elements, and how elements divide into them; None for records.
 
     Records have a column for each field, pairs the columns ``key`` and ``value``, longer tuples ``_1``,
@@ -84,7 +84,7 @@ def columns_of(element_type: Any, where: str) -> tuple[pa.Schema, Split | None]:
     return pa.schema(fields), _by_position
 
 
-def _split_for(element_type: Any) -> Split | None:
+def _split_for(element_type: object) -> Split | None:
     if isinstance(element_type, TupleConstraint):
         return _by_position
     return None

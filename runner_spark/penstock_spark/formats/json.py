@@ -213,7 +213,7 @@ def _fields(objects: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
     return [(name, _type_of(of_name)) for name, of_name in values.items()]
 
 
-def _type_of(values: Iterable[Any]) -> Any:
+def _type_of(values: Iterable[Any]) -> object:
     """The type of a field's values, which may also be absent; text if there are none."""
     some = [value for value in values if value is not None]
     objects = [value for value in some if isinstance(value, dict)]

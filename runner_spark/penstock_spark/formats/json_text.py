@@ -80,7 +80,7 @@ class JsonText:
             # JSON has no infinity, and no NaN.
             return replace(self, are_finite=False).of(names, rows)
 
-    def of_value(self, value: Any) -> str:
+    def of_value(self, value: object) -> str:
         return self.of([""], [[value]])
 
     def _are_plain(self, values: Iterable[Any]) -> bool:
@@ -109,7 +109,7 @@ class JsonText:
             return list(values)
         return [self._form(value, name) for value in values]
 
-    def _form(self, value: Any, name: str) -> Any:
+    def _form(self, value: object, name: str) -> object:
         """A value of the field `name` as a value that Python's encoder of JSON writes exactly."""
         kind = type(value)
         if kind not in _FORMS:
@@ -207,7 +207,7 @@ class JsonText:
         what = f"{whose} has {lost}, and times are written in the unit {self.unit!r}"
         return Loss(ValueError, what, f"pass date_unit={unit!r}, or cut the times before")
 
-    def _of_other(self, value: Any, name: str) -> Any:
+    def _of_other(self, value: Any, name: str) -> object:
         """Values of NumPy and pandas, and what only the user's function knows."""
         import pandas as pd
 
@@ -244,7 +244,7 @@ def iso_of_length(nanos: int) -> str:
     return f"P{days}DT{hours}H{minutes}M{seconds}{fraction}S"
 
 
-def _key(key: Any, name: str) -> str:
+def _key(key: object, name: str) -> str:
     if isinstance(key, str):
         return str.__str__(key)
     if isinstance(key, int) and not isinstance(key, bool):

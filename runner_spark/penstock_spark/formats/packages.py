@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
 
 from penstock.error import refusal
 
@@ -44,7 +44,7 @@ class Package:
             wanted = f"penstock[{self.extra}]" if self.extra else self.name
             raise refusal(ModuleNotFoundError, what, where=where, hint=f"pip install '{wanted}'")
 
-    def load(self, where: str | None = None, submodule: str | None = None) -> Any:
+    def load(self, where: str | None = None, submodule: str | None = None) -> ModuleType:
         """Imports it, or a module in it; ModuleNotFoundError in three parts if it is not installed."""
         self.check(where)
         return importlib.import_module(self.module if submodule is None else f"{self.module}.{submodule}")

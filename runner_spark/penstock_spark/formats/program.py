@@ -41,7 +41,7 @@ class FirstRows(Encoder):
         return pa.RecordBatch.from_arrays([pa.array(map(dumps, some), pa.binary())], names=["value"])
 
 
-def _pickle_row(value: Any) -> pa.RecordBatch:
+def _pickle_row(value: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([dumps(value)], pa.binary())], names=["value"])
 
 

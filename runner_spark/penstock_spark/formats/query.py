@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -41,7 +39,7 @@ def _schema(source: QuerySource) -> StructType | None:
     return schema_of_text(", ".join(f"`{name}` {kind}" for name, kind in source.fields))
 
 
-def _records(source: Any) -> str:
+def _records(source: object) -> str:
     return "row"
 
 

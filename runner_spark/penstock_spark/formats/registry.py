@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -164,7 +162,7 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
     return format.open_stream(stream.source, stream, spark, where)
 
 
-def element_type_of(source: Source, spark: SparkSession | None, where: str) -> Any:
+def element_type_of(source: Source, spark: SparkSession | None, where: str) -> object:
     """The type of a source's elements, if it is known while a pipeline is built; starts nothing."""
     return format_of(source).element_type(source, spark, where)
 

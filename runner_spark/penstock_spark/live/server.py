@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import Any
 
 from penstock.error import refusal
 from penstock_spark.live import prometheus
@@ -91,7 +90,7 @@ class _Server(ThreadingHTTPServer):
     # A second view at the same port would take requests from the first.
     allow_reuse_port = False
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """Says nothing: a browser that goes away is not an error of the run."""
 
 
@@ -140,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Logs nothing: a browser asks every second."""
 
 

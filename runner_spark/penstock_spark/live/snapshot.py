@@ -261,7 +261,7 @@ _INSIDE: Mapping[str, type] = {
 _ALONE: Mapping[str, type] = {"stages": Stages, "history": History}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Returns a value as JSON has it."""
     if dataclasses.is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
@@ -279,7 +279,7 @@ def _make_dataclass(kind: type, found: Any) -> Any:
     return kind(**{name: _restore(name, value) for name, value in found.items()})
 
 
-def _restore(name: str, value: Any) -> Any:
+def _restore(name: str, value: Any) -> object:
     if name in _INSIDE:
         return tuple(_make_dataclass(_INSIDE[name], each) for each in value)
     if name in _ALONE:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.utils import clock
 from penstock_spark.live.snapshot import Stages
+
+if TYPE_CHECKING:
+    from pyspark.core.context import SparkContext
 
 _DONE_JOB = frozenset({"SUCCEEDED", "FAILED"})
 
@@ -125,7 +128,7 @@ def _seconds_left(stage: StageNow, now_seconds: float) -> float | None:
     return (now_seconds - stage.began_seconds) / stage.done * (stage.tasks - stage.done)
 
 
-def stages_in(context: Any, tag: str) -> SparkStages:
+def stages_in(context: SparkContext, tag: str) -> SparkStages:
     """Returns the stages of the jobs with a tag in a SparkContext."""
     scala = context._jsc.sc()
     tracker, store = scala.statusTracker(), scala.statusStore()

@@ -161,7 +161,7 @@ def _metric(reported: Mapping[str, Any], name: str) -> int | None:
     return int(float(found)) if found is not None else None
 
 
-def _parts(offset: Any) -> dict[tuple[str, ...], int]:
+def _parts(offset: object) -> dict[tuple[str, ...], int]:
     """The numbers in an offset of partitions, by their path; none for another kind of offset.
 
     >>> _parts('{"scores": {"0": 7, "1": 9}}')

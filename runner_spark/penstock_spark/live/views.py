@@ -234,7 +234,7 @@ class Watch:
         for view in list(self._views):
             self._try(view, view.show, now)
 
-    def _try(self, view: View, call: Callable[..., None], *arguments: Any) -> None:
+    def _try(self, view: View, call: Callable[..., None], *arguments: object) -> None:
         try:
             call(*arguments)
         except Exception as error:

@@ -202,7 +202,7 @@ def _quote(name: str) -> str:
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:
     error = make_none_loss(name).refused(where)
     # Spark never reaches the last value, which only tells it that the column has no nulls.
-    filler: Any = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
+    filler = {"string": "", "binary": b"", "boolean": False}.get(kind.simpleString(), 0)
     if kind.simpleString() in ("date", "timestamp", "timestamp_ntz"):
         filler = "1970-01-01"
     return F.coalesce(column, raise_in_column(error, where, kind.simpleString()), F.lit(filler).cast(kind))
@@ -249,7 +249,7 @@ def _micros(make: ColumnMaker, moment: Expression, table: Table, where: str) -> 
     return known.otherwise(raise_in_column(too_many_bits(), where, "bigint"))
 
 
-def _assign_windows(before: _Lowered, windowfn: Any, table: Table) -> DataFrame:
+def _assign_windows(before: _Lowered, windowfn: object, table: Table) -> DataFrame:
     time = "t"
     if before.table.time == "end" and before.table.windowfn is not None:
         time = f"w + {before.table.windowfn.size_micros - 1}L"

@@ -7,7 +7,7 @@ driver's time for a small pipeline. All runs use the same lists of columns, so t
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -24,6 +24,9 @@ from penstock_spark.worker.rows import (
     SORT_COLUMNS,
 )
 
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
+
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE).json()
 
 _kept: weakref.WeakKeyDictionary[SparkContext, dict[tuple[str, tuple[str, ...]], Any]] = (
@@ -37,7 +40,7 @@ def _columns(frame: DataFrame, kind: str, names: tuple[str, ...]) -> Any:
     kept = _kept.setdefault(context, {})
     if (kind, names) not in kept:
         columns = [col(name).asc()._jc if kind == "sort" else col(name)._jc for name in names]
-        jvm: Any = context._jvm
+        jvm: JVMView = context._jvm
         kept[kind, names] = jvm.PythonUtils.toSeq(columns)
     return kept[kind, names]
 
@@ -98,7 +101,7 @@ def now_micros() -> Column:
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:
     """Sends a few rows with the schema `EXCHANGE` to Java directly, as a frame: PySpark's own method writes a file."""
-    jvm: Any = spark._jvm
+    jvm: JVMView = spark._jvm
     batches = jvm.PythonUtils.toSeq([batch.serialize().to_pybytes() for batch in rows.to_batches()])
     made = jvm.PythonSQLUtils.toDataFrame(batches.iterator(), _EXCHANGE_TYPE, spark._jsparkSession)
     return DataFrame(made, spark)

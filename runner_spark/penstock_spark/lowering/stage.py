@@ -137,7 +137,7 @@ def _pickle(program: StageProgram[WriterSpec], stage: Stage, context: Context) -
         ) from error
 
 
-def _can_pickle(part: Any, context: Context) -> bool:
+def _can_pickle(part: object, context: Context) -> bool:
     try:
         context.dumps(part)
     except Exception:
@@ -297,7 +297,7 @@ def sink_rows(number: int, step: Step, sink: SinkPlan, pages: DataFrame, context
     return rows
 
 
-def _schema(stage: Stage, context: Context) -> Any:
+def _schema(stage: Stage, context: Context) -> object:
     """The stage's output schema: a sink's own, or the common schema of all other rows."""
     step = stage.outputs[0].writings[0].step if stage.outputs else None
     if step is not None and isinstance(step.primitive, Write):

@@ -17,6 +17,7 @@ from penstock.machines.window_rules import window_rule
 from penstock.transforms.combining.ready_combiners import PairWithNone
 from penstock.windows.output_times import TimestampCombiner
 from penstock.windows.window_fn import FixedWindows, Sessions
+from penstock.windows.windowing import Windowing
 from penstock_spark.passes.fuse import Unit, is_inline
 from penstock_spark.plan.hosts import ByMachine, BySpark, Host, InPython, InShards, Loop, Rows, State
 from penstock_spark.plan.retractions import retracting_edges
@@ -144,19 +145,19 @@ def _in_python(graph: Graph, step: Step, reason: str, without: Set[str]) -> InPy
     return InPython(reason, loop, Rows.NUMBERS if fold.is_whole_number else Rows.PICKLES)
 
 
-def _pair_types(element_type: Any) -> tuple[Any, Any]:
+def _pair_types(element_type: object) -> tuple[Any, Any]:
     parts = getattr(element_type, "tuple_types", None)
     return (parts[0], parts[1]) if parts is not None and len(parts) == 2 else (Any, Any)
 
 
-def _is_plain(hint: Any) -> bool:
+def _is_plain(hint: object) -> bool:
     if hint in _KEY_TYPES:
         return True
     parts = getattr(hint, "tuple_types", None) or getattr(hint, "union_types", None) or ()
     return bool(parts) and all(map(_is_plain, parts))
 
 
-def _name(hint: Any) -> str:
+def _name(hint: object) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
 
 
@@ -214,7 +215,7 @@ def _shards(plan: StreamPlan, reasons: Mapping[str, str], without: Set[str]) -> 
 
 
 def state_of_shards(
-    windowing: Any, combine: Any, input_retracts: bool, may_be_by_window: bool = True
+    windowing: Windowing, combine: CombineFn | None, input_retracts: bool, may_be_by_window: bool = True
 ) -> State:
     """The form in which shards keep a grouping: by window wherever that is possible and not switched off.
 
@@ -227,7 +228,7 @@ def state_of_shards(
     return State.BY_WINDOW if is_simple else State.BY_KEY
 
 
-def loop_of_arrivals(windowing: Any, combine: CombineFn | None) -> Loop:
+def loop_of_arrivals(windowing: Windowing, combine: CombineFn | None) -> Loop:
     """The loop that combines what arrives at one logical time."""
     if isinstance(windowing.windowfn, Sessions):
         return Loop.SESSIONS

@@ -65,7 +65,7 @@ class _NotPlain(Exception):
 
 
 class _PlainPickler(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
+    def reducer_override(self, value: object) -> Any:
         """Pickle calls it for every object that is not a built-in string, number or container."""
         kind = value if isinstance(value, type) else type(value)
         if kind.__module__.partition(".")[0] != "penstock":

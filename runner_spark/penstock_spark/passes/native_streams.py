@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Any
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
@@ -14,6 +13,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.combining.ready_combiners import TupleCombineFn
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason
 from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
+from penstock.windows.windowing import Windowing
 from penstock_spark.passes.choose_folds import find_steps_done_by_readers, loop_of_parts, why_not_native
 from penstock_spark.passes.columns import (
     ColumnSteps,
@@ -219,7 +219,7 @@ def _check_grouping(graph: Graph, grouping: Step, before: Table, stream: StreamS
     _check_policy(stream.watermark)
 
 
-def _check_panes(windowing: Any, mode: str) -> None:
+def _check_panes(windowing: Windowing, mode: str) -> None:
     """Raises NotInColumns if windows may emit other panes than Spark's aggregate does."""
     check_fires_at_end(windowing)
     trigger = windowing.triggerfn

@@ -11,6 +11,9 @@ from penstock.graph import CombinePerKey, Edge, Graph, GroupByKey, Output, ParDo
 from penstock.machines.recorder import ARRIVALS, PANES, EventPosition, Recorder
 from penstock.machines.records import Element, Pane
 from penstock.metrics.execution import current_container
+from penstock.transforms.window import BoundedWindow
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PaneInfo
 
 
 def record_groupings(graph: Graph, room: int) -> Graph:
@@ -68,7 +71,10 @@ class _Tap(DoFn):
 
 class _Arrivals(_Tap):
     def process(
-        self, element: Any, timestamp: Any = DoFn.TimestampParam, pane: Any = DoFn.PaneInfoParam
+        self,
+        element: tuple[Any, Any],
+        timestamp: Timestamp = DoFn.TimestampParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         key, value = element
         self._recorder.arrived(EventPosition(0), key, Element(value, timestamp.micros, (), pane.kind))
@@ -78,10 +84,10 @@ class _Arrivals(_Tap):
 class _Panes(_Tap):
     def process(
         self,
-        element: Any,
-        timestamp: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane: Any = DoFn.PaneInfoParam,
+        element: tuple[Any, Any],
+        timestamp: Timestamp = DoFn.TimestampParam,
+        window: BoundedWindow = DoFn.WindowParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         key, value = element
         self._recorder.emitted(EventPosition(0), key, Pane(value, window, timestamp.micros, pane))

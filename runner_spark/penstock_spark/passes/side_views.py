@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from penstock.functions.dofn import DoFn
 from penstock.graph import Edge, Graph, InlineValues, Output, ParDo, Read, SideInput, Step
@@ -99,5 +98,5 @@ def _renumber(step: Step, numbers: dict[int, int]) -> Step:
 class _Nothing(DoFn):
     """Stands for the readers of the side inputs."""
 
-    def process(self, element: Any) -> None:
+    def process(self, element: object) -> None:
         pass

@@ -85,5 +85,5 @@ class _Rewriter:
 
 
 class _Pair(DoFn):
-    def process(self, element: Any) -> Sequence[Any]:
+    def process(self, element: object) -> Sequence[Any]:
         return ((KEY, element),)

@@ -5,9 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from penstock.graph import AssignWindows, Edge, Graph, GroupByKey, Output, ParDo, Step, Write
+from penstock.graph import (
+    AssignWindows,
+    Edge,
+    Graph,
+    GroupByKey,
+    Output,
+    ParDo,
+    Primitive,
+    Step,
+    Write,
+)
 from penstock.io.files.window_files import windowing_of_files
 from penstock.typehints import Tuple
+from penstock.windows.windowing import Windowing
 from penstock_spark.formats.registry import window_files
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.sinks.window_files import AssignShards, WriteWindow
@@ -47,11 +58,11 @@ def _in_steps(graph: Graph, step: Step, edges: list[Edge]) -> list[Step]:
     edge, windowing = graph.edge(read), windowing_of(graph, read)
     wanted = windowing_of_files(windowing, edge.is_bounded, step.primitive.sink)
 
-    def add(kind: Any, windows: Any) -> int:
+    def add(kind: object, windows: Windowing) -> int:
         edges.append(Edge(len(edges), kind, windows, edge.is_bounded))
         return len(edges) - 1
 
-    def made(name: str, primitive: Any, number: int) -> Step:
+    def made(name: str, primitive: Primitive, number: int) -> Step:
         return replace(
             step,
             label=f"{step.label}/{name}",

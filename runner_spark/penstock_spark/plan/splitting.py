@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from penstock.functions.dofn import DoFn
 from penstock.graph import ParDo, Primitive, StatefulParDo
 
 
@@ -22,12 +22,12 @@ def is_splittable(primitive: Primitive) -> bool:
     )
 
 
-def keeps_restrictions(primitive: Any) -> bool:
+def keeps_restrictions(primitive: object) -> bool:
     """True if a primitive is a splittable DoFn that keeps restrictions in the state of a level."""
     return isinstance(primitive, StatefulParDo) and asks_for_restriction(primitive.dofn)
 
 
-def asks_for_restriction(dofn: Any) -> bool:
+def asks_for_restriction(dofn: DoFn) -> bool:
     own = dofn.own_signature()
     # The signature of all methods takes longer, and each of several passes asks for each step.
     process = dofn.process_signature() if own is None else own.process

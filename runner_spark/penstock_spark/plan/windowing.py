@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.graph import Graph
 from penstock.machines.triggers import machine_of
 from penstock.windows.window_fn import GlobalWindows
 from penstock.windows.windowing import Windowing
 
 
-def windowing_of(graph: Graph, edge: int) -> Any:
+def windowing_of(graph: Graph, edge: int) -> Windowing:
     """Returns the Windowing of an edge; by default, the global window with the default trigger."""
     found = graph.edge(edge).windowing
     return Windowing(GlobalWindows()) if found is None else found

@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,7 +37,7 @@ class Interrupts:
     def name(self) -> str:
         return _NAMES.get(self.came, "an interrupt") if self.came is not None else "an interrupt"
 
-    def __call__(self, number: int, frame: Any) -> None:
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
         if self.came is not None:
             _end_at_once(number)
         self.came = signal.Signals(number)
@@ -152,11 +153,11 @@ def is_interactive() -> bool:
 
 def _is_notebook() -> bool:
     """True if IPython runs this process: PySpark imports it, with its kernel, wherever they are installed."""
-    ipython: Any = sys.modules.get("IPython")
+    ipython = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 
 
-def _is_replaceable(handler: Any) -> bool:
+def _is_replaceable(handler: object) -> bool:
     if isinstance(handler, Interrupts) or handler in (signal.default_int_handler, signal.SIG_DFL):
         return True
     return str(getattr(handler, "__module__", "")).startswith("pyspark.")

@@ -27,7 +27,6 @@ have numbers of Spark.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import penstock
 from penstock.error import refusal
@@ -38,7 +37,7 @@ class WrittenFormat:
     name: str  # What it is the form of, for people.
     number: int
 
-    def check(self, found: Any, where: str | None = None, writer: str | None = None) -> None:
+    def check(self, found: object, where: str | None = None, writer: str | None = None) -> None:
         """Refuses what has another number; `writer` is the version of penstock that wrote it, if that is known.
 
         >>> WrittenFormat("the plan of a checkpoint", 2).check(3)

@@ -74,7 +74,7 @@ def mark(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str
 
 
 def call_guarded(
-    metrics: MetricsContainer, where: str, call: Callable[..., Any], *args: Any, **kwargs: Any
+    metrics: MetricsContainer, where: str, call: Callable[..., Any], *args: object, **kwargs: object
 ) -> Any:
     """Makes a call that may reach user code: its metrics count for the step, and its exceptions name the step."""
     set_current(metrics)

@@ -52,14 +52,14 @@ def unwrap_source(description: Source | Sink) -> Any:
     return description
 
 
-def _read(source: Any) -> Iterator[str]:
+def _read(source: Source) -> Iterator[str]:
     inner = unwrap_source(source)
     pattern = known_path(inner.file_pattern) if isinstance(inner, FileSource) else None
     if pattern is not None:
         yield pattern
 
 
-def _list_written(sink: Any, given: tuple[Any, ...] | None) -> Iterator[str]:
+def _list_written(sink: object, given: tuple[Any, ...] | None) -> Iterator[str]:
     if given is None:
         match sink:
             case ShardedSink(shards=shards):

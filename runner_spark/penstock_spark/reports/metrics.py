@@ -28,7 +28,7 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | N
         return key[0] == run and (batch is None or isinstance(key[2], int) or key[2][0] <= batch)
 
     merged: Snapshot = {}
-    held: Any = accumulator.value
+    held = accumulator.value
     for key in filter(is_finished, list(held)):
         merged = merge_snapshots(merged, held.pop(key))
     return merged
@@ -36,7 +36,7 @@ def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | N
 
 def copy_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
     """Returns the snapshots of a run's partitions that are in the accumulator now, which keeps them."""
-    held: Any = accumulator.value
+    held = accumulator.value
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
     found = {key: held.get(key) for key in list(held) if key[0] == run}
     return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
@@ -155,7 +155,7 @@ def find_ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int
 
 
 def forget_reports(accumulator: Accumulator[Snapshots], run: str) -> None:
-    held: Any = accumulator.value
+    held = accumulator.value
     for key in [key for key in list(held) if key[0] in (_reports(run), _ends(run))]:
         del held[key]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
@@ -67,7 +67,7 @@ def keep_pyspark_quiet() -> None:
 
     PySpark still prints the errors of the program's own use of Spark.
     """
-    logger: Any = PySparkLogger.getLogger("DataFrameQueryContextLogger")
+    logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")
     logger.addFilter(lambda record: not is_in_run())
     # Java calls the driver for each micro-batch, and Py4J logs what the call raises.
     logging.getLogger("py4j.clientserver").addFilter(_is_not_of_a_run)
@@ -132,7 +132,7 @@ def _is_sparks(error: Exception) -> bool:
     return is_cut_off(error) or (isinstance(error, TypeError) and "'JavaPackage' object" in str(error))
 
 
-def _text_of(error: Any) -> str:
+def _text_of(error: object) -> str:
     """All that a Spark error says: its type, its text, and Java's stack with its causes."""
     parts = [f"{type(error).__name__}: {error}"]
     while isinstance(error, PySparkException):

@@ -113,7 +113,7 @@ class Backlog:
             self._goals[number] = _plain(source["latestOffset"])
         return reaches(_plain(end), self._goals[number])
 
-    def _newest_millis(self, number: int, offset: Any) -> int | None:
+    def _newest_millis(self, number: int, offset: dict[str, Any]) -> int | None:
         """When the newest file of a source's last micro-batch changed; None if that is unknown."""
         log = self._logs.inside(str(self._first + number))
         place = str(_plain(offset)["logOffset"])
@@ -124,7 +124,7 @@ class Backlog:
         return max((int(json.loads(line)["timestamp"]) for line in lines), default=None)
 
 
-def is_away(offset: Any) -> bool:
+def is_away(offset: object) -> bool:
     """True if a source could not be reached when it was asked for its end.
 
     >>> is_away('{"format": 1, "position": 7, "away": 1}'), is_away({"away": {"0": 12}}), is_away(None)
@@ -148,7 +148,7 @@ def reaches(offset: Any, goal: Any) -> bool:
     return bool(offset >= goal) if is_number else offset == goal and goal is not None
 
 
-def _plain(offset: Any) -> Any:
+def _plain(offset: object) -> Any:
     """An offset as Spark reports it: JSON in a text, or before Spark 4.2 Python's text of a dict.
 
     >>> _plain('{"logOffset": 2}'), _plain("{'logOffset': 2}"), _plain("-"), _plain(None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import SparkSession
 
 from penstock.coders.deterministic import allow_pickled_keys
@@ -91,7 +89,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
     needed = [] if local else [*graph_objects(graph), *formats_of(graph), *list_registered_objects()]
     modules = pickle_by_value_modules(needed)
 
-    def pickled(value: Any) -> bytes:
+    def pickled(value: object) -> bytes:
         with pickle_by_value(modules):
             return dumps_with_code(value)
 
@@ -102,7 +100,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
     if local and (folder := driver_folder()) is not None:
         prepare = ((work_in, folder), *prepare)
 
-    def dumps(value: Any) -> bytes:
+    def dumps(value: object) -> bytes:
         # A worker may have run a program with another setting before.
         return pickled(WithRegistrations(registrations, value, pickles_keys, prepare))
 

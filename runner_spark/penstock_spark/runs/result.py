@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
@@ -22,7 +21,7 @@ class RecordedResult(PipelineResult):
 
     mode = "batch"
 
-    def recording(self, pcoll: Any) -> Recording:
+    def recording(self, pcoll: object) -> Recording:
         """The events at the grouping that a PCollection comes from (penstock's own); also during the run.
 
         Args:
@@ -33,7 +32,7 @@ class RecordedResult(PipelineResult):
         """
         return recording_of_grouping(pcoll, self._snapshot_now(), self.mode)
 
-    def figure(self, pcoll: Any) -> Figure:
+    def figure(self, pcoll: object) -> Figure:
         """The `recording` as a drawing, which notebooks show, and ``save`` writes to a file."""
         return Figure(self.recording(pcoll))
 

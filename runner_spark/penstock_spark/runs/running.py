@@ -260,7 +260,7 @@ class StreamRun:
             "the checkpoint",
         )
 
-    def _new_progress(self) -> Any:
+    def _new_progress(self) -> object:
         """Spark's last report, if it is new since the last call.
 
         A query that has found nothing new for a while also reports that, with the number of its next micro-batch.
@@ -386,7 +386,7 @@ class StreamRun:
         seen = with_tallies(self._seen, tallies, self.watermarks(), self.about)
         self._seen = with_elements(seen, counted, clock.micros(), self.about)
 
-    def _is_over(self, progress: Any) -> bool:
+    def _is_over(self, progress: object) -> bool:
         is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]
         for reading, done in zip(self.query.readings, is_read, strict=True):
             if reading.ends_when_read and done:

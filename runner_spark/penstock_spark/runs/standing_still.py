@@ -90,12 +90,12 @@ class StallWatcher:
         _LOGGER.warning("the stream has made no progress for %.0f s: %s\n  hint: %s", seconds, place, hint)
 
 
-def stall_watcher_of(started: Any, context: SparkContext) -> StallWatcher:
+def stall_watcher_of(started: object, context: SparkContext) -> StallWatcher:
     """The watch over a query that has started."""
     return StallWatcher(partial(_doing, started, context), partial(_task, context))
 
 
-def _doing(started: Any, context: Any) -> TaskActivity | None:
+def _doing(started: Any, context: SparkContext) -> TaskActivity | None:
     status = started.status
     if not status["isTriggerActive"]:
         return None

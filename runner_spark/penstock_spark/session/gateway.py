@@ -10,12 +10,15 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import RunnerError
 from penstock.utils import clock
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import defer_signals
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
 
 _POLL_SECONDS = 0.05
 _FILE = "--properties-file"
@@ -55,7 +58,7 @@ def _with_text(error: BaseException) -> BaseException:
     if kind.__module__ != "py4j.protocol" or not hasattr(error, "java_exception"):
         return error
     text = str(error)
-    kept: Any = type(kind.__name__, (kind,), {"__init__": lambda self: None, "__str__": lambda self: text})
+    kept = type(kind.__name__, (kind,), {"__init__": lambda self: None, "__str__": lambda self: text})
     return kept()  # type: ignore[no-any-return]
 
 
@@ -131,7 +134,7 @@ def _use(process: subprocess.Popen[bytes], port: int, secret: str) -> None:
     from pyspark.java_gateway import launch_gateway
 
     with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
-        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+        gateway: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
     gateway.proc = process
     SparkContext._ensure_initialized(gateway=gateway)
 

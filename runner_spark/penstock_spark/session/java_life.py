@@ -6,7 +6,6 @@ import logging
 import signal
 import subprocess
 import traceback
-from typing import Any
 
 from penstock.error import RunnerError
 
@@ -143,8 +142,8 @@ def _forget_java(status: int | None) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    context: Any = SparkContext
+    context = SparkContext
     context._gateway = context._jvm = context._active_spark_context = None
-    session: Any = SparkSession
+    session = SparkSession
     session._instantiatedSession = None
     _deaths.append(status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -12,6 +12,9 @@ from pyspark.sql import SparkSession
 from penstock.utils import clock
 from penstock_spark.process.interrupts import report_after_signal
 from penstock_spark.process.threads import call_with_timeout
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
 
 _END_SECONDS_MAX = 5.0
 """The time that cancelled tasks get to end, before their files are removed."""
@@ -26,7 +29,7 @@ def leave_connection() -> bool:
 
     The next question would wait for that answer.
     """
-    gateway: Any = SparkContext._gateway
+    gateway: JavaGateway = SparkContext._gateway
     # Whatever goes wrong, the program must end.
     with contextlib.suppress(Exception):
         connection = gateway._gateway_client.get_thread_connection()

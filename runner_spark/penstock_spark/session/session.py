@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
@@ -121,7 +121,7 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
     """Makes a frame without rows; ``createDataFrame`` would make the `runner_session` the user's active session."""
     from pyspark.sql import DataFrame
 
-    session: Any = spark._jsparkSession
+    session = spark._jsparkSession
     rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
     return DataFrame(session.createDataFrame(rows, session.parseDataType(schema.json())), spark)
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
 OLDEST = (4, 0)
@@ -88,7 +90,7 @@ def _read_installed() -> tuple[int, int]:
     return version_of(pyspark.__version__)
 
 
-def to_arrow_schema(schema: Any) -> Any:
+def to_arrow_schema(schema: StructType) -> pa.Schema:
     """Returns a Spark schema as an Arrow schema, with timestamps in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema as convert
 
@@ -98,7 +100,7 @@ def to_arrow_schema(schema: Any) -> Any:
     return convert(schema)
 
 
-def from_arrow_schema(schema: Any) -> StructType:
+def from_arrow_schema(schema: StructType) -> StructType:
     """Returns an Arrow schema as a Spark schema, in which timestamps without a zone have none."""
     from pyspark.sql.pandas.types import from_arrow_schema as convert
 
@@ -106,7 +108,7 @@ def from_arrow_schema(schema: Any) -> StructType:
     return convert(schema, prefer_timestamp_ntz=True)
 
 
-def repartition_by_number(frame: Any, count: int, number: Any) -> Any:
+def repartition_by_number(frame: DataFrame, count: int, number: Column) -> Any:
     """Puts each row into the partition that its column `number` names, from 0."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, number)
@@ -133,10 +135,10 @@ class InPandas:
         self._processor = processor
         self._names = names
 
-    def init(self, handle: Any) -> None:
+    def init(self, handle: object) -> None:
         self._processor.init(handle)
 
-    def handleInputRows(self, key: Any, frames: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+    def handleInputRows(self, key: Any, frames: Iterator[Any], timerValues: object) -> Iterator[Any]:
         import pandas as pd
 
         rows = (row for frame in frames for row in frame.itertuples(index=False, name=None))
@@ -144,7 +146,7 @@ class InPandas:
         if made:
             yield pd.DataFrame(dict(zip(self._names, zip(*made, strict=True), strict=True)))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+    def handleExpiredTimer(self, key: object, timerValues: object, expiredTimerInfo: object) -> Iterator[Any]:
         return iter(())
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pyspark import SparkContext
 
@@ -138,7 +137,7 @@ def _describe_waiting(found: Waiting, master: str, seconds: float, has: str, hin
     )
 
 
-def waiting_in(context: Any) -> Waiting | None:
+def waiting_in(context: SparkContext) -> Waiting | None:
     """The tasks that wait in a SparkContext; None if a task is running, or if none has work to do."""
     tracker = context.statusTracker()
     stages = [info for number in tracker.getActiveStageIds() if (info := tracker.getStageInfo(number))]

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _Record = TypeVar("_Record")
 
@@ -49,7 +49,7 @@ def _number_of_socket() -> int | None:
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and "infile" in frame.f_code.co_varnames:
-            reading: Any = frame.f_locals.get("infile")
+            reading: object = frame.f_locals.get("infile")
             return int(reading.fileno()) if hasattr(reading, "fileno") else None
         frame = frame.f_back
     return None

@@ -16,12 +16,15 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark import SparkContext
 
 from penstock.error import RunnerError
 from penstock_spark.session.waiting import watch_for_waiting
+
+if TYPE_CHECKING:
+    from pyspark.sql.dataframe import DataFrame
 
 _DEFAULT = "python3"
 _NEEDED = ("pyarrow", "pandas", "cloudpickle", "typing_extensions")
@@ -67,7 +70,7 @@ def workers_python() -> Iterator[None]:
             context.pythonExec = before
 
 
-def map_in_arrow(frame: Any, function: Any, schema: Any) -> Any:
+def map_in_arrow(frame: DataFrame, function: Any, schema: Any) -> Any:
     """Spark's ``mapInArrow``, in the Python that the check chose."""
     with workers_python():
         return frame.mapInArrow(function, schema)

@@ -39,7 +39,7 @@ CachedFunction: Any = functools._lru_cache_wrapper
 NewType: Any = typing.NewType
 
 
-def _reduce_cached(cached: Any) -> Any:
+def _reduce_cached(cached: Any) -> object:
     if _is_importable(cached, cached.__qualname__):
         return cached.__qualname__
     parameters = cached.cache_parameters()
@@ -47,7 +47,7 @@ def _reduce_cached(cached: Any) -> Any:
     return _empty, (parameters["maxsize"], parameters["typed"]), cached.__wrapped__, None, None, _fill
 
 
-def _is_importable(value: Any, name: str) -> bool:
+def _is_importable(value: object, name: str) -> bool:
     """True if a worker finds a value by its name."""
     module = value.__module__
     if module == "__main__" or any(
@@ -55,7 +55,7 @@ def _is_importable(value: Any, name: str) -> bool:
         for by_value in cloudpickle.list_registry_pickle_by_value()
     ):
         return False
-    found: Any = sys.modules.get(module)
+    found = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     return found is value
@@ -66,11 +66,11 @@ class _Later:
 
     function: Any
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> object:
         return self.function(*arguments, **named)
 
 
-def _empty(maxsize: int | None, typed: bool) -> Any:
+def _empty(maxsize: int | None, typed: bool) -> object:
     return functools.lru_cache(maxsize, typed)(_Later())
 
 
@@ -79,12 +79,12 @@ def _fill(cached: Any, function: Any) -> None:
     functools.update_wrapper(cached, function)
 
 
-def _reduce_property(found: Any) -> Any:
+def _reduce_property(found: Any) -> tuple[Any, ...]:
     return _property, (found.attrname,), found.func, None, None, _fill_property
 
 
-def _property(name: str) -> Any:
-    made: Any = functools.cached_property(_Later())
+def _property(name: str) -> object:
+    made = functools.cached_property(_Later())
     # The class, which would tell it its name, is not made in the usual way.
     made.attrname = name
     return made
@@ -94,7 +94,7 @@ def _fill_property(found: Any, function: Any) -> None:
     found.func, found.__doc__ = function, function.__doc__
 
 
-def _reduce_code(code: CodeType) -> Any:
+def _reduce_code(code: CodeType) -> tuple[Any, ...]:
     constructor, arguments = cloudpickle.Pickler.dispatch_table[CodeType](code)
     return _code, (constructor, arguments, code.co_filename)
 
@@ -103,14 +103,14 @@ def _code(constructor: type[CodeType], arguments: tuple[Any, ...], file: str) ->
     return constructor(*arguments).replace(co_filename=file)
 
 
-def _reduce_method(method: MethodType) -> Any:
+def _reduce_method(method: MethodType) -> tuple[Any, ...]:
     # A decorator may have given the function another name than the one that it has in its class.
     if isinstance(method.__self__, type) and getattr(method.__self__, method.__name__, None) == method:
         return getattr, (method.__self__, method.__name__)
     return MethodType, (method.__func__, method.__self__)
 
 
-def _reduce_alias(alias: Any) -> Any:
+def _reduce_alias(alias: Any) -> object:
     if _is_importable(alias, alias.__name__):
         return alias.__name__
     # Nothing can be made that contains itself before it is there.
@@ -118,7 +118,7 @@ def _reduce_alias(alias: Any) -> Any:
     return _alias, (type(alias), alias.__name__, value, alias.__type_params__)
 
 
-def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
+def _contains(hint: object, alias: object, seen: set[int]) -> bool:
     """True if an alias is a part of a hint, also by way of other aliases."""
     if hint is alias:
         return True
@@ -128,7 +128,7 @@ def _contains(hint: Any, alias: Any, seen: set[int]) -> bool:
     return any(_contains(part, alias, seen) for part in _parts(hint))
 
 
-def _parts(hint: Any) -> Sequence[Any]:
+def _parts(hint: object) -> Sequence[Any]:
     if isinstance(hint, ALIASES):
         return [hint.__value__]
     if isinstance(hint, list):  # The parameters of a Callable.
@@ -136,17 +136,17 @@ def _parts(hint: Any) -> Sequence[Any]:
     return [typing.get_origin(hint), *typing.get_args(hint)]
 
 
-def _alias(kind: Any, name: str, value: Any, variables: tuple[Any, ...]) -> Any:
+def _alias(kind: Any, name: str, value: object, variables: tuple[Any, ...]) -> object:
     return kind(name, value, type_params=variables)
 
 
-def _reduce_new_type(made: Any) -> Any:
+def _reduce_new_type(made: Any) -> object:
     if _is_importable(made, made.__qualname__):
         return made.__qualname__
     return _new_type, (made.__qualname__, made.__supertype__, made.__module__)
 
 
-def _new_type(name: str, supertype: Any, module: str) -> Any:
+def _new_type(name: str, supertype: Any, module: str) -> object:
     made = NewType(name, supertype)
     made.__module__ = module
     return made
@@ -167,7 +167,7 @@ class CodePickler(cloudpickle.Pickler):  # type: ignore[misc]
         cloudpickle.Pickler.dispatch_table,
     )
 
-    def reducer_override(self, value: Any) -> Any:
+    def reducer_override(self, value: object) -> object:
         """Most values in a program are objects of our classes, and cloudpickle looks up each class every time.
 
         It has something to say of classes and functions only.
@@ -198,7 +198,7 @@ def _with_texts(function: FunctionType) -> FunctionType:
     return copy
 
 
-def _keep_annotations(value: type, state: Any) -> None:
+def _keep_annotations(value: type, state: tuple[Any, ...]) -> None:
     """Adds the annotations of a class to what is sent of it."""
     attributes = state[0]
     if "__annotate_func__" not in vars(value) or "__annotations_cache__" in attributes:

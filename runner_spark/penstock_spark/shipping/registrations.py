@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.coders.base import Coder
 from penstock.coders.deterministic import allow_pickled_keys
 from penstock.error import refusal
 from penstock.typehints.schema_registry import SCHEMA_REGISTRY
@@ -59,7 +60,7 @@ class _Loaded:
         return _load, (self.registrations, self.pickles_keys, self.preparations)
 
 
-def _second(_: None, value: Any) -> Any:
+def _second(_: None, value: object) -> object:
     return value
 
 
@@ -87,7 +88,7 @@ def _registrations() -> Iterator[tuple[str, tuple[Any, ...]]]:
         yield f"{_name(kind)}, the class of a schema", (_register_schema, schema_id, kind)
 
 
-def _name(thing: Any) -> str:
+def _name(thing: object) -> str:
     return getattr(thing, "__qualname__", None) or repr(thing)
 
 
@@ -104,7 +105,7 @@ def _pickle(what: str, dumps: Callable[[Any], bytes], call: tuple[Any, ...]) -> 
 
 
 @contextmanager
-def prepare_workers(function: Callable[..., None], *arguments: Any) -> Iterator[None]:
+def prepare_workers(function: Callable[..., None], *arguments: object) -> Iterator[None]:
     """Within the block, runs begin whose workers call a function whenever they load a part of the program.
 
     It is for settings of a whole process, in which another program may have run before.
@@ -140,14 +141,14 @@ def _load(
                 register(*arguments)
 
 
-def _register_coder(kind: Any, coder: Any) -> None:
+def _register_coder(kind: object, coder: Coder) -> None:
     _typecoders.registry.register_coder(kind, coder)
 
 
-def _register_fallback(number: int, coder: Any) -> None:
+def _register_fallback(number: int, coder: Coder) -> None:
     if len(_typecoders.registry.custom_fallbacks) <= number:
         _typecoders.registry.register_fallback_coder(coder)
 
 
-def _register_schema(schema_id: str, kind: Any) -> None:
+def _register_schema(schema_id: str, kind: object) -> None:
     SCHEMA_REGISTRY.load_registered_typings({schema_id: kind})

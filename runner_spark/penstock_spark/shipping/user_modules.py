@@ -114,7 +114,7 @@ def _list_installed_folders() -> tuple[str, ...]:
     return tuple({os.path.abspath(folder) + os.sep for folder in folders})
 
 
-def _module_of(value: Any) -> types.ModuleType | None:
+def _module_of(value: object) -> types.ModuleType | None:
     if isinstance(value, types.ModuleType):
         return value
     is_code = isinstance(value, type | types.FunctionType | CachedFunction)
@@ -186,7 +186,7 @@ def _class_parts(cls: type) -> Iterator[Any]:
             yield inner
 
 
-def _is_looked_into(code: Any) -> bool:
+def _is_looked_into(code: object) -> bool:
     """True if code is the user's or penstock's; other libraries cannot refer to the user's code."""
     name = getattr(code, "__module__", None)
     module = sys.modules.get(name) if isinstance(name, str) else None
@@ -195,7 +195,7 @@ def _is_looked_into(code: Any) -> bool:
     return name == "__main__" or module.__name__.partition(".")[0] in OUR_PACKAGES or is_user_module(module)
 
 
-def _fields(value: Any) -> Iterator[Any]:
+def _fields(value: object) -> Iterator[Any]:
     if dataclasses.is_dataclass(value):
         yield from (getattr(value, field.name, None) for field in dataclasses.fields(value))
     yield from getattr(value, "__dict__", {}).values()

@@ -14,6 +14,8 @@ from penstock.io.files.shards import Shards
 from penstock.io.files.write_files import FileResult
 from penstock.io.formats.partition_folders import move_into_folders
 from penstock.io.formats.text_rows import TextRowsSink
+from penstock.transforms.window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfo
 from penstock_spark.files.file_store import folder_of
 from penstock_spark.files.finding import pattern_of
 
@@ -57,12 +59,12 @@ class TemplateNames:
         """The output elements for files, from their paths by the folders of partitions ("" for none)."""
         return [path for inside in paths for path in paths[inside]]
 
-    def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
+    def of_window(self, window: BoundedWindow, pane: PaneInfo, shard: int, count: int) -> tuple[str, Any]:
         """The path of a file of a window of a stream, and its output element."""
         path = self.shards.window_name(window, pane.index, shard, count)
         return path, path
 
-    def inside(self, result: Any, folders: str) -> Any:
+    def inside(self, result: Any, folders: str) -> object:
         """The output element for a file of a window that is in folders of a partition."""
         return move_into_folders(result, folders)
 
@@ -97,11 +99,11 @@ class FunctionNames:
             for shard in range(len(found))
         ]
 
-    def of_window(self, window: Any, pane: Any, shard: int, count: int) -> tuple[str, Any]:
+    def of_window(self, window: BoundedWindow, pane: PaneInfo, shard: int, count: int) -> tuple[str, Any]:
         name = self._named(self.prefix, window, pane, shard, count)
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
 
-    def inside(self, result: Any, folders: str) -> Any:
+    def inside(self, result: Any, folders: str) -> object:
         return result._replace(file_name=move_into_folders(result.file_name, folders))
 
     def _name(self, batch: str, shard: int, count: int) -> str:

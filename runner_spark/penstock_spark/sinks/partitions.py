@@ -35,7 +35,7 @@ _VALUES_AT_ONCE = 4096
 class RowsWriter(Protocol):
     """Writes the rows of one file."""
 
-    def write(self, rows: Any) -> Any:
+    def write(self, rows: object) -> Any:
         """Writes a ``pyarrow.RecordBatch``."""
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Partitions:
         folders = [self._folder(name, value) for value in encoded.dictionary.to_pylist()]
         return [folders[place] for place in encoded.indices.to_pylist()]
 
-    def _folder(self, name: str, value: Any) -> str:
+    def _folder(self, name: str, value: object) -> str:
         if is_lost(value):
             raise make_lost_value_error(name, self.where)
         folder = folder_of_value(name, value)

@@ -131,7 +131,7 @@ def _repeats(parts: Sequence[pa.Table]) -> bool:
     return bool(rows.group_by(rows.column_names).aggregate([]).num_rows < rows.num_rows)
 
 
-def _parts(key: Any) -> Iterator[Any]:
+def _parts(key: object) -> Iterator[Any]:
     """The parts of a key, in their order; a window has two."""
     if isinstance(key, IntervalWindow):
         yield key.start

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -42,7 +41,7 @@ def write_in_tasks(
     map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
 
 
-def _in_task(program: bytes, sys_path: tuple[str, ...]) -> Any:
+def _in_task(program: bytes, sys_path: tuple[str, ...]) -> object:
     def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
         write: WriteRows

@@ -20,6 +20,9 @@ from penstock.error import UnsupportedByRunner
 from penstock.functions.dofn import DoFn
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.partition_folders import move_into_folders
+from penstock.transforms.window import BoundedWindow
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PaneInfo
 from penstock_spark.files.file_store import LocalFiles, is_on_disk
 from penstock_spark.files.temporary import begin, new_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names
@@ -67,7 +70,10 @@ class AssignShards(DoFn):
         self._next, self._met = None, set()
 
     def process(
-        self, element: Any, window: Any = DoFn.WindowParam, timestamp: Any = DoFn.TimestampParam
+        self,
+        element: object,
+        window: BoundedWindow = DoFn.WindowParam,
+        timestamp: Timestamp = DoFn.TimestampParam,
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yields a pair with the element; for the first element of a window also a pair without one for each other
         shard.
@@ -91,8 +97,8 @@ class WriteWindow(DoFn):
     def process(
         self,
         element: tuple[int, Iterable[tuple[Any, ...]]],
-        window: Any = DoFn.WindowParam,
-        pane: Any = DoFn.PaneInfoParam,
+        window: BoundedWindow = DoFn.WindowParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         shard, values = element
         path, result = self._files.names.of_window(window, pane, shard, self._files.shards)

@@ -34,7 +34,7 @@ ENDED = Summary(ended=True)
 class State(NamedTuple):
     """The state of a source's watermark in a shard; plain and small."""
 
-    rule: Any  # The state of the policy's rule.
+    rule: object  # The state of the policy's rule.
     watermark_micros: int = MIN_MICROS
     percentile_micros: Mapping[float, int] = {}  # The percentile watermarks.
     # The last time that each lane sent elements, if the policy has an idle timeout.

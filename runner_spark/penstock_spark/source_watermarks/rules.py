@@ -39,7 +39,9 @@ class Rule(ABC):
     def start(self) -> Any:
         return None
 
-    def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
+    def observe(
+        self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]
+    ) -> object:
         """Returns the rule's summary of elements, or None; rules by partition accept an empty list of elements."""
         return None
 
@@ -163,7 +165,7 @@ class BandRule(Rule):
 class RecordedRule(Rule):
     """The recorded watermark, and the recorded percentile watermarks if there are any."""
 
-    def announced(self, watermark_micros: int, percentile_micros: Mapping[float, int]) -> Any:
+    def announced(self, watermark_micros: int, percentile_micros: Mapping[float, int]) -> object:
         """Returns a watermark in the form that `merge` takes."""
         return watermark_micros, dict(percentile_micros)
 
@@ -178,7 +180,7 @@ class RecordedRule(Rule):
     def start(self) -> tuple[int, dict[float, int]]:
         return MIN_MICROS, {}
 
-    def advance(self, state: Any, seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
+    def advance(self, state: tuple[Any, ...], seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
         state = self.merge([state, seen]) if seen else state
         return state, {Lane.ALL: state[0]}
 
@@ -195,7 +197,9 @@ class CustomRule(Rule):
     def start(self) -> Any:
         return self.policy.start()
 
-    def observe(self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]) -> Any:
+    def observe(
+        self, lane: Hashable, timestamps_micros: list[int], arrivals_micros: int | list[int]
+    ) -> object:
         timestamp = Timestamp.from_micros
         if isinstance(arrivals_micros, int):
             arrivals = [timestamp(arrivals_micros)] * len(timestamps_micros)
@@ -206,7 +210,7 @@ class CustomRule(Rule):
     def merge(self, parts: list[Any]) -> Any:
         return self.policy.merge(parts)
 
-    def advance(self, state: Any, seen: Any, clock_micros: int) -> tuple[Any, Bounds]:
+    def advance(self, state: object, seen: object, clock_micros: int) -> tuple[Any, Bounds]:
         result = self.policy.advance(state, seen, Timestamp.from_micros(clock_micros))
         try:
             state, watermark = result

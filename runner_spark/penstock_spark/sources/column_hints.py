@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import types as T
 
 from penstock.typehints import typehints
@@ -13,7 +11,7 @@ from penstock.typehints.unions import column_of
 from penstock_spark.columns.types import hint_in_spark
 
 
-def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) -> Any:
+def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) -> object:
     """The type of the elements for rows of a schema; `is_file` means that Spark made every column nullable.
 
     >>> hint_of_schema(T.StructType().add("team", "string", False).add("tags", T.ArrayType(T.LongType())), "row")
@@ -22,7 +20,7 @@ def hint_of_schema(schema: T.StructType, records: str, is_file: bool = False) ->
     return _hint_of(schema, records, is_file)
 
 
-def _hint_of(kind: T.DataType, records: str, is_file: bool) -> Any:
+def _hint_of(kind: T.DataType, records: str, is_file: bool) -> object:
     match kind:
         case T.StructType():
             fields = [
@@ -41,5 +39,5 @@ def _hint_of(kind: T.DataType, records: str, is_file: bool) -> Any:
     return hint_in_spark(kind)
 
 
-def _nullable(hint: Any, may_be_null: bool) -> Any:
+def _nullable(hint: object, may_be_null: bool) -> object:
     return column_of(hint) if may_be_null else hint

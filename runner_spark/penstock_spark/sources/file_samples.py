@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.io.filesystems import FileSystems
+from penstock.io.formats.file_formats import RecordFileSource
 from penstock_spark.files.finding import local_paths
 
 SAMPLE_BYTES = 4 << 20
@@ -54,7 +55,7 @@ def infer_type_from_files(
     A broken file has no type here; the pipeline reports it, with the step, when it opens the file.
     """
 
-    def element_type(source: Any, spark: SparkSession | None, where: str) -> Any:
+    def element_type(source: RecordFileSource, spark: SparkSession | None, where: str) -> Any:
         with contextlib.suppress(Exception):
             return type_of(source, local_paths(source.file_pattern))
         return None

@@ -105,7 +105,7 @@ def add_folder_values(record: dict[str, Any], known: Mapping[str, Any]) -> dict[
     return {**{name: value for name, value in record.items() if name not in known}, **known}
 
 
-def partition_values(columns: Sequence[str], schema: Any, where: str) -> PartitionValues:
+def partition_values(columns: Sequence[str], schema: object, where: str) -> PartitionValues:
     """The columns with the types of a ``pyarrow.Schema`` or a type of rows; without one, they are text.
 
     >>> partition_values(["year"], pa.schema([("year", pa.int16())]), "").added(

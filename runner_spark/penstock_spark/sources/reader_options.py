@@ -119,6 +119,6 @@ def _check_numbers(given: Mapping[str, Any], where: str) -> None:
             raise refusal(ValueError, what, where=where, hint=f"write {name}=100, for example")
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: object) -> bool:
     text = str(value)
     return text.isascii() and text.isdigit() and int(text) > 0

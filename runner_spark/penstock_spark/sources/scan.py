@@ -101,7 +101,7 @@ def prune_schema(schema: T.StructType, names: Collection[str] | None) -> T.Struc
 class Rejected:
     """Replaces an element that could not be parsed, if the source has an output for rejects."""
 
-    raw: Any  # The original line as text, or as bytes if it is not text.
+    raw: object  # The original line as text, or as bytes if it is not text.
     error: Exception  # Why it could not be parsed.
 
 

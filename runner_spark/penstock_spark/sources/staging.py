@@ -74,7 +74,7 @@ def stage_bounded(
     files.write(complete, json.dumps({"format": STAGED.number}).encode())
 
 
-def _format_in(mark: bytes) -> Any:
+def _format_in(mark: bytes) -> object:
     try:
         return json.loads(mark)["format"]
     except (ValueError, TypeError, KeyError):

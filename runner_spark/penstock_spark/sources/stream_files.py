@@ -126,7 +126,7 @@ def choose_files_to_survey(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({*paths[:half], *by_age[-half:]}))
 
 
-def stream_files(stream: StreamSource, path: Any, where: str) -> StreamFiles:
+def stream_files(stream: StreamSource, path: object, where: str) -> StreamFiles:
     """Returns the files of a source; a pattern without a scheme is local, as in Beam."""
     check_file_options(stream.options, where)
     pattern = re.sub("(?<![:/])/+$", "", pattern_of(path, where))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -35,7 +34,7 @@ def schema_in_spark(columns: pa.Schema) -> StructType | None:
         return None
 
 
-def hint_of_table(schema: Callable[[], StructType | None], elements: str) -> Any:
+def hint_of_table(schema: Callable[[], StructType | None], elements: str) -> object:
     """The type of the elements; None if the table cannot be asked, or Spark has no type for a column."""
     with contextlib.suppress(Exception):
         found = schema()

@@ -129,7 +129,7 @@ class Stage:
         """Takes batches to a consumer in parts of a size that fits."""
         return SizedConsumer(consumer, self._scale)
 
-    def _own(self, function: Any) -> Any:
+    def _own(self, function: object) -> Any:
         """The function itself for the first step that calls it, a copy for every other one: steps share no state.
 
         Steps may share a function inside others, such as two rounds of a CombineFn whose types are checked.
@@ -347,7 +347,7 @@ class Stage:
         return merged
 
 
-def _read(read: Callable[[Any], Iterable[Any]], record: Any, where: str) -> Iterator[Any]:
+def _read(read: Callable[[Any], Iterable[Any]], record: pa.RecordBatch, where: str) -> Iterator[Any]:
     """Reads an Arrow batch with a source's reader; its errors name the step that reads."""
     try:
         yield from read(record)

@@ -63,7 +63,7 @@ class LevelProcessor(ShardProcessor):
         program: bytes,
         shard_keys: tuple[int, ...],
         views: Mapping[int, Any],
-        metrics: Any,
+        metrics: object,
         sys_path: tuple[str, ...],
     ) -> None:
         self._program = program
@@ -72,7 +72,7 @@ class LevelProcessor(ShardProcessor):
         self._metrics = metrics
         self._sys_path = sys_path
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: object) -> Iterator[Any]:
         from penstock_spark.stream.tasks import prepared, run_shard
 
         program = prepared(self._program, self._sys_path)

@@ -19,7 +19,7 @@ ANSWER_SECONDS = 900.0
 
 
 @contextmanager
-def answers_in_time(handle: Any) -> Iterator[None]:
+def answers_in_time(handle: object) -> Iterator[None]:
     """Within the block, a worker asks for its first answer; from then on, an answer that does not come is an error.
 
     Nothing changes if PySpark is not built as expected.
@@ -42,7 +42,7 @@ class _Answers:
         self._file = file
         self.seconds = seconds
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._file, name)
 
     def read(self, size: int = -1) -> bytes:

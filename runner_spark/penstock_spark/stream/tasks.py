@@ -46,7 +46,7 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
 
 
 def played_function(
-    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
+    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: object, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over the heartbeat; each row is a micro-batch's number."""
 
@@ -64,7 +64,7 @@ def played_function(
 
 
 def reading_function(
-    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: Any, sys_path: tuple[str, ...]
+    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: object, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``."""
 
@@ -87,7 +87,7 @@ def reading_function(
 
 
 def summing_function(
-    program: bytes, views: Views, metrics: Any, sys_path: tuple[str, ...]
+    program: bytes, views: Views, metrics: object, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Makes the function for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
@@ -168,7 +168,7 @@ def run_shard(
     rows: Iterable[Any],
     pages: Any,
     views: Views,
-    metrics: Any,
+    metrics: object,
 ) -> Iterator[SparkRow]:
     """One shard of a level in one micro-batch, on Spark's state.
 

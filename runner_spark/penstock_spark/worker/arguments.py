@@ -96,7 +96,7 @@ class Arguments:
         made = [self._column(value, batch, elements) for value in self.args]
         return None if None in made else made
 
-    def _column(self, value: Any, batch: Batch, elements: Iterator[Any]) -> Any:
+    def _column(self, value: object, batch: Batch, elements: Iterator[Any]) -> Any:
         if not _is_placeholder(value) and kind_of(value) is None:
             return repeat(value)
         match kind_of(value):
@@ -137,7 +137,7 @@ class Arguments:
                 return lambda row: function(one(row), two(row), three(row), four(row), five(row), six(row))
         return lambda row: function(*[get(row) for get in args])
 
-    def _getter(self, value: Any) -> Callable[[Row], Any]:
+    def _getter(self, value: object) -> Callable[[Row], Any]:
         if isinstance(value, SideInputSlot):
             view = self.views[value.index]
             return lambda row: view.of(row[2][0])
@@ -152,7 +152,7 @@ class Arguments:
         return lambda row: value
 
 
-def _is_placeholder(value: Any) -> bool:
+def _is_placeholder(value: object) -> bool:
     return isinstance(value, SideInputSlot) or kind_of(value) in _ROW_KINDS
 
 

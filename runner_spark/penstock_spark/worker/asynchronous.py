@@ -43,7 +43,7 @@ class HasMoment(Protocol):
 class _Always:
     """A batch has no moments."""
 
-    moment: Any = None
+    moment: object = None
 
 
 class AsyncStep(DoFnStep):
@@ -71,7 +71,7 @@ class AsyncStep(DoFnStep):
         finally:
             self._calls.close()
 
-    def gather(self, row: Row, call: Any) -> Records:
+    def gather(self, row: Row, call: object) -> Records:
         """Keeps a call for the next round; runs the round if it has its calls."""
         self._waiting.append((row, call, self.outbox.moment))
         if len(self._waiting) >= self._calls.per_round:
@@ -140,7 +140,7 @@ class Calls:
         self._running().run_until_complete(made.run(self.at_a_time))
         return made.failed, made.results
 
-    def run_one(self, call: Any) -> Any:
+    def run_one(self, call: object) -> object:
         """The result of an asynchronous method of the life cycle."""
         return self._running().run_until_complete(outputs_of(call))
 

@@ -56,7 +56,7 @@ class Batch:
         """A batch without elements, to which `add` and `extend` add some."""
         return Batch([], [], [], [])
 
-    def add(self, value: Any, timestamp_micros: int, windows: Windows, pane: Any) -> None:
+    def add(self, value: object, timestamp_micros: int, windows: Windows, pane: PaneInfo) -> None:
         self.values.append(value)
         self.timestamps.append(timestamp_micros)  # type: ignore[union-attr]
         self.windows.append(windows)  # type: ignore[union-attr]
@@ -117,7 +117,7 @@ class Batch:
     def _each(self, change: Callable[[list[Any]], list[Any]]) -> Batch:
         """The batch after a change of its values, and of the metadata that is not shared."""
         columns: tuple[Any, ...] = (self.values, self.timestamps, self.windows, self.panes)
-        changed: Any = [change(own) if isinstance(own, list) else own for own in columns]
+        changed = [change(own) if isinstance(own, list) else own for own in columns]
         return Batch(*changed)
 
     def expand(self) -> Batch:
@@ -149,7 +149,7 @@ class Batch:
         full = self.expand()
         single = [(window,) for own in full.windows for window in own]
 
-        def repeated(metadata: Any) -> Any:
+        def repeated(metadata: Any) -> list[Any]:
             pairs = zip(metadata, full.windows, strict=True)
             return [item for item, own in pairs for _ in own]
 
@@ -185,11 +185,11 @@ def by_windows(
     yield from found.values()
 
 
-def _expand(metadata: Any, count: int) -> Any:
+def _expand(metadata: object, count: int) -> list[Any]:
     return metadata if isinstance(metadata, list) else [metadata] * count
 
 
-def _collapse(metadata: Any) -> Any:
+def _collapse(metadata: object) -> Any:
     if not isinstance(metadata, list):
         return metadata
     first = metadata[0]
@@ -199,7 +199,7 @@ def _collapse(metadata: Any) -> Any:
     return metadata
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """Pickles data between stages.
 
     The C pickler is many times faster than cloudpickle; only objects of classes that a worker cannot import
@@ -221,7 +221,7 @@ def dumps(value: Any) -> bytes:
             ) from error
 
 
-def dumps_with_code(value: Any) -> bytes:
+def dumps_with_code(value: object) -> bytes:
     """Pickles a program with the functions and classes that a worker cannot import."""
     return registered_pickles.dumps(value, CodePickler)
 

@@ -37,7 +37,7 @@ class PackedBatch(Batch):
 
     __slots__ = ("_values", "_where", "converter", "whole")
 
-    def __init__(self, whole: Any, converter: Converter, where: str, row: Row) -> None:
+    def __init__(self, whole: object, converter: Converter, where: str, row: Row) -> None:
         self._values: list[Any] | None = None
         self._where = where
         self.whole = whole
@@ -104,7 +104,7 @@ class BatchOutputs:
         except Exception as error:
             fail_step(error, self._where)
 
-    def _length(self, whole: Any) -> int:
+    def _length(self, whole: object) -> int:
         try:
             if not isinstance(whole, TimestampedValue | WindowedValue):
                 return self._converter.get_length(whole)
@@ -168,7 +168,7 @@ class BatchLoop:
         wholes = [self._made_of([full.values[place] for place in places]) for places in parts]
         return self.whole_loop.push(full.taken([places[0] for places in parts]).with_values(wholes))
 
-    def _made_of(self, values: list[Any]) -> Any:
+    def _made_of(self, values: list[Any]) -> object:
         return call_guarded(self.metrics, self.where, self.converter.produce_batch, values)
 
 
@@ -192,7 +192,7 @@ def _alike(full: Batch) -> Collection[list[int]]:
     [[0, 2], [1]]
     """
     found: dict[tuple[Any, int, int], list[int]] = {}
-    names: Any = zip(full.timestamps, map(id, full.windows), map(id, full.panes), strict=True)  # type: ignore[arg-type]
+    names = zip(full.timestamps, map(id, full.windows), map(id, full.panes), strict=True)  # type: ignore[arg-type]
     for place, name in enumerate(names):
         found.setdefault(name, []).append(place)
     return found.values()

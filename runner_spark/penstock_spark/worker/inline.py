@@ -25,7 +25,7 @@ def inline_batches(values: tuple[Any, ...], partition: int, partitions: int) -> 
             yield _batch(kind, list(same))
 
 
-def _kind(value: Any) -> type | None:
+def _kind(value: object) -> type | None:
     for kind in (WindowedValue, TimestampedValue):
         if isinstance(value, kind):
             return kind

@@ -9,8 +9,10 @@ from zlib import crc32
 
 from penstock.coders.deterministic import decode_key, decode_registered_keys
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
+from penstock.transforms.window import BoundedWindow
 from penstock.windows.output_times import output_times_of
-from penstock.windows.window_fn import Sessions
+from penstock.windows.window_fn import Sessions, WindowFn
+from penstock.windows.windowing import Windowing
 from penstock_spark.worker.batch import dumps
 
 SELF_CONTAINED_TAGS = frozenset(b"siqIfb10N")
@@ -74,12 +76,12 @@ def restore(key: bytes, payload: Any) -> tuple[Any, Any]:
 WindowColumns = tuple[int, int, bytes | None]
 
 
-def window_encoder(windowing: Any) -> Callable[[Any], WindowColumns]:
+def window_encoder(windowing: Windowing) -> Callable[[Any], WindowColumns]:
     """The function from a window to its three columns (see `penstock_spark.worker.rows`)."""
     windowfn = windowing.windowfn
     starts_first = windowfn.is_merging()
 
-    def encode(window: Any) -> WindowColumns:
+    def encode(window: BoundedWindow) -> WindowColumns:
         kind = type(window)
         if kind is GlobalWindow:
             return 0, 0, b""
@@ -92,11 +94,11 @@ def window_encoder(windowing: Any) -> Callable[[Any], WindowColumns]:
     return encode
 
 
-def window_decoder(windowing: Any) -> Callable[[int, int, bytes | None], Any]:
+def window_decoder(windowing: Windowing) -> Callable[[int, int, bytes | None], Any]:
     windowfn = windowing.windowfn
     starts_first = windowfn.is_merging()
 
-    def decode(first: int, second: int, other: bytes | None) -> Any:
+    def decode(first: int, second: int, other: bytes | None) -> object:
         if other is None:
             start, end = (first, second) if starts_first else (second, first)
             return IntervalWindow.from_micros(start, end)
@@ -105,7 +107,7 @@ def window_decoder(windowing: Any) -> Callable[[int, int, bytes | None], Any]:
     return decode
 
 
-def rank_of(windowing: Any) -> Callable[[int, Any], int] | None:
+def rank_of(windowing: Windowing) -> Callable[[int, Any], int] | None:
     """The rank of a chunk, of which the lowest decides the output timestamp; None if no chunk does.
 
     The output timestamp is the lowest rank for the earliest, and the lowest rank negated for the latest
@@ -117,7 +119,7 @@ def rank_of(windowing: Any) -> Callable[[int, Any], int] | None:
     return None if times.together is None else times.of_element
 
 
-def timestamp_of(windowing: Any) -> Callable[[int, Any], int]:
+def timestamp_of(windowing: Windowing) -> Callable[[int, Any], int]:
     """The function from the lowest rank and the window to the output timestamp in microseconds."""
     times = output_times_of(windowing.timestamp_combiner, windowing.windowfn)
     if times.together is max:
@@ -125,7 +127,7 @@ def timestamp_of(windowing: Any) -> Callable[[int, Any], int]:
     return times.of_element if times.together is None else lambda rank, window: rank
 
 
-def placer_of(windowing: Any) -> Callable[[WindowColumns], tuple[tuple[Any], int]]:
+def placer_of(windowing: Windowing) -> Callable[[WindowColumns], tuple[tuple[Any], int]]:
     """The function from a window's columns to the window, in a 1-tuple, and the output timestamp if no rank decides."""
     decode, timestamp = window_decoder(windowing), timestamp_of(windowing)
 
@@ -137,6 +139,6 @@ def placer_of(windowing: Any) -> Callable[[WindowColumns], tuple[tuple[Any], int
     return place if windowing.windowfn.is_merging() else lru_cache(_MOST_WINDOWS)(place)
 
 
-def merges_in_one_pass(windowfn: Any) -> bool:
+def merges_in_one_pass(windowfn: WindowFn | None) -> bool:
     """True if windows sorted by start merge by looking at neighbours only."""
     return type(windowfn) is Sessions

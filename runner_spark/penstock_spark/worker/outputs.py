@@ -11,7 +11,7 @@ from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.results import UNAWAITED, make_unawaited_error
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.windowed_value import WindowedValue, unknown_pane
-from penstock.windows.window_fn import GlobalWindows
+from penstock.windows.window_fn import GlobalWindows, WindowFn
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
 from penstock_spark.worker.batch_sizer import BatchSizer, Scale
@@ -34,7 +34,7 @@ class Timed:
     one: Callable[[Any], TimestampedValue[Any]]
     times_micros: Callable[[Sequence[Any]], list[int]]
 
-    def __call__(self, value: Any) -> TimestampedValue[Any]:
+    def __call__(self, value: object) -> TimestampedValue[Any]:
         return self.one(value)
 
 
@@ -52,7 +52,7 @@ class Outputs:
         by_tag: dict[str | None, Consumer],
         metrics: MetricsContainer,
         where: str,
-        windowfn: Any,
+        windowfn: WindowFn | None,
         kinds: Mapping[type, Callable[[Any], Any]],
         scale: Scale,
     ) -> None:
@@ -88,7 +88,7 @@ class Outputs:
         except Exception as error:
             fail_step(error, self.where)
 
-    def add(self, value: Any, row: Row) -> None:
+    def add(self, value: object, row: Row) -> None:
         """Keeps one result for the next `drain`."""
         tag = None
         _, timestamp, windows, pane = row
@@ -111,7 +111,7 @@ class Outputs:
         batch.windows.append(windows)  # type: ignore[union-attr]
         batch.panes.append(pane)
 
-    def own(self, value: Any) -> Any:
+    def own(self, value: object) -> object:
         """Converts an output of another library's class to penstock's; returns any other value unchanged."""
         change = self.kinds.get(type(value))
         return value if change is None else change(value)
@@ -163,7 +163,7 @@ def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
     fail_step(make_unawaited_error(values), where)
 
 
-def _unknown(panes: Any) -> Any:
+def _unknown(panes: Any) -> object:
     """Panes, or one for all elements, without their numbers; only whether they retract is left."""
     if isinstance(panes, list):
         return [unknown_pane(pane.kind) for pane in panes]

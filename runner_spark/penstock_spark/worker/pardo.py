@@ -133,7 +133,7 @@ class DoFnStep(Node):
         while self._managers[kind]:
             self._guard(self._managers[kind].pop().__exit__, None, None, None)
 
-    def _resolved(self, placeholder: Any) -> Any:
+    def _resolved(self, placeholder: Any) -> object:
         """A constant if the value stays the same for the whole bundle; else the placeholder."""
         if isinstance(placeholder, SideInputSlot) and self.views[placeholder.index].is_constant:
             return self._guard(self.views[placeholder.index].of, GLOBAL[0])

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from penstock.functions.batches import BatchTypes
 from penstock.graph import AssignWindows, ParDo
+from penstock.utils.window import BoundedWindow
 from penstock_spark.plan.hosts import BySpark, InPython
 from penstock_spark.reports.reporting import Reporting, current_reporting
 from penstock_spark.worker.batch import Batch
@@ -109,7 +110,7 @@ class ViewSpec:
     kind: str  # ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
     default: tuple[Any, ...]  # As in `penstock.graph.SideInput`, like `window_mapping_fn` and `make`.
     windowfn: Any
-    window_mapping_fn: Any
+    window_mapping_fn: Callable[[BoundedWindow], BoundedWindow] | None
     make: Callable[[list[Any]], Any] | None
     where: str  # The consuming step.
 

@@ -15,7 +15,6 @@ the element's windows, pickled, `rank` its kind, and `value` its pickled value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -50,7 +49,7 @@ def first_number(stage: int, partition: int) -> int:
 
 def page_records(
     output: int, tag: int, pages: list[bytes], number: int, shards: list[int] | None = None
-) -> Any:
+) -> pa.RecordBatch:
     """Rows that hold whole pages, numbered from `number`; the column `first` has each page's shard."""
     count = len(pages)
     zeros, none, numbers = [0] * count, [None] * count, [*range(number, number + count)]
@@ -67,7 +66,7 @@ def exchange_records(
     ranks: list[int],
     sequences: list[int],
     values: Sequence[bytes | None],
-) -> Any:
+) -> pa.RecordBatch:
     """An Arrow record batch of exchange rows; all lists have one length."""
     count = len(keys)
     columns = [

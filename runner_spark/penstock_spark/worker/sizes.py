@@ -79,7 +79,7 @@ def _of_object(value: Any, depth: int) -> int:
     return sys.getsizeof(value) + _of_items(_attributes(value), depth)
 
 
-def _attributes(value: Any) -> list[Any]:
+def _attributes(value: object) -> list[Any]:
     """Returns the values in an object's dict and slots, without a call of its class."""
     try:
         held = list(object.__getattribute__(value, "__dict__").values())

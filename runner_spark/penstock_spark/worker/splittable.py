@@ -41,7 +41,7 @@ class SplittableStep(DoFnStep):
         super().start_bundle()
         self._process = self._bound(self.dofn.process_signature()).row_call(self.dofn.process)
 
-    def _called(self, row: Any) -> Iterable[Any] | None:
+    def _called(self, row: object) -> Iterable[Any] | None:
         assert self._process is not None, "the bundle has begun"
         results: Iterable[Any] | None = self._process(row)
         if results is not None:
@@ -72,7 +72,7 @@ class RestrictionStep(SplittableStep):
         for value in values:
             self.outputs.add(value, row)
 
-    def _to_the_end(self, stored: Any, row: Row) -> Iterator[list[Any]]:
+    def _to_the_end(self, stored: object, row: Row) -> Iterator[list[Any]]:
         """The outputs for a restriction, some at a time."""
         try:
             restriction = self.splits.restored(stored)
@@ -98,7 +98,7 @@ class KeptRestrictionStep(SplittableStep):
     def push(self, batch: Batch) -> Records:
         raise AssertionError("a step with restrictions is called by its machine")
 
-    def _resolved(self, placeholder: Any) -> Any:
+    def _resolved(self, placeholder: object) -> object:
         # Callbacks belong to a call, and wait in the state for its outputs.
         return (
             placeholder if kind_of(placeholder) == "BundleFinalizerParam" else super()._resolved(placeholder)
@@ -126,7 +126,7 @@ class KeptRestrictionStep(SplittableStep):
     def seconds(self) -> float:
         return clock.seconds()
 
-    def dumps(self, value: Any) -> bytes:
+    def dumps(self, value: object) -> bytes:
         return dumps(value)
 
     def loads(self, data: bytes) -> Any:

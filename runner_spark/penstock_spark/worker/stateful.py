@@ -49,7 +49,7 @@ class StatefulStep(DoFnStep):
         raise AssertionError("a stateful step is given elements without their key's state")
 
     def process(
-        self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
+        self, key: object, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         value, timestamp_micros, windows, kind = element
         if len(windows) > 1:
@@ -59,13 +59,15 @@ class StatefulStep(DoFnStep):
         )
 
     def on_timer(
-        self, key: Any, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
+        self, key: object, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         # The outputs of the timer may have another time, but no other parameter says when it was due.
         row = (key, None), ring.fire_micros, (window,), PANE_INFO_UNKNOWN, state, ring
         return self._called(self._timers.get(ring.name), row)
 
-    def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+    def on_window_expiration(
+        self, key: object, window: BoundedWindow, state: UserStateContext
+    ) -> Iterable[Any]:
         row = (key, None), window.end_micros - 1, (window,), PANE_INFO_UNKNOWN, state, None
         return self._called(self._expiration, row)
 

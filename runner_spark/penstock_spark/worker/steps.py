@@ -220,7 +220,7 @@ def find_last_read(values: list[Any], elements: Iterator[Any]) -> tuple[Any, ...
     return (values[read - 1],) if read else ()
 
 
-def _is_nothing(result: Any) -> bool:
+def _is_nothing(result: object) -> bool:
     if result is None:
         return True
     if type(result) not in _USUAL:

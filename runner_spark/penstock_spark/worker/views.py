@@ -10,6 +10,7 @@ from penstock.construction.pvalue import EmptySideInput
 from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import refusal
 from penstock.machines.folds import add_to_bag, retract_from_bag
+from penstock.transforms.window import BoundedWindow
 from penstock.windows.window_fn import GlobalWindows
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.program import ViewSpec
@@ -60,7 +61,7 @@ class BroadcastContents:
     def __init__(self, pages: Any) -> None:
         self._pages = pages
 
-    def of(self, window: Any) -> list[Any]:
+    def of(self, window: BoundedWindow) -> list[Any]:
         elements = _DECODED.get(self._pages)
         if elements is None:
             pages = self._pages.value
@@ -80,7 +81,7 @@ class ChangingContents:
         self.of: Callable[[Any], list[Any]] = _nothing
 
 
-def _nothing(window: Any) -> list[Any]:
+def _nothing(window: BoundedWindow) -> list[Any]:
     return []
 
 
@@ -101,7 +102,7 @@ class View:
         """True if one constant view serves all windows."""
         return self.global_only and self.contents.is_fixed
 
-    def of(self, main_window: Any) -> Any:
+    def of(self, main_window: BoundedWindow) -> object:
         key = GlobalWindow() if self.global_only else main_window
         if key not in self._views:
             self._views[key] = self._build(self.side_window(key))
@@ -111,7 +112,7 @@ class View:
         """Called when the contents have changed."""
         self._views.clear()
 
-    def side_window(self, main_window: Any) -> Any:
+    def side_window(self, main_window: BoundedWindow) -> Any:
         """The side input's window for a main input's window: by default the one that holds its last timestamp."""
         if self.spec.window_mapping_fn is not None:
             return self.spec.window_mapping_fn(main_window)
@@ -120,7 +121,7 @@ class View:
         context = self.spec.windowfn.AssignContext(main_window.max_timestamp())
         return list(self.spec.windowfn.assign(context))[-1]
 
-    def _build(self, window: Any) -> Any:
+    def _build(self, window: BoundedWindow) -> object:
         elements = self.contents.of(window)
         if self.spec.make is not None:
             # A task may do with its list what it likes.
@@ -137,7 +138,7 @@ class View:
             case kind:
                 raise AssertionError(f"no such view: {kind}")
 
-    def _of_pairs(self, make: Callable[[list[Any]], Any], elements: list[Any]) -> Any:
+    def _of_pairs(self, make: Callable[[list[Any]], Any], elements: list[Any]) -> object:
         try:
             return make(elements)
         except (TypeError, ValueError):
@@ -155,7 +156,7 @@ class View:
                 hint="make pairs (key, value) of its elements, or read it with AsList",
             ) from None
 
-    def _singleton(self, elements: list[Any]) -> Any:
+    def _singleton(self, elements: list[Any]) -> object:
         if len(elements) == 1:
             return elements[0]
         if not elements:
@@ -171,7 +172,7 @@ class View:
 class MultiMap(dict[Any, list[Any]]):
     """Lists of values by key; a missing key has an empty list, as in Beam."""
 
-    def __missing__(self, key: Any) -> list[Any]:
+    def __missing__(self, key: object) -> list[Any]:
         return []
 
 

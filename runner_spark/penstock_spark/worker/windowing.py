@@ -9,7 +9,7 @@ from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import refusal
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.utils.timestamp import Timestamp
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
+from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import GLOBAL, Batch, Windows
 from penstock_spark.worker.fixed_windows import CACHE_LIMIT, FixedAssigner, WindowsByTime
@@ -19,7 +19,9 @@ from penstock_spark.worker.pushing import Consumer, Node, Records
 class AssignStep(Node):
     """Gives each element its windows (Beam's ``WindowInto``)."""
 
-    def __init__(self, windowfn: Any, out: Consumer, metrics: MetricsContainer, where: str) -> None:
+    def __init__(
+        self, windowfn: WindowFn | None, out: Consumer, metrics: MetricsContainer, where: str
+    ) -> None:
         self.out = out
         self.metrics = metrics
         self.where = where
@@ -40,7 +42,7 @@ class AssignStep(Node):
         yield from self.out.push(Batch(batch.values, batch.timestamps, windows, batch.panes))
 
 
-def make_assigner(windowfn: Any) -> Callable[[Batch], Windows | list[Windows]]:
+def make_assigner(windowfn: object) -> Callable[[Batch], Windows | list[Windows]]:
     """The function from a batch to its windows.
 
     Only exact types take the fast way: a subclass may assign as it likes.

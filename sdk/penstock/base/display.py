@@ -75,7 +75,7 @@ class DisplayDataItem:
         self._drop_if_none = True
         return self
 
-    def drop_if_default(self, default: Any) -> DisplayDataItem:
+    def drop_if_default(self, default: object) -> DisplayDataItem:
         """Leaves the fact out if its value equals `default`; returns the item."""
         self._defaults = (default,)
         return self
@@ -112,7 +112,7 @@ class DisplayDataItem:
         return shown
 
     @classmethod
-    def _format_value(cls, value: Any, type_: str | None) -> Any:
+    def _format_value(cls, value: Any, type_: str | None) -> object:
         # Durations and points in time are milliseconds, as in Beam.
         match type_:
             case "CLASS":
@@ -124,7 +124,7 @@ class DisplayDataItem:
         return value
 
     @classmethod
-    def _get_value_type(cls, value: Any) -> str | None:
+    def _get_value_type(cls, value: object) -> str | None:
         if value is None:
             return "STRING"
         return cls.typeDict.get(type(value)) or ("CLASS" if isinstance(value, type) else None)
@@ -158,7 +158,7 @@ class DisplayData:
         for key, element in display_data_dict.items():
             self._add(key, element)
 
-    def _add(self, key: str, element: Any) -> None:
+    def _add(self, key: str, element: object) -> None:
         if isinstance(element, HasDisplayData):
             self.items += DisplayData(element._get_display_data_namespace(), element.display_data()).items
         elif not isinstance(element, DisplayDataItem):
@@ -195,12 +195,12 @@ class DisplayData:
         return cls(pipeline_options._get_display_data_namespace(), facts)
 
 
-def _demand(thing: Any, wanted: type) -> None:
+def _demand(thing: object, wanted: type) -> None:
     if not isinstance(thing, wanted):
         _refuse(thing, wanted.__name__)
 
 
-def _refuse(thing: Any, wanted: str) -> NoReturn:
+def _refuse(thing: object, wanted: str) -> NoReturn:
     full_name = f"{type(thing).__module__}.{type(thing).__name__}"
     what = f"Element of class {full_name} does not subclass {wanted}"
     raise refusal(ValueError, what, hint=f"derive the class from {wanted}")

@@ -64,7 +64,7 @@ def load_batch_converters() -> Any:
     return importlib.import_module(BATCHES)
 
 
-def make_spark_runner(**arguments: Any) -> Any:
+def make_spark_runner(**arguments: object) -> Any:
     """A new Spark runner; ImportError if the runner's package cannot be imported."""
     module, name = SPARK_RUNNER
     try:

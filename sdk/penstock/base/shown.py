@@ -64,7 +64,7 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _columns(element: Any) -> tuple[str, ...] | None:
+def _columns(element: object) -> tuple[str, ...] | None:
     """Returns the names of the columns that an element fills; None if it is one value."""
     fields = getattr(element, "_fields", None)
     if fields:
@@ -76,6 +76,6 @@ def _row(tag: str, values: Any) -> str:
     return f"<tr>{''.join(f'<{tag}>{_cell(value)}</{tag}>' for value in values)}</tr>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     return escape(text if len(text) <= _LETTERS_MAX else f"{text[:_LETTERS_MAX]}...")

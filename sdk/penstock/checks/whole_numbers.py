@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.error import refusal
 
 
-def check_whole_number(name: str, value: Any, least: int | None = None) -> None:
+def check_whole_number(name: str, value: object, least: int | None = None) -> None:
     """Refuses a value that is not a whole number, or less than `least`.
 
     >>> check_whole_number("batch_size", "5")

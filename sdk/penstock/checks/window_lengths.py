@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from penstock.error import noun_for, refusal
 from penstock.utils.timestamp import Duration, DurationTypes, Timestamp, TimestampTypes
@@ -53,18 +52,18 @@ def phase_micros(
     return phase.micros % cycle_micros
 
 
-def _check_finite(noun: str, seconds: Any, where: str | None) -> None:
+def _check_finite(noun: str, seconds: object, where: str | None) -> None:
     if isinstance(seconds, float) and not math.isfinite(seconds):
         what = f"the {noun} must be finite{_shown(seconds, where)}"
         raise refusal(ValueError, what, where=where or here(), hint="give a number of seconds")
 
 
-def _wrong_type(noun: str, given: Any, where: str | None, wanted: str) -> TypeError:
+def _wrong_type(noun: str, given: object, where: str | None, wanted: str) -> TypeError:
     shown = _shown(given, where) or f", but is {noun_for(given)}"
     what = f"the {noun} must be a length of time{shown}"
     return refusal(TypeError, what, where=where or here(), hint=f"give {wanted}")
 
 
-def _shown(given: Any, where: str | None) -> str:
+def _shown(given: object, where: str | None) -> str:
     """The given value, unless it was computed from an element: then there is a `where`."""
     return "" if where else f", but is {given!r}"

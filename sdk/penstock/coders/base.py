@@ -17,10 +17,10 @@ class Registry(Protocol):
     def custom_fallbacks(self) -> Sequence[Any]:
         """The user's coders for types that nothing else takes."""
 
-    def get_coder(self, typehint: Any) -> Coder:
+    def get_coder(self, typehint: object) -> Coder:
         """The coder of a type."""
 
-    def registered_coder(self, kind: Any) -> Coder | None:
+    def registered_coder(self, kind: object) -> Coder | None:
         """The coder that the user has registered for a type."""
 
     def get_custom_type_coder_tuples(
@@ -142,12 +142,12 @@ class Coder(ByBytes):
         """Roughly how many bytes a value takes; by default, the length of its encoding."""
         return len(self.encode(value))
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         """The type of the values; NotImplementedError where a coder does not say."""
         raise NotImplementedError
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: Registry) -> Coder:
+    def from_type_hint(cls, typehint: object, registry: Registry) -> Coder:
         """A coder of this class for values of a type; by default the type makes no difference."""
         return cls()
 

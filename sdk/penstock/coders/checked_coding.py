@@ -8,7 +8,7 @@ from penstock.coders.base import Coder
 from penstock.error import refusal, three_parts
 
 
-def encode_value(coder: Coder, value: Any, of: Any) -> bytes:
+def encode_value(coder: Coder, value: object, of: object) -> bytes:
     """Returns the bytes of a value.
 
     Args:
@@ -41,7 +41,7 @@ def encode_value(coder: Coder, value: Any, of: Any) -> bytes:
     return data
 
 
-def decode_value(coder: Coder, data: bytes, of: Any) -> Any:
+def decode_value(coder: Coder, data: bytes, of: object) -> Any:
     """Returns the value of bytes; the arguments are those of `encode_value`."""
     try:
         return coder.decode(data)
@@ -51,7 +51,7 @@ def decode_value(coder: Coder, data: bytes, of: Any) -> Any:
         raise
 
 
-def _shown(of: Any) -> str:
+def _shown(of: object) -> str:
     return str(of.__qualname__) if isinstance(of, type) else repr(of)
 
 

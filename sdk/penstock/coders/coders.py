@@ -69,7 +69,7 @@ class _Primitive(FastCoder):
     def is_deterministic(self) -> bool:
         return True
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return self._type
 
 
@@ -96,7 +96,7 @@ class ToBytesCoder(Coder):
     b'12'
     """
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         return value if isinstance(value, bytes) else str(value).encode("utf-8")
 
     def decode(self, encoded: bytes) -> Any:
@@ -132,7 +132,7 @@ class BooleanCoder(_Primitive):
 
     _type = bool
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
         stream.write_byte(1 if value else 0)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> bool:
@@ -209,7 +209,7 @@ class _Packed(_Primitive):
     def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
         stream.write_packed(self._form, value)
 
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> object:
         return stream.read_packed(self._form)
 
 
@@ -289,16 +289,16 @@ class DecimalCoder(_Primitive):
 class SingletonCoder(_Primitive):
     """One value only, in no bytes at all (Beam's ``SingletonCoder``)."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._value = value
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
         pass
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
         return self._value
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         """Always raises NotImplementedError."""
         raise NotImplementedError
 
@@ -339,7 +339,7 @@ class TupleCoder(FastCoder):
             return self
         return TupleCoder(coder.as_deterministic_coder(step_label, error_message) for coder in self._coders)
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Tuple[tuple(coder.to_type_hint() for coder in self._coders)]
 
     @classmethod
@@ -445,14 +445,14 @@ class ListLikeCoder(_OfOne):
 class IterableCoder(ListLikeCoder):
     """Iterables of values of one type; they come back as lists (Beam's ``IterableCoder``)."""
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Iterable[self._inner.to_type_hint()]
 
 
 class ListCoder(ListLikeCoder):
     """Lists of values of one type (Beam's ``ListCoder``)."""
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.List[self._inner.to_type_hint()]
 
 
@@ -466,7 +466,7 @@ class TupleSequenceCoder(ListLikeCoder):
 class NullableCoder(_OfOne):
     """A value or None: a byte 1 and the value, or a byte 0 (Beam's ``NullableCoder``)."""
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
         stream.write_byte(0 if value is None else 1)
         if value is not None:
             self._inner.encode_to_stream(value, stream, nested)
@@ -479,11 +479,11 @@ class NullableCoder(_OfOne):
             raise refusal(ValueError, what, hint=ENCODED_OTHERWISE)
         return self._inner.decode_from_stream(stream, nested) if present else None
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Optional[self._inner.to_type_hint()]
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: Registry) -> NullableCoder:
+    def from_type_hint(cls, typehint: object, registry: Registry) -> NullableCoder:
         """The coder of an ``Optional`` hint; TypeError for any other."""
         if not typehints.is_nullable(typehint):
             raise refusal(TypeError, f"{typehint!r} does not allow None", hint="use Optional[...]")
@@ -493,7 +493,7 @@ class NullableCoder(_OfOne):
 class LengthPrefixCoder(_OfOne):
     """Any value after the number of its bytes (Beam's ``LengthPrefixCoder``)."""
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
         stream.write(self._inner.encode(value), True)
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -502,7 +502,7 @@ class LengthPrefixCoder(_OfOne):
     def value_coder(self) -> Coder:
         return self._inner
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return self._inner.to_type_hint()
 
 
@@ -535,7 +535,7 @@ class MapCoder(FastCoder):
             self._value_coder.as_deterministic_coder(step_label, error_message),
         )
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typehints.Dict[self._key_coder.to_type_hint(), self._value_coder.to_type_hint()]
 
     @classmethod
@@ -567,19 +567,19 @@ class ShardedKeyCoder(_OfOne):
     def __init__(self, key_coder: Coder) -> None:
         super().__init__(key_coder)
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: ShardedKey, stream: OutputStream, nested: bool) -> None:
         stream.write(value.shard_id, True)
         self._inner.encode_to_stream(value.key, stream, True)
 
-    def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
+    def decode_from_stream(self, stream: InputStream, nested: bool) -> ShardedKey:
         shard_id = stream.read_all(True)
         return ShardedKey(self._inner.decode_from_stream(stream, True), shard_id)
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return ShardedKeyTypeConstraint(self._inner.to_type_hint())
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: Registry) -> ShardedKeyCoder:
+    def from_type_hint(cls, typehint: object, registry: Registry) -> ShardedKeyCoder:
         """The coder of a ``ShardedKeyType`` hint; ValueError for any other."""
         if not hasattr(typehint, "key_type"):
             raise refusal(ValueError, f"{typehint!r} is not a ShardedKeyType", hint="use ShardedKeyType[K]")
@@ -598,7 +598,7 @@ class _OfAnything:
     def value_coder(self) -> Any:
         return self
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return typing.Any
 
 
@@ -608,7 +608,7 @@ class PickleCoder(_OfAnything, Coder):
     An object whose class a worker cannot import, such as a class of the main program, is pickled with its class.
     """
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         try:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, AttributeError, TypeError):
@@ -627,7 +627,7 @@ class CloudpickleCoder(_OfAnything, Coder):
     Only this coder needs a package beyond the standard library, and only when it is used.
     """
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         import cloudpickle
 
         return bytes(cloudpickle.dumps(value))
@@ -639,14 +639,14 @@ class CloudpickleCoder(_OfAnything, Coder):
 class Base64PickleCoder(_OfAnything, Coder):
     """Anything that the standard library can pickle, as base-64 text (Beam's ``Base64PickleCoder``)."""
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         return base64.b64encode(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
     def decode(self, encoded: bytes) -> Any:
         return pickle.loads(base64.b64decode(encoded))
 
 
-def _of_hashable(make: Callable[[Iterable[Any]], Any], parts: Iterable[Any]) -> Any:
+def _of_hashable(make: Callable[[Iterable[Any]], Any], parts: Iterable[Any]) -> object:
     """A set or a dict of decoded parts, which are hashable if they have been encoded as one."""
     try:
         return make(parts)
@@ -668,13 +668,13 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
     def __init__(self, fallback_coder: Coder | None = None) -> None:
         self._fallback_coder = fallback_coder or PickleCoder()
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         return self._encoded(value, False)
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
         stream.write(self._encoded(value, nested))
 
-    def _encoded(self, value: Any, nested: bool) -> bytes:
+    def _encoded(self, value: object, nested: bool) -> bytes:
         return self._tagged(value, nested)
 
     def _tagged(self, value: Any, nested: bool) -> bytes:
@@ -699,7 +699,7 @@ class FastPrimitivesCoder(_OfAnything, FastCoder):
         self._fallback_coder.encode_to_stream(value, stream, nested)
         return stream.get()
 
-    def _parts(self, value: Any) -> Any:
+    def _parts(self, value: object) -> Any:
         return (part for item in value.items() for part in item) if type(value) is dict else value
 
     def decode_from_stream(self, stream: InputStream, nested: bool) -> Any:
@@ -760,7 +760,7 @@ class KeyCoder(Coder):
     ('a', 1)
     """
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """The bytes of a key; TypeError if it has no deterministic encoding."""
         return encode_key(value)
 
@@ -789,7 +789,7 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
         self._underlying_coder = coder
         self._step_label = step_label
 
-    def _encoded(self, value: Any, nested: bool) -> bytes:
+    def _encoded(self, value: object, nested: bool) -> bytes:
         """The bytes of a value; TypeError if it has no deterministic encoding."""
         try:
             return self._tagged(value, nested)
@@ -799,7 +799,7 @@ class DeterministicFastPrimitivesCoder(FastPrimitivesCoder):
                 raise
             raise refusal(TypeError, what, where=f"at step {self._step_label!r}", hint=hint) from error
 
-    def _parts(self, value: Any) -> Any:
+    def _parts(self, value: object) -> Any:
         if type(value) is dict:
             return (part for key in sorted(value, key=encode_key) for part in (key, value[key]))
         return sorted(value, key=encode_key) if type(value) is set else value

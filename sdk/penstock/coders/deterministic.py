@@ -40,6 +40,7 @@ import logging
 import pickle
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -235,7 +236,7 @@ def library_encoder(kind: type) -> Encoder | None:
     return None
 
 
-def _encode_precise(value: Any) -> bytes:
+def _encode_precise(value: Timestamp) -> bytes:
     # Timestamps that are equal are one key, whatever their precision.
     nanos: int = value.nanos
     if nanos % 1000:
@@ -317,12 +318,12 @@ def _of_class(data: bytes) -> tuple[Any, int]:
     return find_key_class(bytes(data[end : end + size])), end + size
 
 
-def _named_tuple(data: bytes) -> Any:
+def _named_tuple(data: bytes) -> object:
     cls, position = _of_class(data)
     return cls._make(map(decode_key, unframe_parts(data, position)))
 
 
-def _dataclass(data: bytes) -> Any:
+def _dataclass(data: bytes) -> object:
     cls, position = _of_class(data)
     fields = [field for field in dataclasses.fields(cls) if field.init]
     values = dict(zip(fields, map(decode_key, unframe_parts(data, position)), strict=True))
@@ -330,34 +331,34 @@ def _dataclass(data: bytes) -> Any:
     return cls(*positional, **{field.name: value for field, value in values.items() if field.kw_only})
 
 
-def _enumeration(data: bytes) -> Any:
+def _enumeration(data: bytes) -> object:
     cls, position = _of_class(data)
     return cls(decode_key(data[position:]))
 
 
-def _stateful(data: bytes) -> Any:
+def _stateful(data: bytes) -> object:
     cls, position = _of_class(data)
     value: Any = cls.__new__(cls)
     value.__setstate__(decode_key(data[position:]))
     return value
 
 
-def _datetime(text: str, fold: int, zone: Any) -> datetime.datetime:
+def _datetime(text: str, fold: int, zone: object) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text).replace(fold=fold, tzinfo=_zone(zone))
 
 
-def _interval(data: bytes) -> Any:
+def _interval(data: bytes) -> IntervalWindow:
     start, end = struct.unpack_from(">qq", data, 1)
     return IntervalWindow(Timestamp.from_micros(start), Timestamp.from_micros(end))
 
 
-def _decimal(data: bytes) -> Any:
+def _decimal(data: bytes) -> Decimal:
     from decimal import Decimal
 
     return Decimal(str(data[1:], "ascii"))
 
 
-def _uuid(data: bytes) -> Any:
+def _uuid(data: bytes) -> object:
     import uuid
 
     safety = {form: uuid.SafeUUID(value) for value, form in _UUID_SAFETY.items()}
@@ -370,7 +371,7 @@ _LOGGER = logging.getLogger(__name__)
 class _Pickler(pickle.Pickler):
     """Names classes as keys do, so that classes of the main program are pickled alike everywhere."""
 
-    def persistent_id(self, value: Any) -> bytes | None:
+    def persistent_id(self, value: object) -> bytes | None:
         if not isinstance(value, type) or value.__module__ == "builtins":
             return None
         register_key_class(value)
@@ -378,7 +379,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, name: Any) -> type:
+    def persistent_load(self, name: bytes) -> type:
         return find_key_class(name)
 
 
@@ -389,7 +390,7 @@ class PickledKeyCoder(Coder):
     {1, 2}
     """
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         file = io.BytesIO()
         _Pickler(file, 5).dump(value)
         return file.getvalue()
@@ -671,7 +672,7 @@ def _fallback_encoder(kind: type) -> Encoder | None:
     return found
 
 
-def _decode_fallback(data: bytes) -> Any:
+def _decode_fallback(data: bytes) -> object:
     name, payload = unframe_parts(data, 1)
     place = find_key_class(bytes(name)), registry_in_use()
     if place not in _fallback_coders:
@@ -686,7 +687,7 @@ def _base_with_coder(kind: type) -> type | None:
     return next((base for base in kind.__mro__[1:] if registry.registered_coder(base) is not None), None)
 
 
-def _decode_registered(data: bytes) -> Any:
+def _decode_registered(data: bytes) -> object:
     name, payload = unframe_parts(data, 1)
     kind = find_key_class(bytes(name))
     coder = _registered_coder(kind)

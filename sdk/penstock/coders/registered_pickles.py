@@ -35,7 +35,7 @@ from penstock.error import refusal
 Reducer = Callable[[Any], tuple[Any, ...]]
 
 
-def dumps(value: Any, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
+def dumps(value: object, pickler: Callable[..., Any] = pickle.Pickler) -> bytes:
     """Pickles a value with the registered coders by a pickler such as cloudpickle's; ``pickle.loads`` reads it."""
     if pickler is pickle.Pickler and not coder_table():
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
@@ -66,7 +66,7 @@ def _with_coders(pickler: Any) -> Any:
     others = own if isinstance(own, MutableMapping) else copyreg.dispatch_table
     tables = [*reversed(_flat(others)), coder_table()]
 
-    def dispatch_table(_: Any) -> dict[Any, Any]:
+    def dispatch_table(_: object) -> dict[Any, Any]:
         # Merged at each access: a pickler looks up the class of each object, and any of the tables may have grown.
         return {kind: reducer for table in tables for kind, reducer in table.items()}
 
@@ -78,12 +78,12 @@ def _flat(table: MutableMapping[Any, Any]) -> list[MutableMapping[Any, Any]]:
     return [each for part in table.maps for each in _flat(part)] if isinstance(table, ChainMap) else [table]
 
 
-def _encoded(value: Any) -> tuple[Any, ...]:
+def _encoded(value: object) -> tuple[Any, ...]:
     kind: Any = type(value)
     return _decoded, (kind, checked_coding.encode_value(_coder_of(kind), value, kind))
 
 
-def _decoded(kind: Any, encoded: bytes) -> Any:
+def _decoded(kind: object, encoded: bytes) -> object:
     return checked_coding.decode_value(_coder_of(kind), encoded, kind)
 
 

@@ -53,7 +53,7 @@ class RowCoder(FastCoder):
             label = str(force_deterministic)
             self.components = [coder.as_deterministic_coder(label) for coder in self.components]
 
-    def encode_to_stream(self, value: Any, stream: OutputStream, nested: bool) -> None:
+    def encode_to_stream(self, value: object, stream: OutputStream, nested: bool) -> None:
         """Writes a record; ValueError if a field that may not be None is None."""
         parts = [getattr(value, name) for name in self._names]
         stream.write_var_int64(len(parts))
@@ -85,11 +85,11 @@ class RowCoder(FastCoder):
         """Returns the coder with deterministic coders of all fields; ValueError if one has none."""
         return self if self.is_deterministic() else RowCoder(self.schema, error_message or step_label)
 
-    def to_type_hint(self) -> Any:
+    def to_type_hint(self) -> object:
         return self.schema
 
     @classmethod
-    def from_type_hint(cls, typehint: Any, registry: Registry) -> RowCoder:
+    def from_type_hint(cls, typehint: object, registry: Registry) -> RowCoder:
         """Returns the coder of a type of records; TypeError for any other type."""
         return cls(typehint)
 
@@ -97,7 +97,7 @@ class RowCoder(FastCoder):
         return f"RowCoder[{', '.join(self._names)}]"
 
 
-def row_hint(schema: Any) -> RowTypeConstraint:
+def row_hint(schema: object) -> RowTypeConstraint:
     """Returns a type of records as a row type; TypeError if it is not a NamedTuple class, dataclass or row type."""
     row = schema if isinstance(schema, RowTypeConstraint) else RowTypeConstraint.from_user_type(schema)
     if row is None:
@@ -106,16 +106,16 @@ def row_hint(schema: Any) -> RowTypeConstraint:
     return row
 
 
-def _is_nullable(hint: Any) -> bool:
+def _is_nullable(hint: object) -> bool:
     return bool(typehints.is_nullable(hint))
 
 
-def _coder(hint: Any) -> Coder:
+def _coder(hint: object) -> Coder:
     coder = _not_none_coder(hint)
     return NullableCoder(coder) if _is_nullable(hint) else coder
 
 
-def _not_none_coder(hint: Any) -> Coder:
+def _not_none_coder(hint: object) -> Coder:
     registry = registry_in_use()
     if _is_nullable(hint):
         return _not_none_coder(typehints.get_concrete_type_from_nullable(hint))

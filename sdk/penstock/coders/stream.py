@@ -50,7 +50,7 @@ class OutputStream:
             value >>= 7
         self._data.append(value)
 
-    def write_packed(self, form: str, value: Any) -> None:
+    def write_packed(self, form: str, value: object) -> None:
         """Appends a number in a fixed size, high byte first; `form` is a letter of the ``struct`` module."""
         try:
             self._data += struct.pack(f">{form}", value)

@@ -33,7 +33,7 @@ class CoderRegistry:
         fallback_coder: The coder class for types without one; by default `FastPrimitivesCoder`.
     """
 
-    def __init__(self, fallback_coder: Any = None) -> None:
+    def __init__(self, fallback_coder: object = None) -> None:
         self._coders: dict[Any, type[Coder]] = {}
         self.custom_types: list[Any] = []
         self.custom_fallbacks: list[Any] = []
@@ -53,7 +53,7 @@ class CoderRegistry:
         self._fallback_coder = FirstOf([fallback_coder, self._fallback_coder])
         forget_encoders()
 
-    def register_coder(self, typehint_type: Any, typehint_coder_class: type[Coder]) -> None:
+    def register_coder(self, typehint_type: object, typehint_coder_class: type[Coder]) -> None:
         """Sets the coder class of a user's type; its ``from_type_hint`` makes the coder.
 
         Objects of exactly this class are written with it wherever elements leave a process. If the coder is
@@ -77,14 +77,14 @@ class CoderRegistry:
         self.register_coder(typehint_type, RowCoder)
         return typehint_type
 
-    def registered_coder(self, kind: Any) -> Coder | None:
+    def registered_coder(self, kind: object) -> Coder | None:
         """The coder that the user registered for exactly this type; None if there is none."""
         key = _lookup_key(kind)
         if not any(_lookup_key(custom) == key for custom in self.custom_types):
             return None
         return self._coders[key].from_type_hint(kind, self)
 
-    def get_coder(self, typehint: Any) -> Coder:
+    def get_coder(self, typehint: object) -> Coder:
         """The coder of a type or type hint; the fallback if it is unknown.
 
         >>> CoderRegistry().get_coder(int), CoderRegistry().get_coder(None)
@@ -131,7 +131,7 @@ class FirstOf:
     def __init__(self, coders: Iterable[Any]) -> None:
         self._coders = list(coders)
 
-    def from_type_hint(self, typehint: Any, registry: Registry) -> Coder:
+    def from_type_hint(self, typehint: object, registry: Registry) -> Coder:
         """The coder of the first class that makes one; ValueError if none does."""
         reasons = []
         for coder_class in self._coders:
@@ -145,7 +145,7 @@ class FirstOf:
         raise refusal(ValueError, what, hint="register a coder")
 
 
-def _lookup_key(kind: Any) -> Any:
+def _lookup_key(kind: object) -> Any:
     # A class of __main__ is another object in a worker than in the program, under the same name.
     if getattr(kind, "__module__", None) == "__main__" and isinstance(kind, type):
         return kind.__qualname__
@@ -156,7 +156,7 @@ def _lookup_key(kind: Any) -> Any:
     return kind
 
 
-def _class_for_hint(typehint: Any) -> Any:
+def _class_for_hint(typehint: object) -> Any:
     if isinstance(typehint, row_type.RowTypeConstraint):
         return RowCoder
     classes: tuple[tuple[Any, type[Coder]], ...] = (

@@ -174,7 +174,7 @@ def current_annotations() -> Mapping[str, bytes]:
 
 
 @contextlib.contextmanager
-def transform_annotations(**annotations: Any) -> Iterator[None]:
+def transform_annotations(**annotations: object) -> Iterator[None]:
     """Annotates the transforms applied in the block, also inside composites, with text or bytes (Beam's name)."""
     token = _annotations.set({**_annotations.get(), **encode_annotations(annotations)})
     try:

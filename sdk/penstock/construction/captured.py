@@ -7,7 +7,6 @@ import functools
 import itertools
 from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType
-from typing import Any
 
 from penstock import graph
 from penstock.base.labels import label_from_callable
@@ -63,7 +62,7 @@ def _search(transform: AppliedTransform) -> Iterator[tuple[str, str]]:
             yield from _inside(type(transform).__name__, name, value, seen)
 
 
-def _inside(holder: str, name: str, value: Any, seen: set[int]) -> Iterator[tuple[str, str]]:
+def _inside(holder: str, name: str, value: object, seen: set[int]) -> Iterator[tuple[str, str]]:
     """The PCollections in a value that `holder` refers to as `name`."""
     if isinstance(value, _NO_VALUES):
         yield holder, name
@@ -115,7 +114,7 @@ def _in_function(function: FunctionType, seen: set[int]) -> Iterator[tuple[str, 
             yield from _inside(holder, name, value, seen)
 
 
-def _in_object(value: Any, seen: set[int]) -> Iterator[tuple[str, str]]:
+def _in_object(value: object, seen: set[int]) -> Iterator[tuple[str, str]]:
     """The PCollections in the attributes of an object with user code, and in the methods of its class."""
     if isinstance(value, PTransform | type) or value is None:
         return
@@ -131,7 +130,7 @@ def _in_object(value: Any, seen: set[int]) -> Iterator[tuple[str, str]]:
                 yield from _inside(holder, name, function, seen)
 
 
-def _is_or_holds_pcollection(value: Any) -> bool:
+def _is_or_holds_pcollection(value: object) -> bool:
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list | tuple):

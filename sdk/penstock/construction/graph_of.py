@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.applied import AppliedPTransform
+from penstock.construction.pvalue import PCollection
 from penstock.construction.runtime_type_checks import add_type_checks
 from penstock.error import TransformError
 from penstock.graph import Primitive
@@ -103,7 +104,7 @@ class _Builder:
         self.edges.append(graph.Edge(number, element_type, pcoll.windowing, pcoll.is_bounded))
         return number
 
-    def _edge(self, leaf: AppliedPTransform, value: Any) -> int:
+    def _edge(self, leaf: AppliedPTransform, value: PCollection[Any]) -> int:
         number = self.numbers.get(id(value))
         if number is None:
             what = f"the input {value} is not the output of any step"

@@ -28,16 +28,16 @@ class AppliedTransform(Protocol):
     def side_inputs(self) -> Sequence[Any]:
         """The views among its arguments."""
 
-    def expand(self, input_or_inputs: Any, /) -> Any:
+    def expand(self, input_or_inputs: object, /) -> object:
         """Applies its parts, or makes its output."""
 
-    def type_check_inputs(self, pvalueish: Any) -> None:
+    def type_check_inputs(self, pvalueish: object) -> None:
         """Raises an error if the input's element types do not fit its hints."""
 
-    def type_check_outputs(self, pvalueish: Any) -> None:
+    def type_check_outputs(self, pvalueish: object) -> None:
         """Raises an error if the output's element types do not fit its hints."""
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The type of the output's elements."""
 
     def to_primitive(self) -> graph.Primitive | None:
@@ -89,7 +89,7 @@ class Construction(Protocol):
     def allow_unsafe_triggers(self) -> bool:
         """True if grouping with a trigger that may lose data is allowed."""
 
-    def apply(self, transform: Any, pvalueish: Any = None, label: str | None = None) -> Any:
+    def apply(self, transform: object, pvalueish: object = None, label: str | None = None) -> Any:
         """Applies a transform under a label."""
 
     def current_transform(self) -> Any:
@@ -98,7 +98,7 @@ class Construction(Protocol):
     def root_transform(self) -> Any:
         """The root of the tree of applied transforms."""
 
-    def run(self, test_runner_api: Any = "AUTO") -> Any:
+    def run(self, test_runner_api: object = "AUTO") -> Any:
         """Runs the pipeline."""
 
     def __or__(self, transform: Expands[Any, ResultT]) -> ResultT:

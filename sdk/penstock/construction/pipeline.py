@@ -44,7 +44,7 @@ from penstock.utils.identifiers import identifier
 from penstock.where import Location, find_caller
 
 
-def check_inputs(pipeline: Any, node: AppliedPTransform) -> None:
+def check_inputs(pipeline: Pipeline, node: AppliedPTransform) -> None:
     """Refuses inputs that are not pipeline values, that another pipeline has made, or that a ParDo cannot take."""
     sides = tuple(side.pvalue for side in node.side_inputs)
     for value in (*node.inputs, *sides):
@@ -86,7 +86,7 @@ class Pipeline(HasDisplayData, WithoutElements):
 
     def __init__(
         self,
-        runner: Any = None,
+        runner: object = None,
         options: PipelineOptions | None = None,
         argv: list[str] | None = None,
         display_data: dict[str, Any] | None = None,
@@ -207,7 +207,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         result: ResultT = self.apply(transform, pvalue.PBegin(self))
         return result
 
-    def apply(self, transform: Any, pvalueish: Any = None, label: str | None = None) -> Any:
+    def apply(self, transform: object, pvalueish: object = None, label: str | None = None) -> Any:
         """Applies a PTransform under a label (what ``pvalueish | label >> transform`` does)."""
         if isinstance(pvalueish, Pipeline):
             pvalueish = pvalue.PBegin(pvalueish)
@@ -224,7 +224,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         with set_label(transform, label):
             return self._apply(transform, pvalueish)
 
-    def _apply(self, transform: Any, pvalueish: Any) -> Any:
+    def _apply(self, transform: Any, pvalueish: object) -> object:
         if pvalueish is None:
             what = f"Transform {transform.label!r} was applied to the output of an object of type None"
             hint = "return the output from the expand method of the transform before it"
@@ -270,7 +270,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._labels[full_label] = location
         return full_label
 
-    def _expand(self, node: AppliedPTransform, pvalueish: Any) -> Any:
+    def _expand(self, node: AppliedPTransform, pvalueish: object) -> object:
         transform = node.transform
         assert transform is not None
         checks = self._type_options.pipeline_type_check
@@ -345,7 +345,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         value.element_type = typehints.bind_type_variables(inferred, {"*": typehints.Any})
 
     @contextlib.contextmanager
-    def transform_annotations(self, **annotations: Any) -> Iterator[None]:
+    def transform_annotations(self, **annotations: object) -> Iterator[None]:
         """Annotates the transforms applied in the block; see `penstock.pipeline.transform_annotations`."""
         with transform_annotations(**annotations):
             yield
@@ -359,7 +359,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         """The record of the transform that is being applied now; the root at the top of the program."""
         return self._stack[-1]
 
-    def register_error_handler(self, handler: Any) -> None:
+    def register_error_handler(self, handler: object) -> None:
         """Adds an error handler, which has to be closed before the pipeline runs."""
         self.error_handlers.append(handler)
 

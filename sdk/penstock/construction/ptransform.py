@@ -18,8 +18,10 @@ from penstock.base.late_binding import LateBinding
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, PartT, ResultT, SelfT
 from penstock.construction.nodes import Construction
+from penstock.construction.pvalue import PCollection
 from penstock.error import SideInputError, TransformError, noun_for, refusal, three_parts
 from penstock.functions.resources import parse_resource_hints
+from penstock.options.base import PipelineOptions
 from penstock.typehints import native_type_compatibility, typehints
 from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import (
@@ -37,7 +39,7 @@ Begins: TypeAlias = Sequence[pvalue.PValue] | Mapping[str, pvalue.PValue]
 """Several PCollections left of ``|``, in a container that does not define ``|``."""
 
 
-def pairs_with_hints(value: Any, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
+def pairs_with_hints(value: object, hint: Any, context: str) -> Iterator[tuple[str, Any, Any]]:
     """Pairs each PCollection of a nested value with the type hint at the same place of a nested hint."""
     if isinstance(value, pvalue.PValue):
         yield context, value, hint
@@ -118,7 +120,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         """Facts about the transform for tools, by name."""
         return {"python_type": f"{type(self).__module__}.{type(self).__qualname__}"}
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The type hints on the class, then the ones from the annotations of `expand`."""
         return get_type_hints(type(self)).with_defaults(self._hints_of_expand())
 
@@ -126,18 +128,18 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         function = getattr(self.expand, "__func__", None)
         return _hints_of_expand(function or self.expand, function is not None)
 
-    def with_input_types(self, input_type_hint: Any) -> Self:
+    def with_input_types(self, input_type_hint: object) -> Self:
         """Declares the type of the input's elements; returns the transform itself."""
         super().with_input_types(check_hint(input_type_hint))
         return self
 
-    def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Self:
+    def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> Self:
         """Declares the types of the main output's and tagged outputs' elements; returns the transform itself."""
         tagged = {tag: check_hint(hint) for tag, hint in tagged_type_hints.items()}
         super().with_output_types(check_hint(type_hint), **tagged)
         return self
 
-    def with_resource_hints(self, **kwargs: Any) -> Self:
+    def with_resource_hints(self, **kwargs: object) -> Self:
         """Describes the machines that should run the step; returns the transform itself.
 
         A runner may ignore the hints, and the Spark runner logs that it does. See
@@ -156,11 +158,11 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         """Raises a `TypeCheckError` if the input's element types do not fit the type hints."""
         self._type_check(pvalueish, "input")
 
-    def type_check_outputs(self, pvalueish: Any) -> None:
+    def type_check_outputs(self, pvalueish: object) -> None:
         """Raises a `TypeCheckError` if the output's element types do not fit the type hints."""
         self._type_check(pvalueish, "output")
 
-    def _type_check(self, pvalueish: Any, side: str) -> None:
+    def _type_check(self, pvalueish: object, side: str) -> None:
         hints = getattr(self.get_type_hints(), f"{side}_types")
         if hints is None or not any(hints):
             return
@@ -177,7 +179,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
                 hint = "correct the type hints of this transform or of the one before it"
                 raise refusal(TypeCheckError, what, where=self._where(), hint=hint)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The type of the output's elements for input elements of `input_type`."""
         return self.get_type_hints().simple_output_type(self.label) or typehints.Any
 
@@ -192,7 +194,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         location = find_caller()
         return f"at step {self.label!r} ({location})" if location else None
 
-    def _check_pcollection(self, pcoll: Any) -> None:
+    def _check_pcollection(self, pcoll: PCollection[Any]) -> None:
         if not isinstance(pcoll, pvalue.PCollection):
             hint = f"apply it to a PCollection, not to {noun_for(pcoll)}"
             raise TransformError("Expecting a PCollection argument", where=self._where(), hint=hint)
@@ -221,11 +223,11 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     @overload
     def __ror__(self, left: Iterable[Any], label: str | None = None) -> Any: ...
 
-    def __ror__(self, left: Any, label: str | None = None) -> Any:
+    def __ror__(self, left: object, label: str | None = None) -> Any:
         """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
         return apply_to(self, left, label)
 
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
+    def _extract_input_pvalues(self, pvalueish: object) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
         """The input, and the values in it; transforms with other inputs override this."""
         return pvalueish, {
             str(tag): value for tag, value in get_named_nested_pvalues(pvalueish, as_inputs=True)
@@ -237,13 +239,13 @@ def where_of(transform: PTransform[Any, Any]) -> str | None:
     return transform._where()
 
 
-def check_pcollection(transform: PTransform[Any, Any], pcoll: Any) -> None:
+def check_pcollection(transform: PTransform[Any, Any], pcoll: PCollection[Any]) -> None:
     """Raises a `TransformError` if a transform is applied to anything but a PCollection."""
     transform._check_pcollection(pcoll)
 
 
 def inputs_of(
-    transform: PTransform[Any, Any], pvalueish: Any
+    transform: PTransform[Any, Any], pvalueish: object
 ) -> tuple[Any, Mapping[str, Any] | Sequence[Any]]:
     """The input of a transform, and the values in it."""
     return transform._extract_input_pvalues(pvalueish)
@@ -271,14 +273,14 @@ def _hints_of_expand(expand: Callable[..., Any], is_method: bool) -> Any:
     return None if hints is None else hints.strip_pcoll()
 
 
-def check_hint(hint: Any) -> Any:
+def check_hint(hint: object) -> Any:
     """A type hint in the form that checks need; anything else raises a TypeError."""
     converted = native_type_compatibility.convert_to_beam_type(hint)
     typehints.validate_composite_type_param(converted, "Type hints for a PTransform")
     return converted
 
 
-def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
+def get_named_nested_pvalues(pvalueish: object, as_inputs: bool = False) -> Iterator[tuple[Any, Any]]:
     """The values in nested tuples, lists and dicts, each named by the keys on the way (Beam's name).
 
     By default only pipeline values count. With `as_inputs` every value counts, and a list is one value.
@@ -286,7 +288,7 @@ def get_named_nested_pvalues(pvalueish: Any, as_inputs: bool = False) -> Iterato
     >>> dict(get_named_nested_pvalues({"a": (1, 2), "b": 3}, as_inputs=True))
     {'a.0': 1, 'a.1': 2, 'b': 3}
     """
-    tagged: Any
+    tagged: object
     if isinstance(pvalueish, tuple):
         tagged = zip(getattr(pvalueish, "_fields", range(len(pvalueish))), pvalueish, strict=True)
     elif isinstance(pvalueish, list) and not as_inputs:
@@ -307,10 +309,10 @@ class _ChainedPTransform(PTransform[Any, Any]):
         super().__init__("|".join(part.label for part in parts))
         self._parts = parts
 
-    def __or__(self, right: Any) -> Any:
+    def __or__(self, right: object) -> Any:
         return _ChainedPTransform(*self._parts, right) if isinstance(right, PTransform) else NotImplemented
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return functools.reduce(operator.or_, self._parts, pcoll)
 
 
@@ -336,20 +338,20 @@ class NamedPTransform(PTransform[Any, Any]):
             return attribute
 
         @functools.wraps(attribute)
-        def keeping_label(*args: Any, **kwargs: Any) -> Any:
+        def keeping_label(*args: object, **kwargs: object) -> PTransform[Any, Any]:
             result = attribute(*args, **kwargs)
             return NamedPTransform(result, self.label) if isinstance(result, PTransform) else result
 
         return keeping_label
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         # `annotations` are the applied transform's.
         object.__setattr__(self.transform if name == "annotations" else self, name, value)
 
     def annotations(self) -> dict[str, str | bytes]:
         return self.transform.annotations()
 
-    def with_resource_hints(self, **kwargs: Any) -> Any:
+    def with_resource_hints(self, **kwargs: object) -> Any:
         """Passes the hints on to the transform inside."""
         self.transform.with_resource_hints(**kwargs)
         return self
@@ -370,7 +372,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
     def display_data(self) -> dict[str, Any]:
         return {"fn": getattr(self._fn, "__name__", type(self._fn).__name__)}
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         hints = IOTypeHints.from_callable(self._fn)
         return get_type_hints(self._fn).with_defaults(hints.strip_pcoll() if hints is not None else None)
 
@@ -383,7 +385,7 @@ class _PTransformFnPTransform(PTransform[Any, Any]):
         args = (self.get_type_hints(), *self._args) if wants_hints else self._args
         return self._fn(pcoll, *args, **self._kwargs)
 
-    def see_options(self, options: Any) -> None:
+    def see_options(self, options: PipelineOptions) -> None:
         """Keeps long labels, which name state, for pipelines that are compatible with Beam before 2.68."""
         self._cuts_label = not options.is_compat_version_prior_to("2.68.0")
 
@@ -457,14 +459,16 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         self.args: tuple[Any, ...] = tuple(swapped[: len(args)])
         self.kwargs: dict[str, Any] = dict(zip(sorted(kwargs), swapped[len(args) :], strict=True))
 
-    def make_fn(self, fn: Any, has_side_inputs: bool) -> Any:
+    def make_fn(self, fn: object, has_side_inputs: bool) -> Any:
         """The function object for the user's function; subclasses wrap plain functions here."""
         return fn
 
     def default_label(self) -> str:
         return f"{type(self).__name__}({self.fn.default_label()})"
 
-    def with_input_types(self, input_type_hint: Any, *side_hints: Any, **side_keyword_hints: Any) -> Any:
+    def with_input_types(
+        self, input_type_hint: object, *side_hints: object, **side_keyword_hints: object
+    ) -> Any:
         """Declares the types of the elements and of the arguments; returns the transform itself."""
         args = [check_hint(hint) for hint in (input_type_hint, *side_hints)]
         kwargs = {name: check_hint(hint) for name, hint in side_keyword_hints.items()}
@@ -474,7 +478,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         """The function whose parameters the arguments must fit; by default they may be any."""
         return lambda element, *args, **kwargs: None
 
-    def type_check_inputs(self, pvalueish: Any) -> None:
+    def type_check_inputs(self, pvalueish: PCollection[Any]) -> None:
         input_types = self.get_type_hints().input_types
         if not input_types or not isinstance(pvalueish, pvalue.PCollection):
             return
@@ -493,7 +497,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
                 continue
             raise TypeCheckError(self._violation(pvalueish, None if position == 0 else name, hint, actual))
 
-    def _violation(self, pcoll: Any, argument: str | None, hint: Any, actual: Any) -> str:
+    def _violation(self, pcoll: PCollection[Any], argument: str | None, hint: object, actual: object) -> str:
         hint, actual = typehints.show_type(hint), typehints.show_type(actual)
         if argument is not None:
             what = f"Type hint violation for {self.label!r}: requires {hint} but got {actual} for {argument}"
@@ -507,5 +511,5 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
         return three_parts(what, where=self._where(), hint="correct the type hints of one of the two")
 
 
-def _argument_type(value: Any) -> Any:
+def _argument_type(value: object) -> object:
     return value.element_type if isinstance(value, pvalue.AsSideInput) else instance_to_type(value)

@@ -138,7 +138,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
             hint = "apply a transform with `|`, or pass it as a side input, e.g. AsIter(pcoll)"
             raise refusal(TypeError, what, hint=hint)
 
-    def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, _protocol: object) -> tuple[Any, ...]:
         # Closures capture PCollections by accident; workers get a placeholder without any use.
         return _PickledPCollection, ()
 
@@ -293,7 +293,7 @@ class AsSingleton(AsSideInput):
     view = "singleton"
     _NO_DEFAULT = _NO_DEFAULT
 
-    def __init__(self, pcoll: PCollection[Any], default_value: Any = _NO_DEFAULT) -> None:
+    def __init__(self, pcoll: PCollection[Any], default_value: object = _NO_DEFAULT) -> None:
         super().__init__(pcoll)
         self.default_value = default_value
 

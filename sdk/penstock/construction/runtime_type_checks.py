@@ -95,13 +95,13 @@ class CheckedDoFn(WrappingDoFn):
             elif name in kwargs:
                 self._check_argument(name, hint, kwargs[name])
 
-    def _check_argument(self, name: str, hint: Any, value: Any) -> None:
+    def _check_argument(self, name: str, hint: object, value: object) -> None:
         reason = _violation(f"Type-hint for argument: {name!r} violated", hint, value)
         if reason is not None:
             correct = f"the argument's hint {typehints.show_type(hint)}, or what comes in"
             raise _error(f"ParDo({self._label})", reason, correct)
 
-    def _checked(self, results: Any) -> Any:
+    def _checked(self, results: list[Any]) -> object:
         # The runner refuses results that are not an iterable of elements.
         if not self._outputs or not isinstance(results, Iterable) or isinstance(results, (str, bytes, dict)):
             return results
@@ -119,7 +119,7 @@ class CheckedDoFn(WrappingDoFn):
                 self._check_output(hint, value)
             yield result
 
-    def _check_output(self, hint: Any, value: Any) -> None:
+    def _check_output(self, hint: object, value: object) -> None:
         sampled = "Type-hint for return type violated" if self._sample.every > 1 else None
         reason = _violation(sampled, hint, value) if sampled else _output_violation(hint, value)
         if reason is not None:
@@ -130,7 +130,7 @@ class CheckedDoFn(WrappingDoFn):
 class AsyncCheckedDoFn(CheckedDoFn):
     """Checks the types of an asynchronous ``process``."""
 
-    async def process(self, *args: Any, **kwargs: Any) -> Any:
+    async def process(self, *args: object, **kwargs: object) -> Any:
         if not self._sample.takes():
             return await outputs_of(self.dofn.process(*args, **kwargs))
         self._check_arguments(args, kwargs)
@@ -149,19 +149,21 @@ class CheckedCombineFn(WrappingCombineFn):
         )
         self._output = _value_hint(hints.simple_output_type(label))
 
-    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+    def add_input(
+        self, mutable_accumulator: object, element: object, *args: object, **kwargs: object
+    ) -> object:
         # `NoValue`, which yields the result for no values, is not a value of the user.
         if self._input is not None and not isinstance(element, NoValue) and self._sample.takes():
             self._check("Type-hint for argument: 'element' violated", self._input, element)
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
-    def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+    def extract_output(self, accumulator: object, *args: object, **kwargs: object) -> object:
         result = self.fn.extract_output(accumulator, *args, **kwargs)
         if self._output is not None:
             self._check("Type-hint for return type violated", self._output, result)
         return result
 
-    def _check(self, what: str, hint: Any, value: Any) -> None:
+    def _check(self, what: str, hint: object, value: object) -> None:
         reason = _violation(what, hint, value)
         if reason is not None:
             correct = f"the CombineFn's hint {typehints.show_type(hint)}, or the values"
@@ -191,17 +193,17 @@ def _input_checks(function: Callable[..., Any], hints: IOTypeHints) -> list[tupl
     ]
 
 
-def _value_hint(pair: Any) -> Any:
+def _value_hint(pair: object) -> object:
     """The hint of the value in a hint of pairs; None if it says nothing."""
     types: tuple[Any, ...] = getattr(pair, "tuple_types", ())
     return types[1] if len(types) == 2 and not _is_any(types[1]) else None
 
 
-def _is_any(hint: Any) -> bool:
+def _is_any(hint: object) -> bool:
     return hint is None or isinstance(hint, typehints.AnyTypeConstraint)
 
 
-def _violation(what: str, hint: Any, value: Any) -> str | None:
+def _violation(what: str, hint: object, value: object) -> str | None:
     """Returns how a value violates a hint, in terms of types but not values; None if it fits."""
     reason = typehints.describe_mismatch(hint, value)
     if reason is None:
@@ -211,7 +213,7 @@ def _violation(what: str, hint: Any, value: Any) -> str | None:
     return f"{what}. Expected an instance of {hint!r}, instead found an instance of {type(value)!r}."
 
 
-def _output_violation(hint: Any, value: Any) -> str | None:
+def _output_violation(hint: object, value: object) -> str | None:
     """Returns how an output violates a hint if every element is checked: Beam uses other words then."""
     reason = typehints.describe_mismatch(hint, value)
     if reason is None or typehints.is_composite(hint):

@@ -21,7 +21,7 @@ class Row:
     False
     """
 
-    def __init__(self, /, **fields: Any) -> None:
+    def __init__(self, /, **fields: object) -> None:
         self.__dict__.update(fields)
 
     def as_dict(self) -> dict[str, Any]:

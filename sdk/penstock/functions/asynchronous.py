@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Callable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.error import noun_for, refusal
-from penstock.functions.dofn import FilterDoFn, MapDoFn, MapTupleDoFn
+from penstock.functions.dofn import DoFn, FilterDoFn, MapDoFn, MapTupleDoFn
 from penstock.functions.results import check_result
 from penstock.functions.wrapping import WrappingDoFn
 from penstock.utils.retry import FuzzedExponentialIntervals
@@ -89,7 +89,7 @@ class RateLimit:
 class ConcurrentDoFn(WrappingDoFn):
     """An asynchronous DoFn whose calls have a limit of time and rate, and are repeated after errors."""
 
-    def __init__(self, dofn: Any, concurrency: Concurrency) -> None:
+    def __init__(self, dofn: DoFn, concurrency: Concurrency) -> None:
         super().__init__(dofn)
         self._concurrency = concurrency
         self._rate_limit = RateLimit(concurrency.calls_per_second)
@@ -102,7 +102,7 @@ class ConcurrentDoFn(WrappingDoFn):
     def concurrency_max(self) -> int:
         return self._concurrency.max_concurrency
 
-    async def process(self, *args: Any, **kwargs: Any) -> Any:
+    async def process(self, *args: object, **kwargs: object) -> Any:
         """Returns the result of the inner DoFn from the first try that succeeds."""
         delays = self._concurrency.delays_seconds()
         while True:
@@ -132,7 +132,7 @@ async def await_outputs(call: Callable[[], Any], timeout_seconds: float | None) 
         raise refusal(TimeoutError, what, hint=hint) from error
 
 
-async def outputs_of(result: Any) -> Any:
+async def outputs_of(result: object) -> Any:
     """Returns the outputs of an asynchronous function: an iterable, or None for nothing.
 
     >>> async def words(text):
@@ -149,7 +149,7 @@ async def outputs_of(result: Any) -> Any:
     return list(result) if isinstance(result, Iterator) else result
 
 
-def check_outputs(outputs: Any) -> Any:
+def check_outputs(outputs: object) -> Any:
     """The outputs of an asynchronous call, none for None; TypeError if they are not iterable, or a text or a dict."""
     if outputs is None:
         return ()
@@ -160,21 +160,23 @@ def check_outputs(outputs: Any) -> Any:
 class AsyncMapDoFn(MapDoFn):
     """Gives what the asynchronous function `fn` returns."""
 
-    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    async def process(self, element: object, *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         return [await self.fn(element, *args, **kwargs)]
 
 
 class AsyncMapTupleDoFn(MapTupleDoFn):
     """Calls the asynchronous function `fn` with the parts of each tuple, and emits what it returns."""
 
-    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    async def process(  # type: ignore[override]
+        self, element: Iterable[Any], *args: object, **kwargs: object
+    ) -> Any:
         return [await self.fn(*element, *args, **kwargs)]
 
 
 class AsyncFilterDoFn(FilterDoFn):
     """Gives the elements for which the asynchronous function `fn` is true."""
 
-    async def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    async def process(self, element: object, *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         return [element] if await self.fn(element, *args, **kwargs) else []
 
 

@@ -92,7 +92,7 @@ class BatchConverter(Generic[B, E]):
         return registered
 
     @staticmethod
-    def from_typehints(*, element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:
+    def from_typehints(*, element_type: object, batch_type: object) -> BatchConverter[Any, Any]:
         """The converter for two type hints.
 
         Raises:
@@ -133,7 +133,7 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
 
     @staticmethod
     @BatchConverter.register(name="list")
-    def from_typehints(element_type: Any, batch_type: Any) -> BatchConverter[Any, Any]:  # type: ignore[override]
+    def from_typehints(element_type: object, batch_type: object) -> BatchConverter[Any, Any]:  # type: ignore[override]
         """The converter; TypeError if the batch type is not a list of these elements."""
         if (
             not isinstance(batch_type, typehints.ListConstraint)
@@ -174,7 +174,7 @@ class ListBatchConverter(BatchConverter[list[Any], Any]):
         return ceil(sum(coder.estimate_size(element) for element in some) / len(some) * len(batch))
 
 
-def _shown(hint: Any) -> str:
+def _shown(hint: object) -> str:
     return str(typehints.show_type(hint))
 
 
@@ -199,7 +199,7 @@ class BatchTypes:
     """Takes apart what the DoFn yields; None if it yields elements."""
 
 
-def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes | None:
+def batch_types_of(dofn: Any, input_type: object, output_type: object) -> BatchTypes | None:
     """Returns the converters of a DoFn; None if it neither takes nor yields batches.
 
     Raises:
@@ -226,7 +226,9 @@ def batch_types_of(dofn: Any, input_type: Any, output_type: Any) -> BatchTypes |
     return BatchTypes(takes, yields) if takes or yields else None
 
 
-def _converter(dofn: Any, side: str, element_type: Any, batch_type: Any, hint: str, guess: str = "") -> Any:
+def _converter(
+    dofn: object, side: str, element_type: object, batch_type: object, hint: str, guess: str = ""
+) -> BatchConverter[Any, Any]:
     try:
         return BatchConverter.from_typehints(element_type=element_type, batch_type=batch_type)
     except TypeError as error:
@@ -245,7 +247,7 @@ def annotated_input(dofn: Any) -> Any:
     return first.annotation
 
 
-def annotated_output(dofn: Any, input_type: Any) -> Any:
+def annotated_output(dofn: Any, input_type: object) -> Any:
     """The type of the batches that a DoFn yields; None if it yields elements."""
     found = {}
     if dofn.defines_process and dofn.process_yields_batches:
@@ -259,7 +261,7 @@ def annotated_output(dofn: Any, input_type: Any) -> Any:
     return types[0] if types else None
 
 
-def _yielded(dofn: Any, name: str, input_type: Any) -> Any:
+def _yielded(dofn: object, name: str, input_type: object) -> object:
     """Returns the type that a method yields: as annotated or inferred; else `process_batch` yields what it takes."""
     method: Callable[..., Any] = getattr(dofn, name)
     signature = get_signature(method)
@@ -301,7 +303,7 @@ def element_hints(dofn: Any) -> IOTypeHints:
     return hints.with_output_types_from(of_batches)
 
 
-def check_batch_parameters(dofn: Any, method: Any) -> None:
+def check_batch_parameters(dofn: object, method: Any) -> None:
     """Refuses parameters of ``process_batch`` that have no value for a batch.
 
     NotImplementedError, as in Beam, for values of one element or one key; ValueError for any other.
@@ -315,13 +317,13 @@ def check_batch_parameters(dofn: Any, method: Any) -> None:
         raise refusal(error, what, hint=hint)
 
 
-def _unsaid(dofn: Any, verb: str, method: str) -> TypeError:
+def _unsaid(dofn: object, verb: str, method: str) -> TypeError:
     what = f"nothing says which batches {_name(dofn)}.process_batch() {verb}"
     hint = f"give it a type annotation, as in batch: list[int], or override {method}"
     return refusal(TypeError, what, hint=hint)
 
 
-def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:
+def _differ(dofn: object, what: str, types: dict[str, str]) -> TypeError:
     shown = ", ".join(f"{name}: {each}" for name, each in types.items())
     return refusal(
         TypeError,
@@ -331,5 +333,5 @@ def _differ(dofn: Any, what: str, types: dict[str, str]) -> TypeError:
     )
 
 
-def _name(dofn: Any) -> str:
+def _name(dofn: object) -> str:
     return type(dofn).__name__

@@ -96,7 +96,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
         accumulator = self.add_inputs(self.create_accumulator(*args, **kwargs), elements, *args, **kwargs)
         return self.extract_output(accumulator, *args, **kwargs)
 
-    def for_input_type(self, input_type: Any) -> CombineFn:
+    def for_input_type(self, input_type: object) -> CombineFn:
         """Returns a variant for values of one type; itself, unless overridden."""
         return self
 
@@ -106,7 +106,7 @@ class CombineFn(WithTypeHints, HasDisplayData):
         return CallableWrapperCombineFn(fn)
 
     @staticmethod
-    def maybe_from_callable(fn: Any, has_side_inputs: bool = True) -> CombineFn:
+    def maybe_from_callable(fn: object, has_side_inputs: bool = True) -> CombineFn:
         """Returns `fn` itself if it is a CombineFn, or else a CombineFn of the function `fn`.
 
         >>> CombineFn.maybe_from_callable(max).apply([1, 3, 2])
@@ -138,7 +138,7 @@ class _Chain:
         return any(True for _ in self)
 
 
-def is_whole(element: Any) -> bool:
+def is_whole(element: object) -> bool:
     """True if a sum is exact again after the number is added and subtracted, as for ints and bools."""
     return type(element) in (int, bool)
 
@@ -178,26 +178,30 @@ class CallableWrapperCombineFn(CombineFn):
     def display_data(self) -> dict[str, Any]:
         return {"fn": self.describe()}
 
-    def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
+    def create_accumulator(self, *args: object, **kwargs: object) -> list[Any]:
         return []
 
-    def add_input(self, mutable_accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
+    def add_input(
+        self, mutable_accumulator: list[Any], element: object, *args: object, **kwargs: object
+    ) -> list[Any]:
         mutable_accumulator.append(element)
         return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
 
     def add_inputs(
-        self, mutable_accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
+        self, mutable_accumulator: list[Any], elements: Iterable[Any], *args: object, **kwargs: object
     ) -> list[Any]:
         mutable_accumulator.extend(elements)
         return self._reduced(mutable_accumulator, self._buffer_size, args, kwargs)
 
-    def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+    def merge_accumulators(
+        self, accumulators: Iterable[list[Any]], *args: object, **kwargs: object
+    ) -> list[Any]:
         return [self.fn(_Chain(accumulators), *args, **kwargs)]
 
-    def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
+    def compact(self, accumulator: list[Any], *args: object, **kwargs: object) -> list[Any]:
         return self._reduced(accumulator, 1, args, kwargs)
 
-    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> object:
         return self.fn(accumulator, *args, **kwargs)
 
     def _reduced(
@@ -208,11 +212,11 @@ class CallableWrapperCombineFn(CombineFn):
     def _subtract(self, mutable_accumulator: list[Any], element: Any) -> list[Any]:
         return self.add_input(mutable_accumulator, -element)
 
-    def _subtracts(self, element: Any, *args: Any, **kwargs: Any) -> bool:
+    def _subtracts(self, element: object, *args: object, **kwargs: object) -> bool:
         # A sum with a start counts it as often as parts are added up.
         return is_whole(element) and not (args or kwargs)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """Returns the function's type hints; from an iterable of values to a value becomes from value to value."""
         hints = get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
         if hints.input_types is None:
@@ -231,7 +235,7 @@ class CallableWrapperCombineFn(CombineFn):
             )
         return hints.with_input_types(trivial_inference.element_type(args[0]), *args[1:], **kwargs)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """Returns the type of the function's result."""
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
 
@@ -262,7 +266,7 @@ class WrappingCombineFn(CombineFn):
     def default_label(self) -> str:
         return self.fn.default_label()
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         return self.fn.get_type_hints()
 
 
@@ -277,12 +281,12 @@ class _CurriedFn(WrappingCombineFn):
 
 
 def _called_with(
-    method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *given: Any
-) -> Any:
+    method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *given: object
+) -> object:
     return method(*given, *args, **kwargs)
 
 
-def describe_function(fn: Any) -> str:
+def describe_function(fn: object) -> str:
     """Returns the name of a DoFn or CombineFn for messages, which may be a function's name."""
     describe: Callable[[], str] | None = getattr(fn, "describe", None)
     return describe() if describe is not None else type(fn).__name__
@@ -323,16 +327,20 @@ class DefaultingCombineFn(WrappingCombineFn):
         super().__init__(fn, _PASSED_ON)
 
     @staticmethod
-    def is_marker(value: Any) -> bool:
+    def is_marker(value: object) -> bool:
         """True if a value is the marker."""
         return value is NoValue.MARKER
 
-    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+    def add_input(
+        self, mutable_accumulator: object, element: object, *args: object, **kwargs: object
+    ) -> object:
         if element is NoValue.MARKER:
             return mutable_accumulator
         return self.fn.add_input(mutable_accumulator, element, *args, **kwargs)
 
-    def add_inputs(self, mutable_accumulator: Any, elements: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    def add_inputs(
+        self, mutable_accumulator: object, elements: Iterable[Any], *args: object, **kwargs: object
+    ) -> object:
         values = [element for element in elements if element is not NoValue.MARKER]
         return self.fn.add_inputs(mutable_accumulator, values, *args, **kwargs)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from types import FunctionType, MethodType
-from typing import Any
 
 
-def is_asynchronous(function: Any) -> bool:
+def is_asynchronous(function: object) -> bool:
     """True if a function, a method or a callable object is defined with ``async def``.
 
     >>> async def ask(question):
@@ -25,7 +24,7 @@ def is_asynchronous(function: Any) -> bool:
     return not is_plain and _is_async_def(getattr(type(function), "__call__", None))  # noqa: B004
 
 
-def gives_asynchronously(function: Any) -> bool:
+def gives_asynchronously(function: object) -> bool:
     """True if a function is an asynchronous generator.
 
     >>> async def words(text):
@@ -38,7 +37,7 @@ def gives_asynchronously(function: Any) -> bool:
     return inspect.isasyncgenfunction(function)
 
 
-def _is_async_def(function: Any) -> bool:
+def _is_async_def(function: object) -> bool:
     if type(function) is FunctionType and not function.__dict__:
         # Nobody has marked it, so its code says everything, and much faster.
         return bool(function.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))

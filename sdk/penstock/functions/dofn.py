@@ -67,21 +67,22 @@ class DoFn(WithTypeHints, HasDisplayData):
     output_kinds: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})
     """Converters from outputs of other libraries' classes to penstock's, such as the ``TaggedOutput`` of Beam."""
 
-    ElementParam = DoFnParam("ElementParam")
-    SideInputParam = DoFnParam("SideInputParam")
-    TimestampParam = DoFnParam("TimestampParam")
-    WindowParam = DoFnParam("WindowParam")
-    WindowedValueParam = DoFnParam("WindowedValueParam")
-    PaneInfoParam = DoFnParam("PaneInfoParam")
-    KeyParam = DoFnParam("KeyParam")
-    DynamicTimerTagParam = DoFnParam("DynamicTimerTagParam")
-    WatermarkEstimatorParam = params.WatermarkEstimatorDoFnParam
-    BundleFinalizerParam = params.BundleFinalizerDoFnParam
-    BundleContextParam = params.BundleContextDoFnParam
-    SetupContextParam = params.SetupContextDoFnParam
-    StateParam = params.StateDoFnParam
-    TimerParam = params.TimerDoFnParam
-    RestrictionParam = params.RestrictionDoFnParam
+    # Any: a parameter with such a default is annotated with the type of what it asks for.
+    ElementParam: Any = DoFnParam("ElementParam")
+    SideInputParam: Any = DoFnParam("SideInputParam")
+    TimestampParam: Any = DoFnParam("TimestampParam")
+    WindowParam: Any = DoFnParam("WindowParam")
+    WindowedValueParam: Any = DoFnParam("WindowedValueParam")
+    PaneInfoParam: Any = DoFnParam("PaneInfoParam")
+    KeyParam: Any = DoFnParam("KeyParam")
+    DynamicTimerTagParam: Any = DoFnParam("DynamicTimerTagParam")
+    WatermarkEstimatorParam: type[Any] = params.WatermarkEstimatorDoFnParam
+    BundleFinalizerParam: type[Any] = params.BundleFinalizerDoFnParam
+    BundleContextParam: type[Any] = params.BundleContextDoFnParam
+    SetupContextParam: type[Any] = params.SetupContextDoFnParam
+    StateParam: type[Any] = params.StateDoFnParam
+    TimerParam: type[Any] = params.TimerDoFnParam
+    RestrictionParam: type[Any] = params.RestrictionDoFnParam
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> DoFn:
@@ -137,7 +138,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         """Called once before the first bundle, e.g. to connect to something."""
 
     @_does_nothing
-    def start_bundle(self) -> Any:
+    def start_bundle(self) -> object:
         """Called before each bundle."""
 
     @_does_nothing
@@ -168,7 +169,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         """The object that has the ``on_timer`` methods; wrappers answer with what they wrap."""
         return self
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The type hints on the class, then those from the annotations of `process`."""
         hints = element_hints(self)
         try:
@@ -179,7 +180,7 @@ class DoFn(WithTypeHints, HasDisplayData):
             raise refusal(ValueError, what, hint=hint) from error
         return get_type_hints(type(self)).with_defaults(hints.extract_tagged_outputs())
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """Returns the type of the elements that `process` yields for elements of `input_type`."""
         if not self.defines_process or self.calls_asynchronously:
             return typehints.Any
@@ -263,7 +264,7 @@ def _marked(fn: Callable[..., Any], mark: str) -> Callable[..., Any]:
     return fn
 
 
-def identity(x: Any) -> Any:
+def identity(x: object) -> Any:
     """Returns its argument."""
     return x
 
@@ -279,7 +280,7 @@ def get_function_args_defaults(f: Callable[..., Any]) -> tuple[list[str], list[A
     return [p.name for p in parameters], [p.default for p in parameters if p.default is not required]
 
 
-def get_function_arguments(obj: Any, func: str) -> tuple[list[str], list[Any]]:
+def get_function_arguments(obj: object, func: str) -> tuple[list[str], list[Any]]:
     """`get_function_args_defaults` of an object's method; wrappers answer for what they wrap."""
     if func == "process" and isinstance(obj, DoFn):
         return get_function_args_defaults(obj.argspec_of_process())
@@ -293,7 +294,7 @@ class FlatMapDoFn(DoFn):
     ['to', 'be']
     """
 
-    def __init__(self, fn: Callable[..., Any], fullargspec: Any = None) -> None:
+    def __init__(self, fn: Callable[..., Any], fullargspec: object = None) -> None:
         if not callable(fn):
             raise refusal(TypeError, f"Expected a callable object instead of: {fn!r}")
         super().__init__()
@@ -317,7 +318,7 @@ class FlatMapDoFn(DoFn):
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
         return self.fn(element, *args, **kwargs)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The function's type hints; its result's element type counts as the output type."""
         try:
             hints = self._function_hints().strip_iterable()
@@ -327,19 +328,19 @@ class FlatMapDoFn(DoFn):
             raise refusal(TypeCheckError, what, hint=hint) from error
         return hints.extract_tagged_outputs()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return trivial_inference.element_type(self._inferred(input_type))
 
     @property
     def calls_asynchronously(self) -> bool:
         return is_asynchronous(self.fn)
 
-    def _inferred(self, input_type: Any) -> Any:
+    def _inferred(self, input_type: object) -> object:
         if self.calls_asynchronously:
             return typehints.Any
         return strip_output_annotations(trivial_inference.infer_return_type(self.fn, [input_type]))
 
-    def _function_hints(self) -> Any:
+    def _function_hints(self) -> IOTypeHints:
         return get_type_hints(self.fn).with_defaults(IOTypeHints.from_callable(self.fn))
 
     def argspec_of_process(self) -> Callable[..., Any]:
@@ -359,14 +360,14 @@ class ItemsDoFn(FlatMapDoFn):
     def __init__(self) -> None:
         super().__init__(identity)
 
-    def process(self, element: Any) -> Any:
+    def process(self, element: tuple[Any, Any]) -> Any:
         return iter(element)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """None: the type of the items follows from the type of the elements."""
         return IOTypeHints.empty()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return trivial_inference.element_type(input_type)
 
 
@@ -377,13 +378,13 @@ class MapDoFn(FlatMapDoFn):
     [3]
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: object, *args: object, **kwargs: object) -> Iterable[Any]:
         return [self.fn(element, *args, **kwargs)]
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         return _without_output_annotations(self._function_hints().extract_tagged_outputs())
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self._inferred(input_type)
 
 
@@ -394,10 +395,10 @@ class FilterDoFn(FlatMapDoFn):
     (['7'], [])
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: object, *args: object, **kwargs: object) -> Iterable[Any]:
         return [element] if self.fn(element, *args, **kwargs) else []
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The function's input type, which is also the output type unless a decorator names another."""
         declared = get_type_hints(self.fn)
         annotated = IOTypeHints.from_callable(self.fn)
@@ -411,7 +412,7 @@ class FilterDoFn(FlatMapDoFn):
         output = declared.simple_output_type("") or (args[0] if args else None)
         return hints if output is None else hints.with_output_types(strip_output_annotations(output))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The input type: filtering changes no element."""
         return input_type
 
@@ -426,7 +427,7 @@ class FlatMapTupleDoFn(FlatMapDoFn):
     [1, 2]
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Any:
+    def process(self, element: Iterable[Any], *args: object, **kwargs: object) -> Any:
         return self.fn(*element, *args, **kwargs)
 
     def process_signature(self) -> MethodSignature:
@@ -437,12 +438,12 @@ class FlatMapTupleDoFn(FlatMapDoFn):
         parameters = (Parameter("tuple_element"), *optional)
         return MethodSignature("process", parameters, False, inner.more_keywords, _TUPLE_HINT)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """The function's output type; its input types speak of the parts, not of the tuple."""
         hints = super().default_type_hints()
         return _without_output_annotations(hints.with_input_types_from(IOTypeHints.empty()))
 
-    def _inferred(self, input_type: Any) -> Any:
+    def _inferred(self, input_type: object) -> object:
         parts = getattr(input_type, "tuple_types", None)
         if parts is None or self.calls_asynchronously:
             return typehints.Any
@@ -459,18 +460,18 @@ class MapTupleDoFn(FlatMapTupleDoFn):
     [(1, 'a')]
     """
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: Iterable[Any], *args: object, **kwargs: object) -> Iterable[Any]:
         return [self.fn(*element, *args, **kwargs)]
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         hints = self._function_hints().extract_tagged_outputs().with_input_types_from(IOTypeHints.empty())
         return _without_output_annotations(hints)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self._inferred(input_type)
 
 
-def _without_output_annotations(hints: Any) -> Any:
+def _without_output_annotations(hints: IOTypeHints) -> IOTypeHints:
     output = hints.simple_output_type("")
     if output is None:
         return hints

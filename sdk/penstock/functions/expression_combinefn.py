@@ -28,17 +28,17 @@ class ExpressionCombineFn(CombineFn):
     def __init__(self, source: FoldSource) -> None:
         self.source = source
 
-    def create_accumulator(self) -> Any:
+    def create_accumulator(self) -> object:
         """The partial result of no values."""
         return NOTHING
 
-    def add_input(self, accumulator: Any, element: Any) -> Any:
+    def add_input(self, accumulator: object, element: object) -> object:
         return fold_by_expressions(self).step(accumulator, element)
 
-    def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:
+    def merge_accumulators(self, accumulators: Iterable[Any]) -> object:
         return fold_by_expressions(self).merged([NOTHING, *accumulators])
 
-    def extract_output(self, accumulator: Any) -> Any:
+    def extract_output(self, accumulator: object) -> object:
         return fold_by_expressions(self).finish(accumulator)
 
 

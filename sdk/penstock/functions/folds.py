@@ -64,26 +64,26 @@ class FoldSource:
         return renamed(self.lift), renamed(self.step), renamed(self.merge), renamed(self.finish)
 
 
-def is_immutable(partial: Any) -> bool:
+def is_immutable(partial: object) -> bool:
     """True if the type of a partial result shows that it cannot change."""
     return type(partial) in _IMMUTABLE or (
         type(partial) is tuple and _IMMUTABLE.issuperset(map(type, partial))
     )
 
 
-def _same(partial: Any) -> Any:
+def _same(partial: object) -> Any:
     return partial
 
 
-def _copied(partial: Any) -> Any:
+def _copied(partial: object) -> object:
     return partial if is_immutable(partial) else copy.deepcopy(partial)
 
 
-def _owes_nothing(partial: Any) -> list[Any]:
+def _owes_nothing(partial: object) -> list[Any]:
     return []
 
 
-def _may_have_values(partial: Any) -> bool:
+def _may_have_values(partial: object) -> bool:
     return True
 
 
@@ -126,7 +126,7 @@ class Fold:
         """True if it calls no function of the user's."""
         return bool(self.name or self.source)
 
-    def add(self, partial: Any, values: Iterable[Any]) -> Any:
+    def add(self, partial: object, values: Iterable[Any]) -> Any:
         """A partial result with more values."""
         if self.step_many is not None:
             return self.step_many(partial, values)
@@ -138,7 +138,7 @@ class Fold:
             return several[0]
         return functools.reduce(self.merge, several) if self.merge_many is None else self.merge_many(several)
 
-    def result(self, partial: Any, is_kept: bool) -> Any:
+    def result(self, partial: object, is_kept: bool) -> Any:
         """The value of a pane: of a copy, if the window keeps its partial result (`is_kept`) and may change it."""
         return self.finish(partial if not is_kept or type(partial) in _IMMUTABLE else self.copy(partial))
 
@@ -175,7 +175,7 @@ def accumulator_fold(fn: CombineFn) -> Fold:
 def fold_from(
     source: FoldSource,
     *,
-    empty: Any = NOTHING,
+    empty: object = NOTHING,
     nothing: Callable[[], Any] = lambda: None,
     inverse: Callable[[Any, Any], Any] | None = None,
     name: str = "",
@@ -250,11 +250,11 @@ def fold_of(fn: CombineFn) -> Fold:
     return accumulator_fold(fn) if found is None else found
 
 
-def _least_of_nothing() -> Any:
+def _least_of_nothing() -> object:
     return min(())
 
 
-def _greatest_of_nothing() -> Any:
+def _greatest_of_nothing() -> object:
     return max(())
 
 
@@ -304,7 +304,7 @@ def _side_by_side(folds: tuple[Fold, ...]) -> Fold:
     ]
     lift, step, merge, finish = (", ".join(parts[part] for parts in own) for part in range(4))
 
-    def nothing() -> Any:
+    def nothing() -> object:
         return tuple(fold.finish(fold.empty()) for fold in folds)
 
     source = FoldSource(f"[{lift}]", f"[{step}]", f"[{merge}]", f"({finish},)" if folds else "()")

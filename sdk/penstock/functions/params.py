@@ -19,7 +19,7 @@ class DoFnContext:
 class DoFnProcessContext(DoFnContext):
     """One element with its timestamp and windows, as an object (Beam's ``DoFnProcessContext``)."""
 
-    def __init__(self, label: str, element: Any = None, state: Any = None) -> None:
+    def __init__(self, label: str, element: object = None, state: Any = None) -> None:
         self.label = label
         self.state = state
         self.element: Any = None
@@ -65,7 +65,7 @@ class RestrictionProvider:
         """Returns a ``RestrictionTracker`` for the restriction."""
         raise NotImplementedError
 
-    def initial_restriction(self, element: Any) -> Any:
+    def initial_restriction(self, element: Any) -> object:
         """Returns the restriction that stands for all the work on the element."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class RestrictionProvider:
         """Restrictions that together are `restriction`; itself, unless overridden."""
         yield restriction
 
-    def restriction_coder(self) -> Any:
+    def restriction_coder(self) -> object:
         """Returns the coder of restrictions."""
         return registry.get_coder(object)
 
@@ -102,7 +102,7 @@ class WatermarkEstimatorProvider:
         """Returns an estimator that continues from the state."""
         raise NotImplementedError
 
-    def estimator_state_coder(self) -> Any:
+    def estimator_state_coder(self) -> object:
         """Returns the coder of the state."""
         return registry.get_coder(object)
 
@@ -134,9 +134,9 @@ class RestrictionDoFnParam(DoFnParam):
 class StateDoFnParam(DoFnParam):
     """Asks for a cell of per-key state (Beam's ``DoFn.StateParam``)."""
 
-    state_spec: Any
+    state_spec: object
 
-    def __init__(self, state_spec: Any) -> None:
+    def __init__(self, state_spec: StateSpec) -> None:
         _expect(state_spec, StateSpec, "StateParam")
         super().__init__(f"StateParam({state_spec.name})")
         object.__setattr__(self, "state_spec", state_spec)
@@ -145,9 +145,9 @@ class StateDoFnParam(DoFnParam):
 class TimerDoFnParam(DoFnParam):
     """Asks for a timer (Beam's ``DoFn.TimerParam``)."""
 
-    timer_spec: Any
+    timer_spec: object
 
-    def __init__(self, timer_spec: Any) -> None:
+    def __init__(self, timer_spec: TimerSpec) -> None:
         _expect(timer_spec, TimerSpec, "TimerParam")
         super().__init__(f"TimerParam({timer_spec.name})")
         object.__setattr__(self, "timer_spec", timer_spec)
@@ -232,7 +232,7 @@ class SetupContextDoFnParam(ContextDoFnParam):
     """A context entered before a DoFn is used and left at its end (Beam's ``DoFn.SetupContextParam``)."""
 
 
-def kind_of(default: Any) -> str | None:
+def kind_of(default: object) -> str | None:
     """Returns the name of the parameter for which a default argument stands; None for an ordinary value.
 
     >>> kind_of(DoFnParam("WindowParam")), kind_of(3)
@@ -256,7 +256,7 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _expect(given: Any, expected: type, param: str, optional: bool = False) -> None:
+def _expect(given: object, expected: type, param: str, optional: bool = False) -> None:
     if isinstance(given, expected) or (optional and given is None):
         return
     what = f"DoFn.{param} expected {expected.__name__} object, not {given!r}"

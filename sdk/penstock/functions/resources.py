@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from penstock.error import refusal
+from penstock.options.base import PipelineOptions
 from penstock.options.standard import StandardOptions
 
 _UNITS = {"B": 1}
@@ -36,7 +37,7 @@ class ResourceHint:
     _by_urn: ClassVar[dict[str, type[ResourceHint]]] = {}
 
     @classmethod
-    def parse(cls, value: Any) -> dict[str, bytes]:
+    def parse(cls, value: object) -> dict[str, bytes]:
         """Returns the value as stored; ValueError if it makes no sense. A subclass may accept more than strings."""
         return {str(cls.urn): _text(value).encode("ascii")}
 
@@ -86,7 +87,7 @@ class MinRamHint(ResourceHint):
     urn = "beam:resources:min_ram_bytes:v1"
 
     @classmethod
-    def parse(cls, value: Any) -> dict[str, bytes]:
+    def parse(cls, value: object) -> dict[str, bytes]:
         return {cls.urn: str(_storage_bytes(value)).encode("ascii")}
 
     @classmethod
@@ -100,7 +101,7 @@ class CpuCountHint(ResourceHint):
     urn = "beam:resources:cpu_count:v1"
 
     @classmethod
-    def parse(cls, value: Any) -> dict[str, bytes]:
+    def parse(cls, value: object) -> dict[str, bytes]:
         return {cls.urn: _number(value)}
 
     @classmethod
@@ -114,7 +115,7 @@ class MaxActiveBundlesPerWorkerHint(ResourceHint):
     urn = "beam:resources:max_active_bundles_per_worker:v1"
 
     @classmethod
-    def parse(cls, value: Any) -> dict[str, bytes]:
+    def parse(cls, value: object) -> dict[str, bytes]:
         return {cls.urn: _number(value)}
 
     @classmethod
@@ -164,7 +165,7 @@ def parse_resource_hints(hints: Mapping[str, Any]) -> dict[str, bytes]:
     return parsed
 
 
-def resource_hints_from_options(options: Any) -> dict[str, bytes]:
+def resource_hints_from_options(options: PipelineOptions | None) -> dict[str, bytes]:
     """Returns the hints among a pipeline's options, which are ``name=value`` each, or a dict (Beam's name)."""
     given = {} if options is None else options.view_as(StandardOptions).resource_hints or {}
     if not isinstance(given, Mapping):
@@ -185,7 +186,7 @@ def merge_resource_hints(
     return merged
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("write a text, such as '4'")
     return value
@@ -197,7 +198,7 @@ def _number(value: Any) -> bytes:
     return value.strip().encode("ascii")  # type: ignore[no-any-return]
 
 
-def _storage_bytes(value: Any) -> int:
+def _storage_bytes(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     match = re.fullmatch(r"(\d*\.?\d+)([A-Za-z]+)", _text(value).replace(" ", ""), re.ASCII)

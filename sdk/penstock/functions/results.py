@@ -12,7 +12,7 @@ UNAWAITED = (CoroutineType, AsyncGeneratorType)
 """The types of the results of a function with ``async def`` that is called without ``await``."""
 
 
-def check_result(result: Any) -> None:
+def check_result(result: object) -> None:
     """Refuses a result that is not a sequence of outputs, or hardly meant as one: text, bytes or a dict, as
     in Beam.
     """

@@ -165,7 +165,7 @@ def read_method_signature(name: str, function: Callable[..., Any]) -> MethodSign
     return MethodSignature(name, *found)
 
 
-def _has_parameters_of_class(function: Any) -> bool:
+def _has_parameters_of_class(function: object) -> bool:
     """True if it is an object whose class alone says how it is called."""
     call = getattr(type(function), "__call__", None)  # noqa: B004
     if not isinstance(call, FunctionType) or isinstance(function, type):
@@ -211,7 +211,7 @@ def read_checked_signature(dofn: Any) -> DoFnSignature:
     )
 
 
-def _validate(dofn: Any, signature: DoFnSignature) -> None:
+def _validate(dofn: object, signature: DoFnSignature) -> None:
     process, batch = signature.process, signature.process_batch
     life_cycle = {name: getattr(signature, name) for name in _LIFE_CYCLE}
     for method in filter(None, life_cycle.values()):
@@ -237,13 +237,13 @@ def _validate(dofn: Any, signature: DoFnSignature) -> None:
     _validate_names(dofn, "TimerSpec", [spec for spec, _ in signature.timers])
 
 
-def _overridden(dofn: Any, name: str) -> MethodSignature | None:
+def _overridden(dofn: object, name: str) -> MethodSignature | None:
     method = getattr(dofn, name)
     is_default = getattr(getattr(method, "__func__", method), "does_nothing", False)
     return None if is_default else read_method_signature(name, method)
 
 
-def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignature]]:
+def _timers(dofn: object, process: MethodSignature) -> list[tuple[Any, MethodSignature]]:
     """Each timer that a method asks for, with its callback; callbacks may ask for further timers."""
     found: dict[Any, MethodSignature] = {}
     waiting = [process]
@@ -256,8 +256,8 @@ def _timers(dofn: Any, process: MethodSignature) -> list[tuple[Any, MethodSignat
     return list(found.items())
 
 
-def _callback(dofn: Any, spec: Any) -> MethodSignature:
-    callback: Any = spec.callback
+def _callback(dofn: Any, spec: TimerSpec) -> MethodSignature:
+    callback = spec.callback
     if not callback:
         what = (
             f"DoFn {type(dofn).__name__} has a TimerSpec without an associated on_timer callback: {spec!r}."
@@ -275,7 +275,7 @@ def _callback(dofn: Any, spec: Any) -> MethodSignature:
     return read_method_signature(name, method)
 
 
-def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
+def _validate_distinct(dofn: object, method: MethodSignature) -> None:
     ids = [
         getattr(parameter.default, "param_id", parameter.kind)
         for parameter in method.parameters
@@ -288,7 +288,7 @@ def _validate_distinct(dofn: Any, method: MethodSignature) -> None:
         )
 
 
-def _validate_outside_process(dofn: Any, method: MethodSignature) -> None:
+def _validate_outside_process(dofn: object, method: MethodSignature) -> None:
     for parameter in method.parameters:
         if parameter.kind not in _ALLOWED_OUTSIDE_PROCESS:
             raise refusal(
@@ -337,7 +337,7 @@ def _validate_asynchronous(
         raise refusal(ValueError, what, hint=hint)
 
 
-def _validate_names(dofn: Any, kind: str, specs: Sequence[Any]) -> None:
+def _validate_names(dofn: object, kind: str, specs: Sequence[Any]) -> None:
     names = [spec.name for spec in specs]
     if len(names) != len(set(names)):
         what = f"DoFn {type(dofn).__name__} has multiple {kind}s with the same name: {names}"
@@ -430,17 +430,17 @@ class _Binding:
             self.skipped = True
 
 
-def get_dofn_specs(dofn: Any) -> tuple[set[StateSpec], set[TimerSpec]]:
+def get_dofn_specs(dofn: object) -> tuple[set[StateSpec], set[TimerSpec]]:
     """The states and timers that a DoFn asks for (Beam's name)."""
     signature = signature_of(dofn)
     return set(signature.state_specs), {spec for spec, _ in signature.timers}
 
 
-def is_stateful_dofn(dofn: Any) -> bool:
+def is_stateful_dofn(dofn: object) -> bool:
     """True if a DoFn asks for states or timers (Beam's name)."""
     return any(get_dofn_specs(dofn))
 
 
-def validate_stateful_dofn(dofn: Any) -> None:
+def validate_stateful_dofn(dofn: object) -> None:
     """Raises ValueError if a DoFn's states or timers are declared wrongly (Beam's name)."""
     get_dofn_specs(dofn)

@@ -10,9 +10,14 @@ from penstock.elements.bounded_window import TimestampedValue
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import BundleFinalizerDoFnParam, ProcessContinuation, kind_of
+from penstock.functions.params import (
+    BundleFinalizerDoFnParam,
+    ProcessContinuation,
+    RestrictionProvider,
+    kind_of,
+)
 from penstock.functions.signature import signature_of
-from penstock.utils.timestamp import Duration, Timestamp
+from penstock.utils.timestamp import Duration, Timestamp, TimestampTypes
 from penstock.utils.windowed_value import WindowedValue
 
 MOST_RESTRICTIONS: Final = 100_000
@@ -54,7 +59,7 @@ class Residual(NamedTuple):
 class SplitRules:
     """A DoFn's rules for dividing the work on an element: its providers of restrictions and of watermark estimators."""
 
-    def __init__(self, provider: Any, estimators: Any, is_unbounded: bool) -> None:
+    def __init__(self, provider: RestrictionProvider, estimators: Any, is_unbounded: bool) -> None:
         self.provider = provider
         self.estimators = estimators  # None if the DoFn asks for no estimator.
         self.is_unbounded = is_unbounded  # Whether the work on one element may never end.
@@ -66,7 +71,7 @@ class SplitRules:
             return None
         return self.provider.restriction_coder()
 
-    def restrictions(self, element: Any) -> Iterator[Any]:
+    def restrictions(self, element: object) -> Iterator[Any]:
         """Yields, as stored, the restrictions into which an element is split first."""
         provider = self.provider
         parts = iter(provider.split(element, provider.initial_restriction(element)))
@@ -78,27 +83,27 @@ class SplitRules:
                 ValueError, what, hint="split into fewer, larger restrictions, and only a bounded one"
             )
 
-    def stored(self, restriction: Any) -> Any:
+    def stored(self, restriction: object) -> Any:
         """Returns a restriction in the form in which it is kept: encoded if the provider has a coder of its own."""
         coder = self.coder
         return restriction if coder is None else coder.encode(restriction)
 
-    def restored(self, stored: Any) -> Any:
+    def restored(self, stored: object) -> Any:
         """Returns a restriction from the form in which it is kept."""
         coder = self.coder
         return stored if coder is None else coder.decode(stored)
 
-    def truncated(self, element: Any, restriction: Any) -> Any:
+    def truncated(self, element: object, restriction: object) -> Any:
         """Returns the rest of a restriction in a drain; None if nothing remains."""
         return self.provider.truncate(element, restriction)
 
-    def estimator_state(self, element: Any, restriction: Any) -> Any:
+    def estimator_state(self, element: object, restriction: object) -> Any:
         """Returns the first state of the watermark estimator; None without one."""
         return (
             None if self.estimators is None else self.estimators.initial_estimator_state(element, restriction)
         )
 
-    def estimator(self, state: Any) -> Any:
+    def estimator(self, state: object) -> Any:
         """Returns a watermark estimator that continues from a state; None without one."""
         return None if self.estimators is None else self.estimators.create_watermark_estimator(state)
 
@@ -106,7 +111,7 @@ class SplitRules:
         """Returns the restriction tracker that ``process`` receives."""
         return TrackerView(part)
 
-    def own(self, output: Any) -> Any:
+    def own(self, output: object) -> Any:
         """Converts an output, or a ``ProcessContinuation``, to penstock's type."""
         return output
 
@@ -119,13 +124,13 @@ class SplitRules:
         estimator.observe_timestamp(time)
 
 
-def _is_own(provider: Any, name: str) -> bool:
+def _is_own(provider: RestrictionProvider, name: str) -> bool:
     """True if a provider's class overrides a method of the base class of providers."""
     kinds = [kind for kind in type(provider).__mro__ if name in vars(kind)]
     return bool(kinds) and kinds[0].__name__ != "RestrictionProvider"
 
 
-def splits_of(dofn: Any) -> SplitRules:
+def splits_of(dofn: DoFn) -> SplitRules:
     """Returns the rules by which a splittable DoFn divides its work.
 
     Raises:
@@ -169,7 +174,7 @@ class PairWithRestriction(DoFn):
 class PairWithRestrictionByWindow(PairWithRestriction):
     """The pairing for a DoFn that sees the window: each window of an element has restrictions of its own."""
 
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
+    def process(self, element: object, window: object = DoFn.WindowParam) -> Iterator[tuple[Any, Any]]:
         """Returns the pairs of an element and a restriction, for one of its windows."""
         return super().process(element)
 
@@ -189,7 +194,7 @@ class RestrictionCall:
     def __init__(
         self,
         splits: SplitRules,
-        restriction: Any,
+        restriction: object,
         estimator_state: Any,
         seconds: Callable[[], float],
         limits: CallLimits | None = None,
@@ -234,7 +239,7 @@ class RestrictionCall:
         if self.rest is None:
             self.tracker.check_done()
 
-    def try_claim(self, position: Any) -> bool:
+    def try_claim(self, position: object) -> bool:
         """Claims a position, unless the call has reached its limits."""
         if self._claims:
             self._check_limits()
@@ -278,7 +283,7 @@ class RestrictionCall:
         """Returns the time of the machine."""
         return Timestamp(self._seconds())
 
-    def _observe(self, output: Any) -> None:
+    def _observe(self, output: TimestampedValue[Any]) -> None:
         if self.estimator is None:
             return
         inner = output.value if isinstance(output, TaggedOutput) else output
@@ -313,11 +318,11 @@ class TrackerView:
         """Returns the restriction of this call."""
         return self._part.tracker.current_restriction()
 
-    def try_claim(self, position: Any) -> bool:
+    def try_claim(self, position: object) -> bool:
         """Claims a position; False means: return."""
         return self._part.try_claim(position)
 
-    def defer_remainder(self, deferred_time: Any = None) -> None:
+    def defer_remainder(self, deferred_time: TimestampTypes | None = None) -> None:
         """Leaves the rest for later; return after it.
 
         Args:
@@ -334,7 +339,7 @@ class TrackerView:
         return bool(self._part.tracker.is_bounded())
 
 
-def asks_for_window(dofn: Any, has_side_inputs: bool) -> bool:
+def asks_for_window(dofn: DoFn, has_side_inputs: bool) -> bool:
     """True if ``process`` sees the window, so that the windows of an element are processed one by one."""
     kinds = {kind_of(parameter.default) for parameter in signature_of(dofn).process.parameters}
     return has_side_inputs or not kinds.isdisjoint({"WindowParam", "WindowedValueParam"})

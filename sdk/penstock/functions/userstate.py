@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.coders.base import Coder
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import Timestamp, TimestampTypes
 from penstock.windows.time_domain import TimeDomain
 
 
@@ -70,23 +70,23 @@ class CombiningValueRuntimeState(AccumulatingRuntimeState):
 class MapRuntimeState(RuntimeState):
     """Values by keys (penstock's own, after Java's ``MapState``)."""
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: object, default: object = None) -> Any:
         """The value of a key."""
         raise NotImplementedError
 
-    def contains(self, key: Any) -> bool:
+    def contains(self, key: object) -> bool:
         """True if a key is there."""
         raise NotImplementedError
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: object, value: object) -> None:
         """Sets the value of a key, replacing any other."""
         raise NotImplementedError
 
-    def put_if_absent(self, key: Any, value: Any) -> bool:
+    def put_if_absent(self, key: object, value: object) -> bool:
         """Sets the value of a key that has none, and tells whether it had none."""
         raise NotImplementedError
 
-    def remove(self, key: Any) -> None:
+    def remove(self, key: object) -> None:
         """Removes a key, if it is there."""
         raise NotImplementedError
 
@@ -106,11 +106,13 @@ class MapRuntimeState(RuntimeState):
 class OrderedListRuntimeState(AccumulatingRuntimeState):
     """Pairs of timestamp and value, in the order of timestamps."""
 
-    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Any, Any]]:
+    def read_range(
+        self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes
+    ) -> Iterable[tuple[Any, Any]]:
         """The pairs from one timestamp on, before another."""
         raise NotImplementedError
 
-    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
+    def clear_range(self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes) -> None:
         """Removes the pairs from one timestamp on, before another."""
         raise NotImplementedError
 
@@ -126,7 +128,7 @@ class StateSpec:
         coder: The coder of what is in the cell.
     """
 
-    def __init__(self, name: str, coder: Any) -> None:
+    def __init__(self, name: str, coder: object) -> None:
         if not isinstance(name, str) or not name:
             what = f"the name of a state must be a text that is not empty, but is {name!r}"
             raise refusal(TypeError, what, hint="write BagStateSpec('seen', VarIntCoder()), for example")
@@ -167,7 +169,7 @@ class MapStateSpec(StateSpec):
         coder: The coder of values.
     """
 
-    def __init__(self, name: str, key_coder: Any, coder: Any) -> None:
+    def __init__(self, name: str, key_coder: object, coder: Coder) -> None:
         super().__init__(name, coder)
         if not isinstance(key_coder, Coder):
             what = f"the key_coder of state {name!r} is not a Coder: {key_coder!r}"
@@ -188,7 +190,7 @@ class CombiningValueStateSpec(StateSpec):
         combine_fn: A CombineFn, or a function such as ``sum``; may also be given as the second argument.
     """
 
-    def __init__(self, name: str, coder: Any = None, combine_fn: Any = None) -> None:
+    def __init__(self, name: str, coder: object = None, combine_fn: object = None) -> None:
         if combine_fn is None:
             coder, combine_fn = None, coder
         if combine_fn is None:
@@ -268,7 +270,12 @@ class BaseTimer:
         """Unsets the timer."""
         raise NotImplementedError
 
-    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
+    def set(
+        self,
+        timestamp: TimestampTypes,
+        dynamic_timer_tag: str = "",
+        output_timestamp: TimestampTypes | None = None,
+    ) -> None:
         """Sets the timer, instead of any earlier setting with the same tag.
 
         Args:
@@ -281,7 +288,7 @@ class BaseTimer:
         """
         raise NotImplementedError
 
-    def set_relative(self, duration: Any, dynamic_timer_tag: str = "") -> None:
+    def set_relative(self, duration: object, dynamic_timer_tag: str = "") -> None:
         """Sets the timer some time after now (penstock's own, after Java's ``offset(...).setRelative()``).
 
         Args:
@@ -313,18 +320,25 @@ class RuntimeTimer(BaseTimer):
     def clear(self, dynamic_timer_tag: str = "") -> None:
         self.recordings[dynamic_timer_tag] = None
 
-    def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
+    def set(
+        self,
+        timestamp: TimestampTypes,
+        dynamic_timer_tag: str = "",
+        output_timestamp: TimestampTypes | None = None,
+    ) -> None:
         self.recordings[dynamic_timer_tag] = Timestamp.of(timestamp)
 
 
 class UserStateContext:
     """Gives states and timers for a key and window; a runner implements it (Beam's ``UserStateContext``)."""
 
-    def get_timer(self, timer_spec: TimerSpec, key: Any, window: Any, timestamp: Any, pane: Any) -> BaseTimer:
+    def get_timer(
+        self, timer_spec: TimerSpec, key: Any, window: Any, timestamp: TimestampTypes, pane: Any
+    ) -> BaseTimer:
         """The timer of a key and window."""
         raise NotImplementedError
 
-    def get_state(self, state_spec: StateSpec, key: Any, window: Any) -> RuntimeState:
+    def get_state(self, state_spec: StateSpec, key: object, window: object) -> RuntimeState:
         """The state of a key and window."""
         raise NotImplementedError
 
@@ -348,7 +362,7 @@ def on_window_expiration(method: MethodT) -> MethodT:
     return method
 
 
-def expiration_method(dofn: Any) -> Callable[..., Any] | None:
+def expiration_method(dofn: object) -> Callable[..., Any] | None:
     """The method that `on_window_expiration` marks, bound; None if there is none, ValueError if there are several."""
     kind: Any = type(dofn)
     names = _expiration_names(kind)

@@ -11,13 +11,14 @@ from typing import Any
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
+from penstock.typehints.io_hints import IOTypeHints
 
 _AROUND_ELEMENTS = ("setup", "start_bundle", "finish_bundle")
 _SEEN_OF_A_CONTAINER = 100
 """The number of items of a container that are searched: functions are in small ones, large ones hold data."""
 
 
-def find_functions(function: Any) -> dict[int, Any]:
+def find_functions(function: object) -> dict[int, Any]:
     """A DoFn or CombineFn and those that it calls, by identity.
 
     >>> from penstock.functions.combinefn import DefaultingCombineFn
@@ -70,10 +71,10 @@ class WrappingDoFn(DoFn):
     def timer_owner(self) -> Any:
         return self.dofn.timer_owner()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self.dofn.infer_output_type(input_type)
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         return self.dofn.get_type_hints()
 
     def argspec_of_process(self) -> Callable[..., Any]:

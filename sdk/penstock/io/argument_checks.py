@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.coders.base import Coder
 from penstock.error import refusal
 
 _BEAMS_CODERS = "apache_beam.coders.coders"
@@ -64,7 +65,7 @@ def moment_of(argument: str, timestamp: datetime.datetime | str | None) -> str |
         raise refusal(ValueError, what, hint="times without a zone are in UTC") from None
 
 
-def check_number_from_zero(argument: str, given: Any, hint: str) -> int | None:
+def check_number_from_zero(argument: str, given: object, hint: str) -> int | None:
     """Returns a number that the user passes, or None."""
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
         return given
@@ -72,7 +73,7 @@ def check_number_from_zero(argument: str, given: Any, hint: str) -> int | None:
     raise refusal(ValueError, what, hint=hint)
 
 
-def check_one_of(**given: Any) -> None:
+def check_one_of(**given: object) -> None:
     """Refuses two arguments that say the same thing."""
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
@@ -80,7 +81,7 @@ def check_one_of(**given: Any) -> None:
         raise refusal(ValueError, what, hint="leave one of them out")
 
 
-def check_key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
+def check_key_and_value(key: object, value: str | None) -> tuple[str, ...]:
     """The columns of a key, beside which `value` may name one more."""
     keys = () if key is None else check_column_names("key", key)
     if value is not None and not keys:
@@ -92,14 +93,14 @@ def check_key_and_value(key: Any, value: str | None) -> tuple[str, ...]:
     return keys
 
 
-def check_coder(coder: Any, method: str) -> None:
+def check_coder(coder: Coder | None, method: str) -> None:
     """Refuses what is given as a coder and is none."""
     if coder is not None and (isinstance(coder, type) or not callable(getattr(coder, method, None))):
         what = f"coder must be a coder, but is {coder!r}"
         raise refusal(TypeError, what, hint="pass coder=BytesCoder(), or a coder of your own")
 
 
-def plain_coder(coder: Any, default: type) -> Any:
+def plain_coder(coder: Coder | None, default: type) -> Any:
     """Returns None for the default coder, ours or Beam's, so that whole batches may be coded; any other unchanged.
 
     >>> from penstock.coders import BytesCoder, StrUtf8Coder

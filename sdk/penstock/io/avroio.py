@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.files.match_files import MatchContinuously, divide_arguments
+from penstock.io.files.paths import Path
 from penstock.io.files.shards import Shards
 from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.sink_transforms import RecordFileSinkTransform
@@ -75,19 +77,19 @@ class ReadFromAvro(SourceTransform[Any]):
 
     def __init__(
         self,
-        file_pattern: Any = None,
+        file_pattern: object = None,
         min_bundle_size: int = 0,
         validate: bool = True,
         use_fastavro: bool = True,
         as_rows: bool = False,
         *,
-        partition_by: Any = (),
-        schema: Any = None,
+        partition_by: object = (),
+        schema: object = None,
     ) -> None:
         source = AvroSource.in_folders(file_pattern, partition_by, schema, validate=validate, as_rows=as_rows)
         super().__init__(source)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return Row if self.source.as_rows else Any
 
 
@@ -124,12 +126,12 @@ class ReadAllFromAvroContinuously(ReadAllFromAvro):
         kwargs: The arguments of `ReadAllFromAvro` and of `penstock.io.fileio.MatchContinuously`.
     """
 
-    def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: Any) -> None:
+    def __init__(self, file_pattern: str, label: str = "ReadAllFilesContinuously", **kwargs: object) -> None:
         matching, reading = divide_arguments(kwargs)
         super().__init__(label=label, **reading)
         self._match = MatchContinuously(file_pattern, **matching)
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> PCollection[Any]:
         return pbegin | self._match | self._read
 
 
@@ -172,17 +174,17 @@ class WriteToAvro(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        schema: Any = None,
+        file_path_prefix: Path,
+        schema: object = None,
         codec: str = "deflate",
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-avro",
         use_fastavro: bool = True,
         triggering_frequency: float | None = None,
         *,
-        partition_by: Any = (),
+        partition_by: object = (),
     ) -> None:
         if codec not in _CODECS:
             what = f"Avro has no codec {codec!r}"

@@ -62,7 +62,7 @@ class WriteToConsole(PTransform[Any, Any]):
         self._limit = limit
         self._windows = windows
 
-    def expand(self, pcoll: Any) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         has_changes = may_retract(pcoll)
         elements = pcoll | "Changes" >> Changelog() if has_changes else pcoll
@@ -92,7 +92,7 @@ class _Line:
         return f"{self.prefix}{'-' if kind.is_retraction else '+'} {value}"
 
 
-def _in_window(element: Any, line: _Line, window: Any = DoFn.WindowParam) -> str:
+def _in_window(element: object, line: _Line, window: BoundedWindow = DoFn.WindowParam) -> str:
     return f"{line(element)} in {_window_text(window)}"
 
 

@@ -68,9 +68,9 @@ def ReadFromCsv(
     *,
     splittable: bool = True,
     filename_column: str | None = None,
-    partition_by: Any = (),
-    schema: Any = None,
-    **kwargs: Any,
+    partition_by: object = (),
+    schema: object = None,
+    **kwargs: object,
 ) -> ReadTextRows:
     """A transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
 
@@ -144,12 +144,12 @@ def _check_signs(options: Mapping[str, Any]) -> None:
 
 
 def WriteToCsv(
-    path: Any,
+    path: object,
     num_shards: int | None = None,
-    file_naming: Any = None,
+    file_naming: object = None,
     *,
-    partition_by: Any = (),
-    **kwargs: Any,
+    partition_by: object = (),
+    **kwargs: object,
 ) -> WriteTextRows:
     """A transform that writes rows as CSV files with a header, and returns ``FileResult`` records (Beam's
     ``WriteToCsv``).

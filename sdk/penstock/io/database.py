@@ -95,7 +95,7 @@ class DatabaseSink(Sink):
         return f"table {self.table} of {redact_url(self.url)}"
 
 
-def redact_url(url: Any) -> str:
+def redact_url(url: object) -> str:
     """Returns what an error may show of a URL: without user, password and options.
 
     >>> redact_url("postgresql://amy:secret@db.example:5432/sales?sslpassword=x")
@@ -164,8 +164,8 @@ class ReadFromDatabase(SourceTransform[Any]):
         columns: list[str] | tuple[str, ...] | None = None,
         partition_column: str | None = None,
         num_partitions: int | None = None,
-        lower_bound: Any = None,
-        upper_bound: Any = None,
+        lower_bound: object = None,
+        upper_bound: object = None,
         predicates: list[str] | tuple[str, ...] = (),
         fetch_size: int = 10_000,
     ) -> None:
@@ -248,7 +248,7 @@ class WriteToDatabase(SinkTransform):
         mode: str = "insert",
         key: str | tuple[str, ...] | list[str] = (),
         create: bool = False,
-        schema: Any = None,
+        schema: object = None,
     ) -> None:
         columns = (key,) if isinstance(key, str) else tuple(key)
         check_database_url(url)
@@ -268,7 +268,7 @@ class WriteToDatabase(SinkTransform):
             raise refusal(TypeError, what, hint="pass create=True to create a missing table")
         super().__init__(DatabaseSink(url, table, mode, columns, create, schema))
 
-    def expand(self, pcoll: Any) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         element_type = pcoll.element_type
         elements, record_type = _elements_of(element_type)
@@ -288,7 +288,7 @@ class WriteToDatabase(SinkTransform):
         self.sink = replace(self.sink, element_type=record_type, elements=elements)
         return super().expand(pcoll)
 
-    def _check_names(self, names: tuple[str, ...] | None, record_type: Any) -> None:
+    def _check_names(self, names: tuple[str, ...] | None, record_type: object) -> None:
         if self.sink.schema is None:
             check_field_names(self.sink.key, record_type, self._where())
         for name in names or ():
@@ -299,7 +299,7 @@ class WriteToDatabase(SinkTransform):
                 raise refusal(ValueError, what, where=self._where(), hint="give the field another name")
 
 
-def _check_names_in(argument: str, names: Any) -> None:
+def _check_names_in(argument: str, names: object) -> None:
     """Refuses everything but a list of strings, or None."""
     if names is None:
         return
@@ -313,7 +313,7 @@ def _check_names_in(argument: str, names: Any) -> None:
         raise refusal(ValueError, "columns is empty", hint="leave it out to read all columns")
 
 
-def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predicates: Any) -> None:
+def _check_partitions(column: object, number: object, bounds: tuple[Any, Any], predicates: object) -> None:
     if column is not None and (not isinstance(column, str) or not column):
         what = f"partition_column must be the name of a column, but is {column!r}"
         raise refusal(TypeError, what, hint='pass partition_column="id"')
@@ -338,7 +338,7 @@ def _check_partitions(column: Any, number: Any, bounds: tuple[Any, Any], predica
         raise refusal(ValueError, what, hint="pass the smaller one as lower_bound")
 
 
-def _elements_of(element_type: Any) -> tuple[str, Any]:
+def _elements_of(element_type: object) -> tuple[str, Any]:
     """Returns what the elements are, and the type of the rows in them."""
     if element_type is Upsert:
         return "upserts", None
@@ -348,7 +348,7 @@ def _elements_of(element_type: Any) -> tuple[str, Any]:
     return "rows", element_type
 
 
-def check_database_url(url: Any) -> None:
+def check_database_url(url: object) -> None:
     hint = 'pass a URL such as "postgresql://user@host/database", or a function that returns one'
     if not isinstance(url, str) and not callable(url):
         # Its repr may show a password.
@@ -358,7 +358,7 @@ def check_database_url(url: Any) -> None:
         raise refusal(ValueError, "the url of the database has no scheme", hint=hint)
 
 
-def check_table(table: Any) -> None:
+def check_table(table: object) -> None:
     hint = 'pass a name such as "scores" or "schema.scores"'
     if not isinstance(table, str):
         raise refusal(TypeError, f"table must be a text, but is {table!r}", hint=hint)

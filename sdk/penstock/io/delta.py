@@ -148,7 +148,7 @@ class ReadFromDelta(SourceTransform[Any]):
 
     def __init__(
         self,
-        path: Any,
+        path: object,
         version: int | None = None,
         timestamp: datetime.datetime | str | None = None,
         columns: Iterable[str] | None = None,
@@ -204,7 +204,7 @@ class ReadFromDelta(SourceTransform[Any]):
         )
         return super(ReadFromDelta, read).as_stream(event_time, watermark, **arguments)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return hint_of_records(self.source.elements == "row")
 
 
@@ -241,7 +241,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
 
     def __init__(
         self,
-        path: Any,
+        path: object,
         starting_version: int | None = None,
         ending_version: int | None = None,
         columns: Iterable[str] | None = None,
@@ -262,7 +262,7 @@ class ReadChangesFromDelta(SourceTransform[Any]):
         )
         super().__init__(source)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         row = hint_of_records(self.source.elements == "row")
         return typehints.Tuple[ValueKind, row]
 
@@ -314,14 +314,14 @@ class WriteToDelta(TableSinkTransform):
 
     def __init__(
         self,
-        path: Any,
+        path: object,
         mode: str = "append",
-        partition_by: Any = (),
-        key: Any = None,
+        partition_by: object = (),
+        key: object = None,
         storage_options: Mapping[str, str] | None = None,
         *,
         value: str | None = None,
-        schema: Any = None,
+        schema: object = None,
     ) -> None:
         if mode not in _MODES:
             what = f"{mode!r} is not a mode of WriteToDelta"
@@ -338,7 +338,7 @@ class WriteToDelta(TableSinkTransform):
         super().__init__(DeltaSink(_place(path, storage_options), mode, parts, keys, value, schema))
 
 
-def _place(path: Any, options: Mapping[str, str] | None) -> TablePlace:
+def _place(path: object, options: Mapping[str, str] | None) -> TablePlace:
     path = path if isinstance(path, str) else getattr(path, "__fspath__", lambda: path)()
     if not isinstance(path, str) or not path:
         what = f"the path of a Delta table must be text, but is {noun_for(path)}"

@@ -103,7 +103,7 @@ class FileSystem:
 
     CHUNK_SIZE = 1
 
-    def __init__(self, pipeline_options: Any = None) -> None:
+    def __init__(self, pipeline_options: object = None) -> None:
         self._pipeline_options = pipeline_options
 
     @classmethod

@@ -28,7 +28,7 @@ class FileSystems:
     _pipeline_options: Any = None
 
     @classmethod
-    def set_options(cls, pipeline_options: Any) -> None:
+    def set_options(cls, pipeline_options: object) -> None:
         """Sets the pipeline options for new file systems."""
         cls._pipeline_options = pipeline_options
 

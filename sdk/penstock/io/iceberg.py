@@ -161,7 +161,7 @@ class ReadFromIceberg(SourceTransform[Any]):
         )
         super().__init__(source)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return hint_of_records(self.source.elements == "row")
 
 
@@ -216,11 +216,11 @@ class WriteToIceberg(TableSinkTransform):
         self,
         table: str,
         catalog: Mapping[str, str] | str = "default",
-        partition_by: Any = (),
-        key: Any = None,
+        partition_by: object = (),
+        key: object = None,
         *,
         value: str | None = None,
-        schema: Any = None,
+        schema: object = None,
     ) -> None:
         parts = (
             ()
@@ -241,7 +241,7 @@ class WriteToIceberg(TableSinkTransform):
         return [part.column for part in self.sink.partition_by]
 
 
-def _place(table: Any, catalog: Any) -> CatalogTable:
+def _place(table: object, catalog: object) -> CatalogTable:
     if not isinstance(table, str) or not all(table.split(".")) or "." not in table:
         what = f"table must be a name with its namespace, but is {table!r}"
         raise refusal(

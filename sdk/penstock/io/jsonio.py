@@ -44,10 +44,10 @@ def ReadFromJson(
     *,
     orient: str = "records",
     lines: bool = True,
-    dtype: Any = False,
-    partition_by: Any = (),
-    schema: Any = None,
-    **kwargs: Any,
+    dtype: object = False,
+    partition_by: object = (),
+    schema: object = None,
+    **kwargs: object,
 ) -> ReadTextRows:
     """A transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
 
@@ -89,20 +89,20 @@ def ReadFromJson(
 
 
 def WriteToJson(
-    path: Any,
+    path: object,
     *,
     num_shards: int | None = None,
-    file_naming: Any = None,
+    file_naming: object = None,
     orient: str = "records",
     lines: bool | None = None,
-    partition_by: Any = (),
+    partition_by: object = (),
     date_format: str | None = None,
     date_unit: str | None = None,
     double_precision: int | None = None,
     force_ascii: bool = True,
     default_handler: Callable[[Any], Any] | None = None,
     indent: int | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> WriteTextRows:
     """A transform that writes rows as JSON files (Beam's ``WriteToJson``).
 

@@ -222,8 +222,8 @@ class ReadFromKafka(SourceTransform[Any]):
         self,
         consumer_config: Mapping[str, Any],
         topics: Sequence[str] | None = None,
-        key_deserializer: Any = byte_array_deserializer,
-        value_deserializer: Any = byte_array_deserializer,
+        key_deserializer: object = byte_array_deserializer,
+        value_deserializer: object = byte_array_deserializer,
         start_read_time: int | None = None,
         max_num_records: int | None = None,
         max_read_time: float | None = None,
@@ -231,7 +231,7 @@ class ReadFromKafka(SourceTransform[Any]):
         timestamp_policy: str = processing_time_policy,
         *,
         with_metadata: bool = False,
-        expansion_service: Any = None,
+        expansion_service: object = None,
         dynamic_read_poll_interval_seconds: float | None = None,
         topic_pattern: str | None = None,
         partitions: Mapping[str, Sequence[int]] | None = None,
@@ -239,7 +239,7 @@ class ReadFromKafka(SourceTransform[Any]):
         end_offsets: Mapping[str, Mapping[int, int]] | None = None,
         end_read_time: int | None = None,
         patience_seconds: float = 60.0,
-        **unsupported: Any,
+        **unsupported: object,
     ) -> None:
         refuse_unsupported("ReadFromKafka", unsupported, _INSTEAD)
         config = _config("consumer_config", consumer_config)
@@ -280,7 +280,7 @@ class ReadFromKafka(SourceTransform[Any]):
             )
         )
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         assert isinstance(self.source, KafkaSource)
         return KafkaRecord if self.source.with_metadata else typehints.Tuple[Any, Any]
 
@@ -323,10 +323,10 @@ class WriteToKafka(SinkTransform[Any]):
         self,
         producer_config: Mapping[str, Any],
         topic: str,
-        key_serializer: Any = byte_array_serializer,
-        value_serializer: Any = byte_array_serializer,
+        key_serializer: object = byte_array_serializer,
+        value_serializer: object = byte_array_serializer,
         with_headers: bool = False,
-        expansion_service: Any = None,
+        expansion_service: object = None,
         *,
         exactly_once: bool = False,
         transactions: int = 4,
@@ -354,7 +354,7 @@ class WriteToKafka(SinkTransform[Any]):
         )
 
 
-def _config(argument: str, config: Any) -> Mapping[str, Any]:
+def _config(argument: str, config: object) -> Mapping[str, Any]:
     """The options as a dict of their own, with the brokers."""
     if not isinstance(config, Mapping):
         what = f"{argument} must be a dict, but is {noun_for(config)}"
@@ -365,7 +365,7 @@ def _config(argument: str, config: Any) -> Mapping[str, Any]:
     return dict(config)
 
 
-def _check_topics(topics: Any, pattern: Any, partitions: Any) -> None:
+def _check_topics(topics: object, pattern: Any, partitions: object) -> None:
     given = [
         name
         for name, value in [("topics", topics), ("topic_pattern", pattern), ("partitions", partitions)]
@@ -386,7 +386,7 @@ def _check_topics(topics: Any, pattern: Any, partitions: Any) -> None:
             raise refusal(ValueError, what, hint="write topic_pattern='clicks-.*', for example") from None
 
 
-def _seconds(argument: str, given: Any, default: float) -> float:
+def _seconds(argument: str, given: object, default: float) -> float:
     if given is None:
         return default
     if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
@@ -395,7 +395,7 @@ def _seconds(argument: str, given: Any, default: float) -> float:
     raise refusal(ValueError, what, hint=f"write {argument}={default:g}, for example")
 
 
-def _start(offsets: Any, millis: int | None, config: Mapping[str, Any]) -> Any:
+def _start(offsets: object, millis: int | None, config: Mapping[str, Any]) -> Any:
     argument = "start_offsets"
     if offsets is None:
         argument = "auto.offset.reset"
@@ -426,7 +426,7 @@ def _offsets(argument: str, offsets: Any) -> Mapping[str, Mapping[int, int]]:
     raise refusal(TypeError, what, hint=f'write {argument}={{"clicks": {{0: 17, 1: 4}}}}, for example')
 
 
-def _deserializer(argument: str, given: Any) -> Deserializer | None:
+def _deserializer(argument: str, given: object) -> Deserializer | None:
     """A function from bytes; None for the bytes themselves.
 
     >>> _deserializer("value_deserializer", "org.apache.kafka.common.serialization.LongDeserializer")(bytes(8))
@@ -446,7 +446,7 @@ def _deserializer(argument: str, given: Any) -> Deserializer | None:
             found: Deserializer = getattr(given, method)
             return found
     if callable(given) or isinstance(given, AvroDeserializer):
-        return given  # type: ignore[no-any-return]
+        return given
     raise _unknown(argument, given)
 
 
@@ -473,12 +473,12 @@ def _serializer(argument: str, given: Any) -> Serializer | None:
     raise _unknown(argument, given)
 
 
-def _unknown(argument: str, given: Any) -> Exception:
+def _unknown(argument: str, given: object) -> Exception:
     what = f"{argument} must be a function, 'json' or the name of one that Kafka has, but is {given!r}"
     return refusal(ValueError, what, hint=f'write {argument}="json", or pass a function')
 
 
-def _json_bytes(value: Any) -> bytes:
+def _json_bytes(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
@@ -488,8 +488,8 @@ class _Numbers:
 
     format: str
 
-    def unpack(self, data: bytes) -> Any:
+    def unpack(self, data: bytes) -> object:
         return struct.unpack(self.format, data)[0]
 
-    def pack(self, number: Any) -> bytes:
+    def pack(self, number: object) -> bytes:
         return struct.pack(self.format, number)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.error import refusal
 from penstock.io.argument_checks import check_column_names
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.files.paths import Path
 from penstock.io.files.shards import Shards
 from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["ReadAllFromOrc", "ReadFromOrc", "WriteToOrc"]
 
@@ -76,14 +80,14 @@ class ReadFromOrc(SourceTransform[Any]):
 
     def __init__(
         self,
-        file_pattern: Any = None,
+        file_pattern: object = None,
         min_bundle_size: int = 0,
         validate: bool = True,
-        columns: Any = None,
+        columns: object = None,
         as_rows: bool = False,
         *,
-        partition_by: Any = (),
-        schema: Any = None,
+        partition_by: object = (),
+        schema: object = None,
     ) -> None:
         wanted = None if columns is None else check_column_names("columns", columns)
         source = OrcSource.in_folders(
@@ -91,7 +95,7 @@ class ReadFromOrc(SourceTransform[Any]):
         )
         super().__init__(source)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return hint_of_records(self.source.as_rows)
 
 
@@ -104,7 +108,9 @@ class ReadAllFromOrc(ReadAllFiles):
         label: The name of the step that reads.
     """
 
-    def __init__(self, with_filename: bool = False, columns: Any = None, label: str = "ReadAllFiles") -> None:
+    def __init__(
+        self, with_filename: bool = False, columns: object = None, label: str = "ReadAllFiles"
+    ) -> None:
         wanted = None if columns is None else check_column_names("columns", columns)
         super().__init__(label, ReadFiles(OrcSource, with_filename, columns=wanted))
 
@@ -143,17 +149,17 @@ class WriteToOrc(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        schema: Any = None,
+        file_path_prefix: Path,
+        schema: pa.Schema = None,
         stripe_size: int = _STRIPE_BYTES,
         codec: str = "none",
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-orc",
         triggering_frequency: float | None = None,
         *,
-        partition_by: Any = (),
+        partition_by: object = (),
     ) -> None:
         if codec not in _CODECS:
             what = f"ORC has no codec {codec!r}"

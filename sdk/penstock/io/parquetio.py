@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
+from penstock.io.files.paths import Path
 from penstock.io.files.shards import Shards
 from penstock.io.formats.file_formats import RecordFileSink, RecordFileSource
 from penstock.io.formats.record_types import hint_of_records
 from penstock.io.sink_transforms import RecordFileSinkTransform
 from penstock.io.source_transforms import SourceTransform
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "ReadAllFromParquet",
@@ -74,12 +78,12 @@ class _ReadParquet(SourceTransform[Any]):
 
     def __init__(
         self,
-        file_pattern: Any,
+        file_pattern: object,
         validate: bool,
-        columns: Any,
+        columns: object,
         elements: str,
-        partition_by: Any = (),
-        schema: Any = None,
+        partition_by: object = (),
+        schema: object = None,
     ) -> None:
         wanted = _wanted(columns)
         source = ParquetSource.in_folders(
@@ -132,19 +136,19 @@ class ReadFromParquet(_ReadParquet):
 
     def __init__(
         self,
-        file_pattern: Any = None,
+        file_pattern: object = None,
         min_bundle_size: int = 0,
         validate: bool = True,
-        columns: Any = None,
+        columns: object = None,
         as_rows: bool = False,
         *,
-        partition_by: Any = (),
-        schema: Any = None,
+        partition_by: object = (),
+        schema: object = None,
     ) -> None:
         elements = "row" if as_rows else "dict"
         super().__init__(file_pattern, validate, columns, elements, partition_by, schema)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return hint_of_records(self.source.elements == "row")
 
 
@@ -158,13 +162,13 @@ class ReadFromParquetBatched(_ReadParquet):
 
     def __init__(
         self,
-        file_pattern: Any = None,
+        file_pattern: object = None,
         min_bundle_size: int = 0,
         validate: bool = True,
-        columns: Any = None,
+        columns: object = None,
         *,
-        partition_by: Any = (),
-        schema: Any = None,
+        partition_by: object = (),
+        schema: object = None,
     ) -> None:
         super().__init__(file_pattern, validate, columns, "table", partition_by, schema)
 
@@ -187,7 +191,7 @@ class ReadAllFromParquetBatched(ReadAllFiles):
         self,
         min_bundle_size: int = 0,
         desired_bundle_size: int = DEFAULT_DESIRED_BUNDLE_SIZE,
-        columns: Any = None,
+        columns: object = None,
         with_filename: bool = False,
         label: str = "ReadAllFiles",
     ) -> None:
@@ -240,20 +244,20 @@ class WriteToParquet(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        schema: Any = None,
+        file_path_prefix: Path,
+        schema: pa.Schema = None,
         row_group_buffer_size: int = _ROW_GROUP_BYTES,
         record_batch_size: int = 1000,
         codec: str = "none",
         use_deprecated_int96_timestamps: bool = False,
         use_compliant_nested_type: bool = False,
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-parquet",
         triggering_frequency: float | None = None,
         *,
-        partition_by: Any = (),
+        partition_by: object = (),
     ) -> None:
         sink = ParquetSink.in_folders(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
@@ -277,18 +281,18 @@ class WriteToParquetBatched(RecordFileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        schema: Any = None,
+        file_path_prefix: Path,
+        schema: pa.Schema = None,
         codec: str = "none",
         use_deprecated_int96_timestamps: bool = False,
         use_compliant_nested_type: bool = False,
-        file_name_suffix: Any = "",
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         mime_type: str = "application/x-parquet",
         triggering_frequency: float | None = None,
         *,
-        partition_by: Any = (),
+        partition_by: object = (),
     ) -> None:
         sink = ParquetSink.in_folders(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),

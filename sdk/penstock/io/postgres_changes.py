@@ -133,5 +133,5 @@ class ReadChangesFromPostgres(SourceTransform[Any]):
         names = None if columns is None else check_column_names("columns", columns)
         super().__init__(PostgresChangesSource(url, table, slot, publication, names, initial_rows))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return typehints.Tuple[ValueKind, Row]

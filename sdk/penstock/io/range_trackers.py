@@ -118,10 +118,10 @@ class OrderedPositionRangeTracker(RangeTracker):
 
     UNSTARTED = object()
 
-    def __init__(self, start_position: Any = None, stop_position: Any = None) -> None:
+    def __init__(self, start_position: object = None, stop_position: object = None) -> None:
         self._start_position = start_position
         self._stop_position = stop_position
-        self._last_claim: Any = self.UNSTARTED
+        self._last_claim: object = self.UNSTARTED
         self._lock = threading.Lock()
 
     def start_position(self) -> Any:
@@ -165,7 +165,7 @@ class OrderedPositionRangeTracker(RangeTracker):
         """Returns the position at a fraction between two positions."""
         raise NotImplementedError
 
-    def position_to_fraction(self, position: Any, start: Any, end: Any) -> float:
+    def position_to_fraction(self, position: object, start: object, end: object) -> float:
         """Returns the fraction of a position between two others."""
         raise NotImplementedError
 
@@ -186,7 +186,7 @@ class UnsplittableRangeTracker(RangeTracker):
             return super().__getattribute__(name)
         return getattr(self._tracker, name)
 
-    def try_split(self, position: Any) -> None:
+    def try_split(self, position: object) -> None:
         return
 
     def split_points(self) -> tuple[int, int]:
@@ -202,7 +202,7 @@ class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
     """
 
     @classmethod
-    def fraction_to_position(cls, fraction: float, start: Any = None, end: Any = None) -> Any:
+    def fraction_to_position(cls, fraction: float, start: object = None, end: object = None) -> object:
         first = b"" if start is None else start
         if fraction in (0, 1):
             return end if fraction else first
@@ -216,7 +216,7 @@ class LexicographicKeyRangeTracker(OrderedPositionRangeTracker):
         return position if isinstance(first, bytes) else position.decode("unicode_escape", errors="replace")
 
     @classmethod
-    def position_to_fraction(cls, key: Any = None, start: Any = None, end: Any = None) -> float:
+    def position_to_fraction(cls, key: Any = None, start: Any = None, end: object = None) -> float:
         if not key:
             return 0
         first = key[:0] if start is None else start

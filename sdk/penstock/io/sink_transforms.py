@@ -30,7 +30,7 @@ class SinkTransform(PTransform[Any, PCollection[ResultT]]):
             what = f"triggering_frequency must be greater than 0, but is {seconds}"
             raise refusal(ValueError, what, hint="pass seconds, such as 60")
 
-    def expand(self, pcoll: Any) -> PCollection[ResultT]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[ResultT]:
         self._check_pcollection(pcoll)
         if not self.sink.key:
             # With a key, elements may be changes of rows, which are rows inside.
@@ -53,7 +53,7 @@ class TableSinkTransform(SinkTransform[Any]):
     sink: Any
     _example_of_schema: ClassVar[str] = "schema=pyarrow.schema([...])"
 
-    def expand(self, pcoll: Any) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         if self.sink.schema is None and not self.sink.key:
             what = f"{type(self).__name__} does not know the columns"
@@ -69,7 +69,7 @@ class TableSinkTransform(SinkTransform[Any]):
 class FileSinkTransform(SinkTransform[str]):
     """A step that writes its input to files, and returns their names."""
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return str
 
 
@@ -82,7 +82,7 @@ class RecordFileSinkTransform(FileSinkTransform):
     _example_of_schema: ClassVar[str] = "schema=pyarrow.schema([...])"
     _hint_of_columns: ClassVar[str] = "pass schema=pyarrow.schema([...])"
 
-    def expand(self, pcoll: Any) -> PCollection[str]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[str]:
         self._check_pcollection(pcoll)
         if self.sink.schema is None and self._takes_records():
             element_type = type_of_records(self, pcoll, self._without_schema, self._example_of_schema)

@@ -9,7 +9,7 @@ from typing import Any
 from penstock import graph
 from penstock.construction.applicable import ResultT
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import DoOutputsTuple, PCollection
+from penstock.construction.pvalue import DoOutputsTuple, PBegin, PCollection
 from penstock.error import refusal
 from penstock.io.files.paths import require_files
 from penstock.io.formats.file_formats import FileSource
@@ -38,7 +38,7 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         super().__init__(label)
         self.source = source
 
-    def expand(self, pbegin: Any) -> PCollection[ResultT]:
+    def expand(self, pbegin: PBegin) -> PCollection[ResultT]:
         """The new PCollection; missing local files raise a FileNotFoundError."""
         _require_files(self.source, pbegin.pipeline.current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
@@ -128,7 +128,7 @@ def _require_files(source: graph.Source, where: str, *, is_stream: bool = False)
         require_files(source.file_pattern, where, hint, is_stream=is_stream)
 
 
-def _flag(name: str, given: Any) -> bool:
+def _flag(name: str, given: bool) -> bool:
     """A text such as "false" would be true."""
     if not isinstance(given, bool):
         what = f"{name} must be True or False, but is {given!r}"
@@ -149,7 +149,7 @@ class ReadStream(SourceTransform):
         self._read = read
         self.get_resource_hints().update(read.get_resource_hints())
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> Any:
         where = pbegin.pipeline.current_transform().where
         _require_files(self.source.source, where, is_stream=True)
         if not self.source.has_rejects:
@@ -163,7 +163,7 @@ class ReadStream(SourceTransform):
         }
         return DoOutputsTuple(pbegin.pipeline, self, (REJECTED,), ACCEPTED, made=made)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self._read.infer_output_type(input_type)
 
     def element_type_in(self, pipeline: Any) -> Any:
@@ -178,7 +178,7 @@ class ReadStream(SourceTransform):
         check_field_names(names, element_type, pipeline.current_transform().where)
         return element_type
 
-    def _rejected_type(self, element_type: Any) -> Any:
+    def _rejected_type(self, element_type: object) -> object:
         # A row that cannot be parsed does not have the element type.
         if isinstance(self.source.source, Streamable) and self.source.source.rejects_text:
             element_type = typehints.Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.graph import Sink
@@ -103,11 +104,11 @@ class FrameSink(Sink):
 
 
 class _ReadRows(SourceTransform[Row]):
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return Row
 
 
-def from_dataframe(frame: Any) -> _ReadRows:
+def from_dataframe(frame: object) -> _ReadRows:
     """The rows of a DataFrame, which must not be a streaming one, as a root of the pipeline (penstock's own).
 
     Elements are ``Row`` values, as with `ReadFromSpark`, and have the types of the columns. Two columns with the same
@@ -116,7 +117,7 @@ def from_dataframe(frame: Any) -> _ReadRows:
     return _ReadRows(DataFrameSource(frame), "from_dataframe")
 
 
-def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
+def to_dataframe(pcoll: PCollection[Any], schema: object = None) -> Any:
     """A PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
 
     The DataFrame's plan has only the steps that lead to the PCollection; the pipeline itself does not run. Side
@@ -130,7 +131,7 @@ def to_dataframe(pcoll: Any, schema: Any = None) -> Any:
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
 
-def _check_format(format: Any) -> None:
+def _check_format(format: str) -> None:
     if not isinstance(format, str) or not format:
         what = f"the format must be the name of a Spark format, but is {format!r}"
         raise refusal(TypeError, what, hint="write 'parquet', for example")
@@ -159,7 +160,7 @@ class ReadFromSpark(_ReadRows):
     'spark orc /data/scores'
     """
 
-    def __init__(self, format: str, path: Any = None, schema: Any = None, **options: Any) -> None:
+    def __init__(self, format: str, path: object = None, schema: object = None, **options: object) -> None:
         _check_format(format)
         super().__init__(SparkSource(format, path, schema, tuple(sorted(options.items()))))
 
@@ -186,11 +187,11 @@ class WriteToSpark(TableSinkTransform):
     def __init__(
         self,
         format: str,
-        path: Any = None,
+        path: object = None,
         mode: str = "error",
         partition_by: Any = (),
-        schema: Any = None,
-        **options: Any,
+        schema: object = None,
+        **options: object,
     ) -> None:
         _check_format(format)
         if mode not in _MODES:

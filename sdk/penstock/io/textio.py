@@ -7,15 +7,16 @@ from typing import Any
 
 from penstock.absent import hint_at_absent_names
 from penstock.coders import coders
+from penstock.coders.base import Coder
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.io.argument_checks import plain_coder
 from penstock.io.csvio import ReadFromCsv, WriteToCsv
 from penstock.io.files.compression import CompressionTypes
 from penstock.io.files.file_readers import FindFiles
 from penstock.io.files.match_files import MatchContinuously, divide_arguments
-from penstock.io.files.paths import add_current_folder
+from penstock.io.files.paths import Path, add_current_folder
 from penstock.io.files.shards import Shards
 from penstock.io.filesystem import FileMetadata
 from penstock.io.formats.text_sink import TextFileSink
@@ -72,11 +73,11 @@ class ReadFromText(SourceTransform[str]):
 
     def __init__(
         self,
-        file_pattern: Any = None,
+        file_pattern: object = None,
         min_bundle_size: int = 0,
         compression_type: str = CompressionTypes.AUTO,
         strip_trailing_newlines: bool = True,
-        coder: Any = coders.StrUtf8Coder(),
+        coder: Coder = coders.StrUtf8Coder(),
         validate: bool = True,
         skip_header_lines: int = 0,
         delimiter: bytes | None = None,
@@ -96,7 +97,7 @@ class ReadFromText(SourceTransform[str]):
         )
         super().__init__(source.check(), **kwargs)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self.source.element_type()
 
 
@@ -109,7 +110,7 @@ class ReadFromTextWithFilename(ReadFromText):
 
     with_filename = True
 
-    def expand(self, pbegin: Any) -> PCollection[tuple[str, str]]:  # type: ignore[override]
+    def expand(self, pbegin: PBegin) -> PCollection[tuple[str, str]]:  # type: ignore[override]
         pairs: PCollection[Any] = super().expand(pbegin)
         return pairs
 
@@ -138,7 +139,7 @@ class ReadAllFromText(PTransform[Any, Any]):
         compression_type: str = CompressionTypes.AUTO,
         strip_trailing_newlines: bool = True,
         validate: bool = False,
-        coder: Any = coders.StrUtf8Coder(),
+        coder: Coder | None = coders.StrUtf8Coder(),
         skip_header_lines: int = 0,
         with_filename: bool = False,
         delimiter: bytes | None = None,
@@ -173,12 +174,12 @@ class ReadAllFromTextContinuously(ReadAllFromText):
         kwargs: The arguments of `ReadAllFromText` and of `penstock.io.fileio.MatchContinuously`.
     """
 
-    def __init__(self, file_pattern: str, **kwargs: Any) -> None:
+    def __init__(self, file_pattern: str, **kwargs: object) -> None:
         matching, reading = divide_arguments(kwargs)
         super().__init__(**reading)
         self._match = MatchContinuously(file_pattern, **matching)
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> PCollection[Any]:
         return (
             pbegin
             | self._match
@@ -210,15 +211,15 @@ class WriteToText(FileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        file_name_suffix: Any = "",
+        file_path_prefix: Path,
+        file_name_suffix: Path = "",
         append_trailing_newlines: bool = True,
         num_shards: int = 0,
         shard_name_template: str | None = None,
-        coder: Any = coders.ToBytesCoder(),
+        coder: Coder = coders.ToBytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
-        header: Any = None,
-        footer: Any = None,
+        header: object = None,
+        footer: object = None,
         *,
         max_records_per_shard: int | None = None,
         max_bytes_per_shard: int | None = None,

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.coders import coders
+from penstock.coders.base import Coder
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.io.argument_checks import plain_coder
 from penstock.io.files.compression import CompressionTypes, check_compression
 from penstock.io.files.file_readers import FindFiles, ReadFiles
-from penstock.io.files.paths import check_path
+from penstock.io.files.paths import Path, check_path
 from penstock.io.files.shards import Shards
 from penstock.io.formats.file_formats import FileSource, ShardedSink
 from penstock.io.formats.text_source import type_hint_of
@@ -33,7 +35,7 @@ class TFRecordSource(FileSource):
 
     format: ClassVar[str] = "tfrecord"
 
-    coder: Any = None  # None leaves the bytes unchanged.
+    coder: Coder | None = None  # None leaves the bytes unchanged.
     compression_type: str = CompressionTypes.AUTO
 
 
@@ -43,11 +45,11 @@ class TFRecordSink(ShardedSink):
 
     format: ClassVar[str] = "tfrecord"
 
-    coder: Any = None  # None takes only bytes, unchanged.
+    coder: Coder | None = None  # None takes only bytes, unchanged.
     compression_type: str = CompressionTypes.AUTO
 
 
-def _type_of(coder: Any) -> Any:
+def _type_of(coder: Coder | None) -> object:
     return bytes if coder is None else type_hint_of(coder)
 
 
@@ -77,8 +79,8 @@ class ReadFromTFRecord(SourceTransform[Any]):
 
     def __init__(
         self,
-        file_pattern: Any,
-        coder: Any = coders.BytesCoder(),
+        file_pattern: Path,
+        coder: Coder = coders.BytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
         validate: bool = True,
     ) -> None:
@@ -87,7 +89,7 @@ class ReadFromTFRecord(SourceTransform[Any]):
         plain = plain_coder(coder, coders.BytesCoder)
         super().__init__(TFRecordSource(file_pattern, plain, compression_type, validate=validate))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return _type_of(self.source.coder)
 
 
@@ -104,7 +106,7 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
 
     def __init__(
         self,
-        coder: Any = coders.BytesCoder(),
+        coder: Coder = coders.BytesCoder(),
         compression_type: str = CompressionTypes.AUTO,
         with_filename: bool = False,
     ) -> None:
@@ -119,7 +121,7 @@ class ReadAllFromTFRecord(PTransform[Any, Any]):
             coder=plain,
         )
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         files = pcoll | "Match" >> ParDo(FindFiles()) | "Spread" >> Reshuffle()
         return files | "ReadAllFiles" >> ParDo(self._read).with_output_types(self._element_type)
 
@@ -146,9 +148,9 @@ class WriteToTFRecord(FileSinkTransform):
 
     def __init__(
         self,
-        file_path_prefix: Any,
-        coder: Any = coders.BytesCoder(),
-        file_name_suffix: Any = "",
+        file_path_prefix: Path,
+        coder: Coder = coders.BytesCoder(),
+        file_name_suffix: Path = "",
         num_shards: int = 0,
         shard_name_template: str | None = None,
         compression_type: str = CompressionTypes.AUTO,

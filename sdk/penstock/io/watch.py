@@ -116,7 +116,7 @@ class PollFn:
     ...         return coders.StrUtf8Coder()
     """
 
-    def __call__(self, element: Any) -> PollResult[Any]:
+    def __call__(self, element: object) -> PollResult[Any]:
         """Returns what exists now for an input."""
         raise NotImplementedError
 
@@ -141,15 +141,15 @@ class TerminationCondition:
     ...         return now - state > 60
     """
 
-    def for_new_input(self, now: Timestamp, element: Any) -> Any:
+    def for_new_input(self, now: Timestamp, element: object) -> Any:
         """The first state, just before the first poll of an input."""
         raise NotImplementedError
 
-    def on_seen_new_output(self, now: Timestamp, state: Any) -> Any:
+    def on_seen_new_output(self, now: Timestamp, state: object) -> Any:
         """The state after a poll that found something new."""
         return state
 
-    def on_poll_complete(self, state: Any) -> Any:
+    def on_poll_complete(self, state: object) -> Any:
         """The state after each poll."""
         return state
 
@@ -163,7 +163,7 @@ class TerminationCondition:
 
 
 class _Never(TerminationCondition):
-    def for_new_input(self, now: Timestamp, element: Any) -> int:
+    def for_new_input(self, now: Timestamp, element: object) -> int:
         return 0
 
     def can_stop_polling(self, now: Timestamp, state: int) -> bool:
@@ -179,7 +179,7 @@ class _AfterTotalOf(TerminationCondition):
 
     duration: Duration
 
-    def for_new_input(self, now: Timestamp, element: Any) -> int:
+    def for_new_input(self, now: Timestamp, element: object) -> int:
         return now.micros
 
     def can_stop_polling(self, now: Timestamp, state: int) -> bool:
@@ -219,7 +219,7 @@ class _Growth:
     """
 
     seen: Mapping[bytes, int]
-    condition: Any
+    condition: object
     cursor_micros: int | None = None
 
 
@@ -305,7 +305,7 @@ class _Poll(DoFn, RestrictionProvider):
         self._lateness_micros = lateness_micros
         self._now_fn = now_fn
 
-    def initial_restriction(self, element: Any) -> _Growth | None:
+    def initial_restriction(self, element: object) -> _Growth | None:
         return None
 
     def create_tracker(self, restriction: _Growth | None) -> _PollTracker:
@@ -314,14 +314,14 @@ class _Poll(DoFn, RestrictionProvider):
     def restriction_coder(self) -> coders.Coder:
         return _GrowthCoder(self._condition)
 
-    def restriction_size(self, element: Any, restriction: _Growth | None) -> float:
+    def restriction_size(self, element: object, restriction: _Growth | None) -> float:
         return 1.0
 
     @DoFn.unbounded_per_element()
     def process(
         self,
-        element: Any,
-        timestamp: Any = DoFn.TimestampParam,
+        element: object,
+        timestamp: Timestamp = DoFn.TimestampParam,
         tracker: Any = DoFn.RestrictionParam(),
         estimator: Any = DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_provider()),
     ) -> list[TimestampedValue[Any]]:
@@ -359,7 +359,7 @@ class _Poll(DoFn, RestrictionProvider):
     def _now(self) -> Timestamp:
         return Timestamp((self._now_fn or clock.seconds)())
 
-    def _polled(self, element: Any) -> PollResult[Any]:
+    def _polled(self, element: object) -> PollResult[Any]:
         result = self._poll_fn(element)
         if not isinstance(result, PollResult):
             what = f"a poll function returns a PollResult, not {noun_for(result)}"
@@ -382,7 +382,9 @@ class _Poll(DoFn, RestrictionProvider):
                 new.setdefault(hashed, output)
         return dict(sorted(new.items(), key=lambda item: item[1].timestamp_micros))
 
-    def _grown(self, growth: _Growth, new: Mapping[bytes, TimestampedValue[Any]], condition: Any) -> _Growth:
+    def _grown(
+        self, growth: _Growth, new: Mapping[bytes, TimestampedValue[Any]], condition: object
+    ) -> _Growth:
         seen = {**growth.seen, **{hashed: output.timestamp_micros for hashed, output in new.items()}}
         if self._lateness_micros is None:
             return _Growth(seen, condition)
@@ -529,17 +531,17 @@ def _not_negative(name: str, seconds: DurationTypes) -> Duration:
     return duration
 
 
-def _returned_type(function: Callable[..., Any]) -> Any:
+def _returned_type(function: Callable[..., Any]) -> object:
     """The return annotation of a function or of an object's ``__call__``; Any without one."""
     annotated = function if inspect.isroutine(function) else type(function).__call__
     return annotations_of(annotated).get("return", Any)
 
 
-def _polled_type(poll_fn: Callable[..., Any]) -> Any:
+def _polled_type(poll_fn: Callable[..., Any]) -> object:
     """``V`` if a poll function returns ``PollResult[V]`` by its annotation, else Any."""
     returned = _returned_type(poll_fn)
     return typing.get_args(returned)[0] if typing.get_origin(returned) is PollResult else Any
 
 
-def _coder_of(hint: Any) -> coders.Coder:
+def _coder_of(hint: object) -> coders.Coder:
     return registry.get_coder(convert_to_beam_type(hint))

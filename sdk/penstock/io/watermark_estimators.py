@@ -9,7 +9,7 @@ from penstock.coders import typecoders
 from penstock.error import refusal
 from penstock.functions.params import WatermarkEstimatorProvider
 from penstock.io.custom.restrictions import WatermarkEstimator
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import Timestamp, TimestampTypes
 
 __all__ = ["ManualWatermarkEstimator", "MonotonicWatermarkEstimator", "WalltimeWatermarkEstimator"]
 
@@ -20,13 +20,13 @@ class _Provider(WatermarkEstimatorProvider):
 
     estimator: Any
 
-    def initial_estimator_state(self, element: Any, restriction: Any) -> Any:
+    def initial_estimator_state(self, element: object, restriction: object) -> Any:
         return None
 
-    def create_watermark_estimator(self, estimator_state: Any) -> Any:
+    def create_watermark_estimator(self, estimator_state: Any) -> object:
         return self.estimator(estimator_state)
 
-    def estimator_state_coder(self) -> Any:
+    def estimator_state_coder(self) -> object:
         return typecoders.registry.get_coder(object)
 
 
@@ -41,22 +41,22 @@ class MonotonicWatermarkEstimator(WatermarkEstimator):
     Timestamp(5)
     """
 
-    def __init__(self, timestamp: Any) -> None:
+    def __init__(self, timestamp: Timestamp) -> None:
         self._watermark = self._latest = timestamp
 
-    def observe_timestamp(self, timestamp: Any) -> None:
+    def observe_timestamp(self, timestamp: Timestamp) -> None:
         if self._latest is None or timestamp > self._latest:
             self._latest = timestamp
 
-    def current_watermark(self) -> Any:
+    def current_watermark(self) -> Timestamp:
         self._watermark = self._latest
         return self._watermark
 
-    def get_estimator_state(self) -> Any:
+    def get_estimator_state(self) -> Timestamp:
         return self._watermark
 
     @staticmethod
-    def default_provider() -> Any:
+    def default_provider() -> _Provider:
         """Returns the provider for a DoFn's default argument; it starts without a watermark."""
         return _Provider(MonotonicWatermarkEstimator)
 
@@ -64,17 +64,17 @@ class MonotonicWatermarkEstimator(WatermarkEstimator):
 class WalltimeWatermarkEstimator(WatermarkEstimator):
     """The watermark is the clock (Beam's name)."""
 
-    def __init__(self, timestamp: Any = None) -> None:
+    def __init__(self, timestamp: TimestampTypes | None = None) -> None:
         self._timestamp = timestamp or Timestamp.now()
 
-    def observe_timestamp(self, timestamp: Any) -> None:
+    def observe_timestamp(self, timestamp: Timestamp) -> None:
         """Ignores the timestamp: the clock alone counts."""
 
     def current_watermark(self) -> Any:
         self._timestamp = max(self._timestamp, Timestamp.now())
         return self._timestamp
 
-    def get_estimator_state(self) -> Any:
+    def get_estimator_state(self) -> object:
         return self._timestamp
 
     @staticmethod
@@ -94,16 +94,16 @@ class ManualWatermarkEstimator(WatermarkEstimator):
     ValueError: Watermark must be monotonically increasing. Provided watermark Timestamp(3) ...
     """
 
-    def __init__(self, watermark: Any) -> None:
+    def __init__(self, watermark: Timestamp) -> None:
         self._watermark = watermark
 
-    def observe_timestamp(self, timestamp: Any) -> None:
+    def observe_timestamp(self, timestamp: Timestamp) -> None:
         """Ignores the timestamp: only `set_watermark` counts."""
 
     def current_watermark(self) -> Any:
         return self._watermark
 
-    def get_estimator_state(self) -> Any:
+    def get_estimator_state(self) -> object:
         return self._watermark
 
     def set_watermark(self, timestamp: Timestamp) -> None:
@@ -120,6 +120,6 @@ class ManualWatermarkEstimator(WatermarkEstimator):
         self._watermark = timestamp
 
     @staticmethod
-    def default_provider() -> Any:
+    def default_provider() -> _Provider:
         """Returns the provider for a DoFn's default argument; it starts without a watermark."""
         return _Provider(ManualWatermarkEstimator)

@@ -10,7 +10,7 @@ from penstock.coders import checked_coding
 from penstock.error import refusal
 from penstock.functions import userstate
 from penstock.machines.long_lists import LongList
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import Timestamp, TimestampTypes
 
 Cells = dict[str, Any]
 """The cells of a key and window, by name: bytes, or lists or dictionaries of bytes. Empty cells have no entry.
@@ -19,7 +19,7 @@ Only a bag may have a `LongList`; an ordered list has pairs.
 """
 
 
-def is_bag(content: Any) -> bool:
+def is_bag(content: object) -> bool:
     """True if the content of a cell, which is not empty, belongs to a bag.
 
     >>> is_bag([b"value"]), is_bag([(0, b"value")]), is_bag(b"value")
@@ -63,10 +63,10 @@ class _Cell:
     def commit(self) -> None:
         """Does nothing: each write has already stored its value."""
 
-    def _encoded(self, value: Any) -> bytes:
+    def _encoded(self, value: object) -> bytes:
         return checked_coding.encode_value(self._spec.coder, value, self._spec)
 
-    def _decoded(self, stored: bytes) -> Any:
+    def _decoded(self, stored: bytes) -> object:
         return checked_coding.decode_value(self._spec.coder, stored, self._spec)
 
 
@@ -77,7 +77,7 @@ class ValueCell(_Cell, userstate.ReadModifyWriteRuntimeState):
         stored = self._cells.get(self._name)
         return None if stored is None else self._decoded(stored)
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         self._cells[self._name] = self._encoded(value)
 
 
@@ -89,7 +89,7 @@ class BagCell(_Cell, userstate.BagRuntimeState):
         present = stored.snapshot() if type(stored) is LongList else tuple(stored)
         return _Decoded(self._decoded, present)
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         encoded = self._encoded(value)
         self._cells.setdefault(self._name, []).append(encoded)
 
@@ -100,22 +100,22 @@ class SetCell(_Cell, userstate.SetRuntimeState):
     def read(self) -> Iterable[Any]:
         return _Decoded(self._decoded, tuple(self._cells.get(self._name, ())))
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Adds a value unless it is there; decodes nothing."""
         encoded = self._encoded(value)
         self._cells.setdefault(self._name, {})[encoded] = None
 
-    def contains(self, value: Any) -> bool:
+    def contains(self, value: object) -> bool:
         """True if a value is present; decodes nothing (penstock's own)."""
         return self._encoded(value) in self._cells.get(self._name, ())
 
-    def add_if_absent(self, value: Any) -> bool:
+    def add_if_absent(self, value: object) -> bool:
         """Adds a value and says whether it was not there before (penstock's own)."""
         before = len(self._cells.get(self._name, ()))
         self.add(value)
         return len(self._cells[self._name]) > before
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: object) -> None:
         """Removes a value, if it is there (penstock's own)."""
         _remove(self._cells, self._name, self._encoded(value))
 
@@ -127,24 +127,24 @@ class MapCell(_Cell, userstate.MapRuntimeState):
         """True if the cell is empty; decodes nothing (penstock's own)."""
         return self._name not in self._cells
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: object, default: object = None) -> Any:
         stored = self._cells.get(self._name, {}).get(self._encoded_key(key))
         return default if stored is None else self._decoded(stored)
 
-    def contains(self, key: Any) -> bool:
+    def contains(self, key: object) -> bool:
         return self._encoded_key(key) in self._cells.get(self._name, ())
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: object, value: object) -> None:
         encoded_key, encoded = self._encoded_key(key), self._encoded(value)
         self._cells.setdefault(self._name, {})[encoded_key] = encoded
 
-    def put_if_absent(self, key: Any, value: Any) -> bool:
+    def put_if_absent(self, key: object, value: object) -> bool:
         if self.contains(key):
             return False
         self.put(key, value)
         return True
 
-    def remove(self, key: Any) -> None:
+    def remove(self, key: object) -> None:
         _remove(self._cells, self._name, self._encoded_key(key))
 
     def keys(self) -> Iterable[Any]:
@@ -162,10 +162,10 @@ class MapCell(_Cell, userstate.MapRuntimeState):
         """Returns the same as `entries`."""
         return self.entries()
 
-    def _encoded_key(self, key: Any) -> bytes:
+    def _encoded_key(self, key: object) -> bytes:
         return checked_coding.encode_value(self._spec.key_coder, key, self._spec)
 
-    def _decoded_key(self, stored: bytes) -> Any:
+    def _decoded_key(self, stored: bytes) -> object:
         return checked_coding.decode_value(self._spec.key_coder, stored, self._spec)
 
 
@@ -175,11 +175,11 @@ class CombiningCell(_Cell, userstate.CombiningValueRuntimeState):
     def read(self) -> Any:
         return self._spec.combine_fn.extract_output(self._accumulator())
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         added = self._spec.combine_fn.add_input(self._accumulator(), value)
         self._cells[self._name] = self._encoded(added)
 
-    def _accumulator(self) -> Any:
+    def _accumulator(self) -> object:
         stored = self._cells.get(self._name)
         if stored is None:
             return self._spec.combine_fn.create_accumulator()
@@ -197,18 +197,20 @@ class OrderedListCell(_Cell, userstate.OrderedListRuntimeState):
         row = Timestamp.of(timestamp).micros, self._encoded(inner)
         insort(self._cells.setdefault(self._name, []), row, key=_micros)
 
-    def read_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> Iterable[tuple[Timestamp, Any]]:
+    def read_range(
+        self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes
+    ) -> Iterable[tuple[Timestamp, Any]]:
         start, end = self._range(min_time_stamp, limit_time_stamp)
         return self._pairs(self._rows()[start:end])
 
-    def clear_range(self, min_time_stamp: Any, limit_time_stamp: Any) -> None:
+    def clear_range(self, min_time_stamp: TimestampTypes, limit_time_stamp: TimestampTypes) -> None:
         start, end = self._range(min_time_stamp, limit_time_stamp)
         rows = self._rows()
         del rows[start:end]
         if not rows:
             self.clear()
 
-    def _range(self, first: Any, limit: Any) -> tuple[int, int]:
+    def _range(self, first: TimestampTypes, limit: TimestampTypes) -> tuple[int, int]:
         rows = self._rows()
         start, end = (
             bisect_left(rows, Timestamp.of(timestamp).micros, key=_micros) for timestamp in (first, limit)

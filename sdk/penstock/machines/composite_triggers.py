@@ -26,14 +26,14 @@ class RepeatedlyMachine(TriggerMachine):
         for told in ("start", "element", "merge", "signal", "wake", "alarms"):
             object.__setattr__(self, told, getattr(self.part, told))
 
-    def should_fire(self, state: Any, status: WindowStatus) -> bool:
+    def should_fire(self, state: object, status: WindowStatus) -> bool:
         return self.part.should_fire(state, status)
 
-    def fire(self, state: Any, status: WindowStatus) -> Any:
+    def fire(self, state: object, status: WindowStatus) -> object:
         fired = self.part.fire(state, status)
         return self.part.start() if self.part.is_finished(fired) else fired
 
-    def is_finished(self, state: Any) -> bool:
+    def is_finished(self, state: object) -> bool:
         return False
 
 
@@ -79,7 +79,7 @@ class AfterWatermarkMachine(TriggerMachine):
     def should_fire(self, state: tuple[bool, Any], status: WindowStatus) -> bool:
         return (not state[0] and status.is_past_end) or self._at_work(state).should_fire(state[1], status)
 
-    def fire(self, state: tuple[bool, Any], status: WindowStatus) -> Any:
+    def fire(self, state: tuple[bool, Any], status: WindowStatus) -> object:
         """Starts the late trigger when the window fires at its end; without a late trigger, finishes."""
         is_late, part = state
         if not is_late and status.is_past_end:

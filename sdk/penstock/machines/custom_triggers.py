@@ -59,7 +59,7 @@ class _Context(TriggerContext):
         return self.status.value()
 
     @property
-    def last_value(self) -> Any:
+    def last_value(self) -> object:
         return self.status.last_value(None)
 
     def set_timer(self, timestamp: TimestampTypes, time_domain: str = TimeDomain.REAL_TIME) -> None:
@@ -68,7 +68,7 @@ class _Context(TriggerContext):
         now = self.status.due_micros if domain == CLOCK else self.status.times.watermark_micros
         self.timers[domain] = max(Timestamp.of(timestamp).micros, now + 1)
 
-    def and_timers(self, state: Any) -> _State:
+    def and_timers(self, state: object) -> _State:
         """A state of the user's and the present timers; refuses FINISHED, which would lose unfired elements."""
         if state is FINISHED:
             what = "a custom trigger has finished, but has not fired"
@@ -116,7 +116,7 @@ class CustomMachine(TriggerMachine):
     def should_fire(self, state: _State, status: WindowStatus) -> bool:
         return bool(self.trigger.should_fire(state[0], _Context(status, state[1])))
 
-    def fire(self, state: _State, status: WindowStatus) -> Any:
+    def fire(self, state: _State, status: WindowStatus) -> object:
         context = _Context(status, state[1])
         fired = self.trigger.on_fire(state[0], context)
         return FINISHED if fired is FINISHED else context.and_timers(fired)

@@ -17,7 +17,7 @@ Bag = tuple[list[Any], list[Any]]
 """Values that can be retracted: those that are there, and those that were retracted before they arrived."""
 
 
-def _append(partial: AnyList, value: Any) -> AnyList:
+def _append(partial: AnyList, value: object) -> AnyList:
     partial.append(value)
     return partial
 
@@ -48,7 +48,7 @@ LIST = Fold(
 """A raw group: the list of values, in order of arrival."""
 
 
-def add_to_bag(partial: Bag, value: Any) -> Bag:
+def add_to_bag(partial: Bag, value: object) -> Bag:
     """Settles a debt with the value, or keeps it."""
     there, owed = partial
     if not _remove(owed, value):
@@ -56,7 +56,7 @@ def add_to_bag(partial: Bag, value: Any) -> Bag:
     return partial
 
 
-def retract_from_bag(partial: Bag, value: Any) -> Bag:
+def retract_from_bag(partial: Bag, value: object) -> Bag:
     """Drops the value, or owes it."""
     there, owed = partial
     if not _remove(there, value):
@@ -105,19 +105,19 @@ def exact_fold(fn: Any) -> Fold:
     retracted = numbers.inverse
     assert retracted is not None
 
-    def step(partial: tuple[Any, Bag], value: Any) -> tuple[Any, Bag]:
+    def step(partial: tuple[Any, Bag], value: object) -> tuple[Any, Bag]:
         accumulator, bag = partial
         if fn.subtracts(value):
             return numbers.step(accumulator, value), bag
         return accumulator, others.step(bag, value)
 
-    def inverse(partial: tuple[Any, Bag], value: Any) -> tuple[Any, Bag]:
+    def inverse(partial: tuple[Any, Bag], value: object) -> tuple[Any, Bag]:
         accumulator, bag = partial
         if fn.subtracts(value):
             return retracted(accumulator, value), bag
         return accumulator, retract_from_bag(bag, value)
 
-    def finish(partial: tuple[Any, Bag]) -> Any:
+    def finish(partial: tuple[Any, Bag]) -> object:
         accumulator, (there, _) = partial
         if there:
             # Merging may change only its first argument.
@@ -163,7 +163,7 @@ def fold_for(combine: Any, input_retracts: bool, keeps: bool = False) -> Fold:
     return exact_fold(combine) if keeps else bag_fold(combine)
 
 
-def _remove(values: list[Any], value: Any) -> bool:
+def _remove(values: list[Any], value: object) -> bool:
     """Removes the last equal value of the same type (True is not 1), and says whether it found one."""
     for number in reversed(range(len(values))):
         if type(values[number]) is type(value) and values[number] == value:

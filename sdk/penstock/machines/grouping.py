@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from penstock.coders.registered_pickles import dumps
 from penstock.elements.bounded_window import BoundedWindow
@@ -55,16 +55,16 @@ class GroupingMachine:
     (['a'], [0.0, 10.0), True)
     """
 
-    def __init__(self, windowing: Windowing, combine: Any = None, input_retracts: bool = False) -> None:
+    def __init__(self, windowing: Windowing, combine: object = None, input_retracts: bool = False) -> None:
         self.windowing = windowing
         self.program = program_of(windowing, combine, input_retracts)
 
-    def assign(self, timestamp_micros: int, element: Any = None) -> tuple[BoundedWindow, ...]:
+    def assign(self, timestamp_micros: int, element: object = None) -> tuple[BoundedWindow, ...]:
         """The windows of an element, for callers without a step that assigns them."""
         context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=element)
         return tuple(self.windowing.windowfn.assign(context))
 
-    def new_key(self, key: Any = None) -> KeyState:
+    def new_key(self, key: object = None) -> KeyState:
         """The state of a key without elements."""
         return KeyState()
 

@@ -49,7 +49,7 @@ class LongList:
         self.parts: list[Any] = parts  # Segments and lists.
         self.keeper = keeper
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         """Adds a value; reads nothing."""
         self.parts[-1].append(value)
 

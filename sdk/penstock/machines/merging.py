@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.error import refusal
@@ -165,7 +164,7 @@ def find_owed_micros(
     return min(owed, default=None)
 
 
-def _held_together(program: GroupingProgram, states: list[WindowState]) -> Any:
+def _held_together(program: GroupingProgram, states: list[WindowState]) -> object:
     """Returns what windows hold together, except for those that have just fired everything and may not even merge."""
     several = [state.held for state in states if program.keeps or state.fresh]
     return program.fold.merged(several) if several else program.fold.empty()

@@ -16,7 +16,7 @@ Pieces = dict[tuple[BoundedWindow, int], tuple[list[Any], list[Any]]]
 class SeparableValues(NamedTuple):
     """The values of a window that may come apart."""
 
-    whole: Any
+    whole: object
     pieces: Pieces
     owing: int = 0  # The number of values that it owes.
 
@@ -44,7 +44,7 @@ def separable_fold(together: Fold) -> Fold:
     )
 
 
-def _needs_its_window(*given: Any) -> Any:
+def _needs_its_window(*given: object) -> object:
     raise AssertionError("a value without its window came to a window that may come apart")
 
 
@@ -77,7 +77,7 @@ def join_pieces(together: Fold, pieces: Pieces) -> SeparableValues:
     return _held(whole, pieces)
 
 
-def _held(whole: Any, pieces: Pieces) -> SeparableValues:
+def _held(whole: object, pieces: Pieces) -> SeparableValues:
     return SeparableValues(whole, pieces, sum(len(owed) for _, owed in pieces.values()))
 
 

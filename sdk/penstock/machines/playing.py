@@ -138,7 +138,7 @@ class ReferenceEngine:
         for key, state in self._keys.values():
             self._add(played, key, method(state, self._times))
 
-    def _add(self, played: list[EventOutput], key: Any, emitted: Sequence[Emitted]) -> None:
+    def _add(self, played: list[EventOutput], key: object, emitted: Sequence[Emitted]) -> None:
         played += [EventOutput(self.step, self._times.clock_micros, key, one) for one in emitted]
 
 

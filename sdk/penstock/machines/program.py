@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.functions.folds import Fold
@@ -43,7 +42,7 @@ class GroupingProgram:
         return min(window.end_micros + self.lateness_micros, MAX_MICROS)
 
 
-def program_of(windowing: Windowing, combine: Any, input_retracts: bool) -> GroupingProgram:
+def program_of(windowing: Windowing, combine: object, input_retracts: bool) -> GroupingProgram:
     """Prepares a grouping of windows with a CombineFn, or without one if `combine` is None."""
     trigger, mode = windowing.triggerfn, windowing.accumulation_mode
     always_at_end = windowing.on_time_behavior == OnTimeBehavior.FIRE_ALWAYS

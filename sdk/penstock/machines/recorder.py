@@ -114,11 +114,11 @@ class Recorder:
         self._is_complete = True
         self._number = 0
 
-    def arrived(self, at: EventPosition, key: Any, element: Element) -> None:
+    def arrived(self, at: EventPosition, key: object, element: Element) -> None:
         """Records an element that arrives."""
         self._put("inputs", at, lambda: record_input(at.clock_micros, key, element))
 
-    def emitted(self, at: EventPosition, key: Any, emitted: Emitted) -> None:
+    def emitted(self, at: EventPosition, key: object, emitted: Emitted) -> None:
         """Records a pane, or an element that a window dropped."""
         if isinstance(emitted, Dropped):
             self._put("dropped", at, lambda: record_input(at.clock_micros, key, emitted.element))
@@ -144,7 +144,7 @@ class Recorder:
 
 
 def record_input(
-    clock_micros: int, key: Any, element: Element | AddElement, is_dropped: bool = False
+    clock_micros: int, key: object, element: Element | AddElement, is_dropped: bool = False
 ) -> RecordedInput:
     """Returns an element of a key, as a recording has it."""
     value, is_retraction = value_text(element.value), element.kind.is_retraction
@@ -153,7 +153,7 @@ def record_input(
     )
 
 
-def record_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
+def record_pane(clock_micros: int, key: object, pane: Pane) -> RecordedPane:
     """Returns a pane of a key, as a recording has it."""
     info = pane.info
     return RecordedPane(
@@ -168,11 +168,11 @@ def record_pane(clock_micros: int, key: Any, pane: Pane) -> RecordedPane:
     )
 
 
-def _key_text(key: Any) -> str:
+def _key_text(key: object) -> str:
     return "" if key is None else value_text(key)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Returns a value as a drawing shows it, in at most `VALUE_LENGTH_MAX` characters.
 
     >>> value_text("v1"), value_text(1.283333), value_text(["a", 2])
@@ -184,7 +184,7 @@ def value_text(value: Any) -> str:
     return text if len(text) <= VALUE_LENGTH_MAX else f"{text[: VALUE_LENGTH_MAX - 1]}…"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     match value:
         case str():
             return value

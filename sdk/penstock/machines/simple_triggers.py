@@ -19,7 +19,7 @@ class NeverMachine(TriggerMachine):
 
     tells_one_from_many = False
 
-    def should_fire(self, state: Any, status: WindowStatus) -> bool:
+    def should_fire(self, state: object, status: WindowStatus) -> bool:
         return False
 
 
@@ -31,10 +31,10 @@ class AlwaysMachine(NeverMachine):
     fires_on_elements = True
     tells_one_from_many = True
 
-    def should_fire(self, state: Any, status: WindowStatus) -> bool:
+    def should_fire(self, state: object, status: WindowStatus) -> bool:
         return True
 
-    def fire(self, state: Any, status: WindowStatus) -> Any:
+    def fire(self, state: object, status: WindowStatus) -> object:
         return state
 
 
@@ -54,10 +54,10 @@ class EndOfWindowMachine(TriggerMachine):
         finished = all(state is FINISHED for state in states) and self.should_fire(None, status)
         return FINISHED if finished else None
 
-    def should_fire(self, state: Any, status: WindowStatus) -> bool:
+    def should_fire(self, state: object, status: WindowStatus) -> bool:
         return status.times.percentile(self.percentile) >= status.window.end_micros
 
-    def alarms(self, state: Any, status: WindowStatus) -> Iterable[Alarm]:
+    def alarms(self, state: object, status: WindowStatus) -> Iterable[Alarm]:
         """The end of the window, if a percentile may reach it before the watermark."""
         return () if self.percentile == WATERMARK else ((self.percentile, status.window.end_micros),)
 
@@ -187,19 +187,19 @@ class AfterDeltaMachine(TriggerMachine):
     The initial value stands in for the last pane's before the first pane, and where windows keep nothing.
     """
 
-    threshold: Any
-    initial: Any
+    threshold: object
+    initial: object
     distance: Callable[[Any, Any], Any]
     heeds_elements = True
     fires_on_elements = True
 
-    def should_fire(self, state: Any, status: WindowStatus) -> bool:
+    def should_fire(self, state: object, status: WindowStatus) -> bool:
         if not status.fresh:
             return False
         before = status.last_value(self.initial) if status.keeps else self.initial
         return bool(self.distance(before, status.value()) > self.threshold)
 
-    def fire(self, state: Any, status: WindowStatus) -> Any:
+    def fire(self, state: object, status: WindowStatus) -> object:
         return state
 
 

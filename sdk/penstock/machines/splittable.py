@@ -46,7 +46,7 @@ class SplittableInvoker(Protocol):
         """Returns the time of the machine that runs the code, in seconds since 1970."""
         ...
 
-    def dumps(self, value: Any) -> bytes:
+    def dumps(self, value: object) -> bytes:
         """Returns a value as bytes."""
         ...
 
@@ -130,7 +130,7 @@ class SplittableMachine:
         self._through_micros = through_micros
         self._is_draining = is_draining
 
-    def new_key(self, key: Any = None) -> SplittableKey:
+    def new_key(self, key: object = None) -> SplittableKey:
         """Returns the state of a key without a restriction."""
         return SplittableKey(key)
 
@@ -309,7 +309,7 @@ class SplittableMachine:
                 hint = "keep plain data, and open connections in setup"
             raise refusal(TypeError, what, hint=hint) from None
 
-    def _can_dump(self, value: Any) -> bool:
+    def _can_dump(self, value: object) -> bool:
         try:
             self._code.dumps(value)
         except Exception:

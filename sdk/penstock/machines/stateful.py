@@ -43,18 +43,20 @@ class StatefulInvoker(Protocol):
     """True if it has a method for the expiration of windows."""
 
     def process(
-        self, key: Any, element: Element, window: BoundedWindow, state: UserStateContext
+        self, key: object, element: Element, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         """Processes an element in one of its windows."""
         ...
 
     def on_timer(
-        self, key: Any, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
+        self, key: object, ring: TimerFiring, window: BoundedWindow, state: UserStateContext
     ) -> Iterable[Any]:
         """Fires a timer."""
         ...
 
-    def on_window_expiration(self, key: Any, window: BoundedWindow, state: UserStateContext) -> Iterable[Any]:
+    def on_window_expiration(
+        self, key: object, window: BoundedWindow, state: UserStateContext
+    ) -> Iterable[Any]:
         """Reports that the state of a window is about to be dropped."""
         ...
 
@@ -66,7 +68,7 @@ class StatefulMachine:
         self._code = code
         self._lateness_micros = lateness_micros
 
-    def new_key(self, key: Any = None) -> StatefulKey:
+    def new_key(self, key: object = None) -> StatefulKey:
         """Returns the state of a key without elements."""
         return StatefulKey(key)
 

@@ -38,7 +38,7 @@ class WindowState:
         "window",
     )
 
-    def __init__(self, number: int, window: BoundedWindow, held: Any, trigger: Any) -> None:
+    def __init__(self, number: int, window: BoundedWindow, held: Any, trigger: object) -> None:
         self.number = number  # Its name in agendas; it stays when the window grows.
         self.window = window
         self.held = held  # What it holds (see `penstock.functions.folds`).

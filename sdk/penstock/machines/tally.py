@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.recorder import bounds_of
-from penstock.utils.windowed_value import PaneInfoTiming
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 ROOM = 100
 """The number of windows counted apart in one micro-batch of one worker; panes of others only add to the totals."""
@@ -75,7 +75,7 @@ class PaneCounter:
         for number, count in alike.items():
             self._add(clock_micros, window, timing_of(by_id[number]), count)
 
-    def pane(self, clock_micros: int, window: BoundedWindow, info: Any) -> None:
+    def pane(self, clock_micros: int, window: BoundedWindow, info: PaneInfo) -> None:
         """Counts a pane."""
         self._add(clock_micros, window, timing_of(info), 1)
 
@@ -101,7 +101,7 @@ class PaneCounter:
             self._fired[place] = (before or 0) + count
 
 
-def timing_of(info: Any) -> str:
+def timing_of(info: PaneInfo) -> str:
     """Returns the timing of a pane, or says that it retracts one.
 
     >>> from penstock.utils.windowed_value import PaneInfo, ValueKind

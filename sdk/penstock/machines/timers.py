@@ -65,19 +65,19 @@ class Timers:
         if self.settings.pop(place, None) is not None and self._heaps is not None:
             self._heaps.drop(place)
 
-    def clear_window(self, window: Any) -> None:
+    def clear_window(self, window: object) -> None:
         """Clears all timers of a window."""
         for place in [place for place in self.settings if place[0] == window]:
             self.clear(place)
 
-    def has_any(self, window: Any) -> bool:
+    def has_any(self, window: object) -> bool:
         """True if a window has timers other than its end."""
         heaps = self._heaps
         if heaps is not None:
             return heaps.counts.get(window, 0) > 0
         return any(name and of_window == window for of_window, name, _ in self.settings)
 
-    def are_due(self, window: Any, until_micros: int) -> bool:
+    def are_due(self, window: object, until_micros: int) -> bool:
         """True if event-time timers of a window, other than its end, are due by a time."""
         return self.has_any(window) and any(
             of_window == window and name and is_event_time and micros <= until_micros

@@ -46,7 +46,7 @@ class WindowStatus:
         """Returns the value that a pane would hold if it fired now."""
         raise NotImplementedError
 
-    def last_value(self, default: Any) -> Any:
+    def last_value(self, default: object) -> object:
         """Returns the value of the window's last pane; `default` before the first one."""
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class TriggerMachine(ABC):
         waiting = [state for state in states if state is not FINISHED]
         return self.merged(waiting) if waiting else FINISHED
 
-    def merged(self, states: list[Any]) -> Any:
+    def merged(self, states: list[Any]) -> object:
         """Returns the state that several unfinished ones merge into; needed for triggers with a state."""
         return None
 
@@ -92,7 +92,7 @@ class TriggerMachine(ABC):
     def should_fire(self, state: Any, status: WindowStatus) -> bool:
         """True if it fires now."""
 
-    def fire(self, state: Any, status: WindowStatus) -> Any:
+    def fire(self, state: Any, status: WindowStatus) -> object:
         """Returns the state after it has fired, which is finished unless the trigger repeats. Needs `should_fire`."""
         return FINISHED
 

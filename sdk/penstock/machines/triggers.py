@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.coders.registered_pickles import dumps
 from penstock.error import refusal
 from penstock.machines import simple_triggers as simple
@@ -83,7 +81,7 @@ def _simple(trigger: descriptions.TriggerFn) -> TriggerMachine:
     raise refusal(TypeError, what, hint="derive your own triggers from CustomTrigger")
 
 
-def _pickled_bytes(value: Any) -> int:
+def _pickled_bytes(value: object) -> int:
     return len(dumps(value))
 
 

@@ -9,7 +9,7 @@ from penstock.functions.userstate import BaseTimer, RuntimeState, StateSpec, Tim
 from penstock.machines.cells import Cells, cell_of
 from penstock.machines.stateful_keys import PlainWindow, window_of
 from penstock.machines.timers import Timers
-from penstock.utils.timestamp import Duration, Timestamp
+from penstock.utils.timestamp import Duration, Timestamp, TimestampTypes
 from penstock.windows.time_domain import TimeDomain
 
 
@@ -36,16 +36,16 @@ class UserState(UserStateContext):
         )
         self.clock_micros = clock_micros
 
-    def get_state(self, state_spec: StateSpec, key: Any = None, window: Any = None) -> RuntimeState:
+    def get_state(self, state_spec: StateSpec, key: object = None, window: object = None) -> RuntimeState:
         return cell_of(state_spec, self.cells)
 
     def get_timer(
         self,
         timer_spec: TimerSpec,
-        key: Any = None,
-        window: Any = None,
-        timestamp: Any = None,
-        pane: Any = None,
+        key: object = None,
+        window: object = None,
+        timestamp: object = None,
+        pane: object = None,
     ) -> BaseTimer:
         return UserTimer(timer_spec, self)
 
@@ -99,6 +99,6 @@ class UserTimer(BaseTimer):
         place = context.window, self._spec.name, dynamic_timer_tag
         context.timers.set(place, (is_event_time, fire_micros, output_micros))
 
-    def _refused(self, timestamp: Any, what: str, hint: str) -> ValueError:
+    def _refused(self, timestamp: TimestampTypes, what: str, hint: str) -> ValueError:
         text = f"{self._spec!r} at {Timestamp.of(timestamp)!r} {what}"
         return refusal(ValueError, text, where=f"in the window {window_of(self._context.window)}", hint=hint)

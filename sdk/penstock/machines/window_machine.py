@@ -185,7 +185,7 @@ class WindowMachine:
         column.fresh += more_fresh
         return Firing(column.window, fired, results, infos) if fired else None
 
-    def _kept_result(self, held: Any) -> Any:
+    def _kept_result(self, held: object) -> object:
         return self.fold.result(held, True)
 
     @property
@@ -263,7 +263,7 @@ class WindowMachine:
         return Firing(column.window, names, values, infos)
 
 
-def _itself(held: Any) -> Any:
+def _itself(held: object) -> object:
     return held
 
 

@@ -9,7 +9,6 @@ which need no machine for each key (see `penstock.machines.window_machine`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.machines.composite_triggers import AfterWatermarkMachine, RepeatedlyMachine
 from penstock.machines.program import GroupingProgram, program_of
@@ -47,7 +46,7 @@ class WindowRule:
     late_waits_for_end: bool
 
 
-def window_rule(windowing: Windowing, combine: Any, input_retracts: bool) -> WindowRule | None:
+def window_rule(windowing: Windowing, combine: object, input_retracts: bool) -> WindowRule | None:
     """Returns when the windows of a grouping fire; None if it needs a machine for each key.
 
     >>> from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly

@@ -32,5 +32,5 @@ class StoredWindowStatus(WindowStatus):
     def value(self) -> Any:
         return self._program.fold.result(self._state.held, True)
 
-    def last_value(self, default: Any) -> Any:
+    def last_value(self, default: object) -> object:
         return self._state.last[0] if self._state.last else default

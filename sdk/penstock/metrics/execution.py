@@ -151,14 +151,14 @@ class MetricsContainer:
         """Adds a number to a histogram."""
         self.histograms[name] = (self.histograms.get(name) or HistogramData(bucket_type)).record(value)
 
-    def add(self, kind: str, name: _Name, item: Any) -> None:
+    def add(self, kind: str, name: _Name, item: object) -> None:
         """Adds an item to a string set or a bounded trie; `kind` says which."""
         waiting = self.waiting.setdefault((kind, name), set())
         waiting.add(item)
         if len(waiting) >= _WAITING_ITEMS:
             self._fold(kind, name)
 
-    def keep(self, data: Any, kind: str = RECORDINGS) -> None:
+    def keep(self, data: object, kind: str = RECORDINGS) -> None:
         """Keeps data with a ``combine`` that travels with the metrics; queries do not show it."""
         key = kind, ("penstock", kind)
         self.many[key] = _combine(data, self.many.get(key))
@@ -228,7 +228,7 @@ def set_current(container: MetricsContainer | None) -> None:
         _noted[0] = container.number
 
 
-def note_current_in(place: Any) -> None:
+def note_current_in(place: object) -> None:
     """Writes the number of each container that becomes current into the first item of a sequence.
 
     >>> place = [0]

@@ -167,7 +167,9 @@ class Metrics:
         return DelegatingBoundedTrie(_name(namespace, name))
 
     @staticmethod
-    def histogram(namespace: type | str, name: str, bucket_type: BucketType, logger: Any = None) -> Histogram:
+    def histogram(
+        namespace: type | str, name: str, bucket_type: BucketType, logger: object = None
+    ) -> Histogram:
         """Counts how many numbers fall into each bucket; `logger` is Beam's and of no effect."""
         return DelegatingHistogram(_name(namespace, name), bucket_type)
 

@@ -76,7 +76,7 @@ class Counter(Metric):
 class Distribution(Metric):
     """Sum, count, least and greatest of whole numbers (Beam's ``Distribution``)."""
 
-    def update(self, value: Any) -> None:
+    def update(self, value: object) -> None:
         """Adds a number; a fraction is cut off."""
         raise NotImplementedError
 
@@ -84,7 +84,7 @@ class Distribution(Metric):
 class Gauge(Metric):
     """The latest of whole numbers (Beam's ``Gauge``)."""
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         """Sets the number; a fraction is cut off."""
         raise NotImplementedError
 

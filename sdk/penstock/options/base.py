@@ -59,7 +59,7 @@ class PipelineOptions(HasDisplayData):
     _all_options: dict[str, Any]
     _visible_options: frozenset[str]
 
-    def __init__(self, flags: Iterable[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, flags: Iterable[str] | None = None, **kwargs: object) -> None:
         if isinstance(flags, str | Mapping):
             hint = "write PipelineOptions(['--name=value']) or PipelineOptions.from_dictionary({...})"
             what = f"flags are a list of strings, not {noun_for(flags)}"
@@ -162,7 +162,7 @@ class PipelineOptions(HasDisplayData):
         view._all_options = self._all_options
         return view
 
-    def validate(self, validator: Any = None) -> list[str]:
+    def validate(self, validator: object = None) -> list[str]:
         """Returns the errors in these options, as strings; a subclass overrides it."""
         values = self._all_options
         return [error for option in self._records for error in option.errors(values[option.name], values)]
@@ -181,7 +181,7 @@ class PipelineOptions(HasDisplayData):
             return self._all_options[name]
         raise NoSuchOption(type(self), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _STORES:
             super().__setattr__(name, value)
         elif name in self._visible_options:
@@ -221,7 +221,7 @@ class OptionsContext:
         """The function, run inside such a block."""
 
         @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: object, **kwargs: object) -> Any:
             with self:
                 return function(*args, **kwargs)
 
@@ -286,7 +286,7 @@ def list_option_classes() -> Iterator[type[PipelineOptions]]:
     yield from latest.values()
 
 
-def _flags_of(name: str, value: Any) -> Iterator[str]:
+def _flags_of(name: str, value: object) -> Iterator[str]:
     if value is True:
         yield f"--{name}"
     elif value is False:
@@ -327,7 +327,7 @@ def _off_switch(name: str) -> Iterator[str]:
             yield action.option_strings[0]
 
 
-def _is_default(default: Any, value: Any) -> bool:
+def _is_default(default: object, value: object) -> bool:
     return not isinstance(default, ValueProvider) and bool(default == value)
 
 

@@ -156,7 +156,9 @@ def _warn_of_unread(flags: tuple[str, ...]) -> None:
         _LOGGER.warning("%s", three_parts(what, where=here(), hint=hint))
 
 
-def copy_options(options: Any, argv: Any, arguments: Mapping[str, Any]) -> PipelineOptions:
+def copy_options(
+    options: PipelineOptions | None, argv: object, arguments: Mapping[str, Any]
+) -> PipelineOptions:
     """Returns a copy of options, or options made of command line arguments; ValueError if their type is wrong.
 
     Without either, the pipeline does not read the program's command line. A warning then names the flags of

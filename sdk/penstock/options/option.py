@@ -92,7 +92,7 @@ class Option:
             return {**common, "action": self.type}
         return {**common, "type": self.type, "choices": self.choices or None}
 
-    def errors(self, value: Any, others: dict[str, Any]) -> Iterator[str]:
+    def errors(self, value: object, others: dict[str, Any]) -> Iterator[str]:
         """The errors of a value, each in parts; none if it is None, or a provider of a later value.
 
         Args:
@@ -151,7 +151,7 @@ class Option:
 class MergingAction(argparse.Action):
     """An argument that can be repeated: each value is merged with the values before it."""
 
-    def merged(self, so_far: Any, value: Any) -> Any:
+    def merged(self, so_far: object, value: object) -> Any:
         """The merged value; an ``argparse.ArgumentError`` makes argparse print the error and end the program."""
         raise NotImplementedError
 
@@ -159,7 +159,7 @@ class MergingAction(argparse.Action):
         self,
         parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
-        values: Any,
+        values: object,
         option_string: str | None = None,
     ) -> None:
         """Merges the value."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.options import pipeline_options
 
 
@@ -26,7 +24,7 @@ class PipelineOptionsValidator:
         pipeline_options.TypeOptions,
     )
 
-    def __init__(self, options: pipeline_options.PipelineOptions, runner: Any = None) -> None:
+    def __init__(self, options: pipeline_options.PipelineOptions, runner: object = None) -> None:
         self.options = options
         self.runner = runner
 

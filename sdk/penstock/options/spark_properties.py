@@ -24,7 +24,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 class SparkProperties(MergingAction):
     """Collects ``key=value`` strings, and JSON objects, into one dictionary; a later value wins."""
 
-    def merged(self, so_far: Any, value: Any) -> dict[str, str]:
+    def merged(self, so_far: Any, value: object) -> dict[str, str]:
         try:
             return {**(so_far or {}), **parse_spark_properties([str(value)])}
         except ValueError as error:
@@ -76,14 +76,14 @@ def _object_of(text: str) -> Mapping[str, Any]:
         raise refusal(ValueError, what, hint="write spark_conf=['key=value'] or a dict") from None
 
 
-def _checked_name(key: Any) -> str:
+def _checked_name(key: object) -> str:
     if not (isinstance(key, str) and key):
         what = f"spark_conf has a property without a name: {key!r}"
         raise refusal(ValueError, what, hint="write spark_conf={'spark.some.property': value}")
     return key
 
 
-def _property_text(key: str, value: Any) -> str:
+def _property_text(key: str, value: object) -> str:
     if not isinstance(value, str | int | float):
         what = f"the value of {key} in spark_conf is of the type {type(value).__name__}"
         raise refusal(ValueError, what, hint="use a text, a number, True or False")

@@ -46,7 +46,7 @@ class DebugOptions(PipelineOptions):
         if experiment not in so_far:
             self._all_options["experiments"] = [*so_far, experiment]
 
-    def lookup_experiment(self, key: str, default: Any = None) -> Any:
+    def lookup_experiment(self, key: str, default: object = None) -> Any:
         """True for an experiment without a value, the text of its value if it has one, else `default`."""
         for experiment in self.experiments or []:
             name, equals, value = experiment.partition("=")

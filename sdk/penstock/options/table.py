@@ -51,7 +51,7 @@ def _refused(instead: str, options: Mapping[str, Any]) -> tuple[Option, ...]:
 def _raised_by(read: Callable[[Any], Any]) -> Callable[[Any], Iterator[str]]:
     """A check by a function that raises a ValueError."""
 
-    def check(value: Any) -> Iterator[str]:
+    def check(value: object) -> Iterator[str]:
         try:
             read(value)
         except ValueError as error:
@@ -60,7 +60,7 @@ def _raised_by(read: Callable[[Any], Any]) -> Callable[[Any], Iterator[str]]:
     return check
 
 
-def _wrong_optimisations(names: Any) -> Iterator[str]:
+def _wrong_optimisations(names: list[Any]) -> Iterator[str]:
     hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
     for name in names:
         if name != "all" and name not in OPTIMISATIONS:
@@ -86,7 +86,7 @@ def _unavailable_pickler(name: str) -> Iterator[str]:
         yield three_parts(what, hint="leave the option out: functions are sent with cloudpickle")
 
 
-def _text_of_experiments(value: Any) -> Iterator[str]:
+def _text_of_experiments(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield three_parts("experiments is a string, not a list", hint=f"write experiments=[{value!r}]")
 

@@ -82,7 +82,7 @@ class RuntimeValueProvider(ValueProvider):
     runtime_options: ClassVar[Mapping[str, Any] | None] = None
     experiments: ClassVar[set[str]] = set()
 
-    def __init__(self, option_name: str, value_type: Callable[[Any], Any], default_value: Any) -> None:
+    def __init__(self, option_name: str, value_type: Callable[[Any], Any], default_value: object) -> None:
         self.option_name = option_name
         self.value_type = value_type
         self.default_value = default_value
@@ -102,7 +102,7 @@ class RuntimeValueProvider(ValueProvider):
         return {**self.__dict__, "_sent": sent}
 
     @classmethod
-    def get_value(cls, option_name: str, value_type: Callable[[Any], Any], default_value: Any) -> Any:
+    def get_value(cls, option_name: str, value_type: Callable[[Any], Any], default_value: object) -> Any:
         """Returns an option of the running pipeline, converted; the default if it is unset, empty or unknown."""
         return cls._converted(RuntimeValueProvider.runtime_options, option_name, value_type, default_value)
 
@@ -111,8 +111,8 @@ class RuntimeValueProvider(ValueProvider):
         options: Mapping[str, Any] | None,
         option_name: str,
         value_type: Callable[[Any], Any],
-        default_value: Any,
-    ) -> Any:
+        default_value: object,
+    ) -> object:
         value = (options or {}).get(option_name)
         return value_type(value) if value else default_value
 
@@ -185,7 +185,7 @@ def check_accessible(value_provider_list: list[str]) -> Callable[[Callable[..., 
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
-        def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def checked(self: object, *args: object, **kwargs: object) -> Any:
             for name in value_provider_list:
                 provider = getattr(self, name)
                 if not provider.is_accessible():

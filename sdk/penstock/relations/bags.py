@@ -25,7 +25,7 @@ Forms = tuple[Form | None, Form | None]
 """Forms of the left and of the right rows of a join; None for rows whose copies are the same rows."""
 
 
-def are_copies(row: Any, other: Any) -> bool:
+def are_copies(row: object, other: object) -> bool:
     """True if two rows are copies of one; of rows that have no encoding, if Python says that they are equal.
 
     >>> are_copies((1, 0.0), (1, 0.0)), are_copies((1, 0.0), (1, -0.0)), are_copies(frozenset("a"), frozenset("a"))
@@ -37,7 +37,7 @@ def are_copies(row: Any, other: Any) -> bool:
         return bool(row == other)
 
 
-def place_of_copy(row: Any, rows: Sequence[Any], form: Form | None = None) -> int | None:
+def place_of_copy(row: object, rows: Sequence[Any], form: Form | None = None) -> int | None:
     """Returns the place of the copy that leaves when a row is retracted; None without a copy.
 
     >>> place_of_copy(2.0, [1.0, 2, 2.0]), place_of_copy("B", ["a", "b"], str.lower), place_of_copy("c", ["a"])
@@ -69,7 +69,7 @@ class Copies:
         self._form = form
         self._encodes = form is not None and not by_value
 
-    def change(self, held: Counter[Any], row: Any, sign: int) -> None:
+    def change(self, held: Counter[Any], row: object, sign: int) -> None:
         """Inserts a copy if the sign is 1, retracts one if it is -1."""
         key = self._key(row)
         if sign < 0 and self._encodes and key not in held:
@@ -90,13 +90,13 @@ class Copies:
         assert self._form is not None
         return list({encode_key(self._form(row)): row for row in rows}.values())
 
-    def _key(self, row: Any) -> Any:
+    def _key(self, row: object) -> object:
         return encode_key(row) if self._encodes else row
 
-    def _row(self, key: Any) -> Any:
+    def _row(self, key: Any) -> object:
         return decode_key(key) if self._encodes else key
 
-    def _key_of_copy(self, row: Any, held: Counter[Any]) -> Any:
+    def _key_of_copy(self, row: object, held: Counter[Any]) -> object:
         keys = list(held)
         place = place_of_copy(row, list(map(decode_key, keys)), self._form)
         return None if place is None else keys[place]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.functions.dofn import DoFn
 from penstock.relations.changes import make_elements
 from penstock.transforms.elements.pardo import ParDo
@@ -20,7 +21,7 @@ class Changelog(PTransform[Any, Any]):
     take pairs of a `ValueKind` and an element. (Penstock's own.)
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         pairs = typehints.Tuple[ValueKind, pcoll.element_type or typehints.Any]
         return pcoll | ParDo(_PairWithKind()).with_output_types(pairs)
@@ -32,5 +33,7 @@ class _PairWithKind(DoFn):
     # The search for retractions ends here.
     gives_insertions_only = True
 
-    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
+    def process(
+        self, element: object, windowed: WindowedValue = DoFn.WindowedValueParam
+    ) -> Iterable[WindowedValue]:
         return make_elements(windowed, [(windowed.pane_info.kind, element)], ValueKind.INSERT)

@@ -9,16 +9,19 @@ from typing import Any, ClassVar, NamedTuple
 from penstock.coders import VarIntCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform, where_of
+from penstock.construction.pvalue import PCollection
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import MapStateSpec, on_window_expiration
+from penstock.machines.cells import MapCell
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
 from penstock.relations.changes import NO_CHANGE, Change, emit_pairs
 from penstock.transforms.elements.pardo import ParDo
 from penstock.transforms.grouping.co_group_by_key import merge_numbered
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
-from penstock.utils.windowed_value import WindowedValue
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.windowed_value import PaneInfo, WindowedValue
 
 AT_ONCE, AT_END = "at_once", "at_end"
 LEFT, RIGHT = 0, 1
@@ -117,13 +120,13 @@ class JoinRows(JoinOfKind):
         self.matching = matching
         self.forms = forms
 
-    def expand(self, pcolls: Any) -> Any:
+    def expand(self, pcolls: tuple[PCollection[Any], PCollection[Any]]) -> PCollection[Any]:
         check_windows(self, pcolls)
         types = [key_value_types(pcoll.element_type) for pcoll in pcolls]
         join = (JoinFn if self.unjoined == AT_ONCE else JoinAtEndFn)(self.kind, self.matching, self.forms)
         return join_sides(pcolls, types) | "Join" >> ParDo(join).with_output_types(self._output_type(types))
 
-    def _output_type(self, types: list[tuple[Any, Any]]) -> Any:
+    def _output_type(self, types: list[tuple[Any, Any]]) -> object:
         (left_key, left), (right_key, right) = types
         kind = _KINDS[self.kind]
         if not kind.pairs:
@@ -134,13 +137,13 @@ class JoinRows(JoinOfKind):
         return KV[Union[left_key, right_key], Tuple[first, second]]
 
 
-def _described(pvalueish: Any) -> str:
+def _described(pvalueish: object) -> str:
     if isinstance(pvalueish, tuple | list):
         return f"({', '.join(type(each).__name__ for each in pvalueish)})"
     return noun_for(pvalueish)
 
 
-def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
+def check_windows(transform: JoinOfKind, pcolls: tuple[Any, Any]) -> None:
     """Refuses sides with different windows: no row of one side would ever match a row of the other."""
     left, right = (pcoll.windowing.windowfn for pcoll in pcolls)
     if left != right:
@@ -149,7 +152,7 @@ def check_windows(transform: Any, pcolls: tuple[Any, Any]) -> None:
         raise refusal(ValueError, what, where=where_of(transform), hint=hint)
 
 
-def join_sides(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> Any:
+def join_sides(pcolls: tuple[Any, Any], types: list[tuple[Any, Any]]) -> PCollection[Any]:
     """The union of both sides, as KVs of the key and a pair of the side and the row."""
     return merge_numbered(("Mark lefts", "Mark rights"), pcolls, types)
 
@@ -167,12 +170,12 @@ def _rows_in(counts: Any) -> Iterator[Timed]:
             yield from repeat(timed, count)
 
 
-def _put(counts: Any, timed: Timed) -> None:
+def _put(counts: MapCell, timed: Timed) -> None:
     if not counts.put_if_absent(timed, 1):
         counts.put(timed, counts.get(timed) + 1)
 
 
-def _take(counts: Any, timed: Timed, form: Form | None) -> Timed:
+def _take(counts: MapCell, timed: Timed, form: Form | None) -> Timed:
     """Takes a copy of a row out, if possible the copy with the same event time; ValueError if there is no copy."""
     count = counts.get(timed, 0)
     if not count:
@@ -185,7 +188,7 @@ def _take(counts: Any, timed: Timed, form: Form | None) -> Timed:
     return timed
 
 
-def _other_copy(counts: Any, timed: Timed, form: Form | None) -> Timed:
+def _other_copy(counts: MapCell, timed: Timed, form: Form | None) -> Timed:
     """A copy of a row with another event time or, if need be, in another form."""
     value, micros = timed
     rows: list[Timed] = sorted((own for own, _ in counts.entries()), key=lambda own: own[1] != micros)
@@ -219,12 +222,12 @@ class JoinFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        at: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane: Any = DoFn.PaneInfoParam,
-        lefts: Any = DoFn.StateParam(LEFTS),
-        rights: Any = DoFn.StateParam(RIGHTS),
+        element: tuple[Any, Any],
+        at: Timestamp = DoFn.TimestampParam,
+        window: object = DoFn.WindowParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
+        lefts: MapCell = DoFn.StateParam(LEFTS),
+        rights: MapCell = DoFn.StateParam(RIGHTS),
     ) -> Iterable[WindowedValue]:
         key, (side, value) = element
         if value is None:
@@ -240,12 +243,12 @@ class JoinFn(DoFn):
             _put(own, timed)
         return emit_pairs(key, (retracted, inserted), window) if retracted or inserted else ()
 
-    def _effect(self, side: int, timed: Timed, own: Any, other: Any) -> Change:
+    def _effect(self, side: int, timed: Timed, own: MapCell, other: MapCell) -> Change:
         if self._matching is None:
             return _effect(self._at_once, side, timed, own, other)
         return self._effect_of_matching(side, timed, own, other)
 
-    def _effect_of_matching(self, side: int, timed: Timed, own: Any, other: Any) -> Change:
+    def _effect_of_matching(self, side: int, timed: Timed, own: object, other: object) -> Change:
         """`_effect`, where not all rows of a key match."""
         kind = self._at_once
         partners = [one for one in _rows_in(other) if self._match(side, timed, one)]
@@ -291,9 +294,9 @@ class JoinAtEndFn(JoinFn):
     @on_window_expiration
     def end(
         self,
-        key: Any = DoFn.KeyParam,
-        lefts: Any = DoFn.StateParam(JoinFn.LEFTS),
-        rights: Any = DoFn.StateParam(JoinFn.RIGHTS),
+        key: object = DoFn.KeyParam,
+        lefts: MapCell = DoFn.StateParam(JoinFn.LEFTS),
+        rights: MapCell = DoFn.StateParam(JoinFn.RIGHTS),
     ) -> Iterator[Any]:
         """The rows without a match."""
         sides = lefts, rights
@@ -310,7 +313,7 @@ class JoinAtEndFn(JoinFn):
                 yield key, value
 
 
-def _effect(kind: _Kind, side: int, timed: Timed, own: Any, other: Any) -> Change:
+def _effect(kind: _Kind, side: int, timed: Timed, own: MapCell, other: MapCell) -> Change:
     """The change of the result when a row is inserted; `own` has the other rows of its side."""
     if other.is_empty():
         return (), _unmatched(kind, side, [timed])

@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 from penstock.coders import FastPrimitivesCoder
 from penstock.coders.deterministic import encode_key
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
+    BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -25,6 +29,7 @@ from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import KV, Tuple
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from penstock.utils.windowed_value import PaneInfo
 from penstock.windows.time_domain import TimeDomain
 from penstock.windows.window_fn import GlobalWindows
 
@@ -72,7 +77,7 @@ class Upserts(PTransform[Any, Any]):
     def default_label(self) -> str:
         return "Upserts(by_window)" if self.by_window else "Upserts"
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         retracts = may_retract(pcoll)
         self._check_windows(pcoll.windowing.windowfn, retracts)
@@ -102,17 +107,17 @@ class Upserts(PTransform[Any, Any]):
 
 
 def _change(
-    key: Any, value: Any, at: Any = DoFn.TimestampParam, pane: Any = DoFn.PaneInfoParam
+    key: object, value: object, at: Timestamp = DoFn.TimestampParam, pane: PaneInfo = DoFn.PaneInfoParam
 ) -> tuple[Any, Any]:
     return key, ((at.micros, pane.index), value)
 
 
 def _change_of_window(
-    key: Any,
-    value: Any,
-    at: Any = DoFn.TimestampParam,
-    pane: Any = DoFn.PaneInfoParam,
-    window: Any = DoFn.WindowParam,
+    key: object,
+    value: object,
+    at: Timestamp = DoFn.TimestampParam,
+    pane: PaneInfo = DoFn.PaneInfoParam,
+    window: object = DoFn.WindowParam,
 ) -> tuple[Any, Any]:
     return (key, window), ((pane.index, at.micros), value)
 
@@ -124,7 +129,7 @@ Settled = tuple[Any, Upsert | None]
 """The knowledge to keep of a key, and the change of its row."""
 
 
-def settle_newest(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
+def settle_newest(key: object, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if each value replaces the one before it; the highest order of a key is known."""
     upsert = None
     for _, order, value in arrivals:
@@ -133,7 +138,7 @@ def settle_newest(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     return known, upsert
 
 
-def settle_balance(key: Any, known: Any, arrivals: Iterable[Arrival]) -> Settled:
+def settle_balance(key: object, known: Any, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
 
     Raises:
@@ -179,11 +184,11 @@ class UpsertFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        pane: Any = DoFn.PaneInfoParam,
-        arrivals: Any = DoFn.StateParam(ARRIVALS),
-        time_end: Any = DoFn.TimerParam(LOGICAL_TIME),
-        window_end: Any = DoFn.TimerParam(WINDOW),
+        element: tuple[Any, Any],
+        pane: PaneInfo = DoFn.PaneInfoParam,
+        arrivals: BagRuntimeState = DoFn.StateParam(ARRIVALS),
+        time_end: BaseTimer = DoFn.TimerParam(LOGICAL_TIME),
+        window_end: BaseTimer = DoFn.TimerParam(WINDOW),
     ) -> None:
         key, (order, value) = element
         arrivals.add((pane.kind.sign, order, value))
@@ -197,9 +202,9 @@ class UpsertFn(DoFn):
     @on_timer(LOGICAL_TIME)
     def end_of_logical_time(
         self,
-        key: Any = DoFn.KeyParam,
+        key: object = DoFn.KeyParam,
         arrivals: Any = DoFn.StateParam(ARRIVALS),
-        known: Any = DoFn.StateParam(KNOWN),
+        known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The change of the row; at the end of the input, one that no later timestamp has followed."""
         settled, upsert = self._settle(key, known.read(), arrivals.read())
@@ -214,9 +219,9 @@ class UpsertFn(DoFn):
     @on_timer(WINDOW)
     def end_of_window(
         self,
-        key: Any = DoFn.KeyParam,
-        arrivals: Any = DoFn.StateParam(ARRIVALS),
-        known: Any = DoFn.StateParam(KNOWN),
+        key: object = DoFn.KeyParam,
+        arrivals: object = DoFn.StateParam(ARRIVALS),
+        known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The last change of a row whose window is over; then it is forgotten."""
         yield from self.end_of_logical_time(key, arrivals, known)

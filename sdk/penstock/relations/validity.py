@@ -6,10 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import OrderedListStateSpec, TimerSpec, on_timer
+from penstock.functions.userstate import (
+    BaseTimer,
+    OrderedListRuntimeState,
+    OrderedListStateSpec,
+    TimerSpec,
+    on_timer,
+)
 from penstock.relations.bags import ROW_CODER, Form, Forms, place_of_copy
 from penstock.relations.changes import compute_difference, emit_pairs
 from penstock.relations.joins import JoinOfKind, check_windows, join_sides
@@ -18,7 +25,7 @@ from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
-from penstock.utils.windowed_value import WindowedValue
+from penstock.utils.windowed_value import PaneInfo, WindowedValue
 from penstock.windows.time_domain import TimeDomain
 
 ROWS, VALUES = 0, 1
@@ -71,7 +78,7 @@ class ValidFrom(PTransform[Any, Any]):
         super().__init__()
         self.form = form
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         key_type, _ = key_value_types(pcoll.element_type)
         return pcoll | ParDo(ValidFromFn(self.form)).with_output_types(KV[key_type, AnyHint])
@@ -117,7 +124,7 @@ class ValidityJoin(JoinOfKind):
         self.final = final
         self.forms = forms
 
-    def expand(self, pcolls: Any) -> Any:
+    def expand(self, pcolls: tuple[PCollection[Any], PCollection[Any]]) -> PCollection[Any]:
         check_windows(self, pcolls)
         if self.final and any(map(may_retract, pcolls)):
             what = "a final validity join takes nothing back, and its input may hold elements that do"
@@ -137,7 +144,7 @@ class ValidityJoin(JoinOfKind):
         return join_sides(pcolls, types) | "Join" >> join
 
 
-def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
+def _around(values: OrderedListRuntimeState, at: Timestamp) -> tuple[Timestamp, Timestamp]:
     """Returns the time that a value at an instant may change: from the value before it to the value after it."""
     first, limit = MIN_TIMESTAMP, MAX_TIMESTAMP
     for time, _ in values.read():
@@ -148,7 +155,9 @@ def _around(values: Any, at: Timestamp) -> tuple[Timestamp, Timestamp]:
     return first, limit
 
 
-def _keep(cell: Any, at: Timestamp, row: Any, is_retraction: bool, form: Form | None) -> None:
+def _keep(
+    cell: OrderedListRuntimeState, at: Timestamp, row: object, is_retraction: bool, form: Form | None
+) -> None:
     """Puts a row into a cell, or takes a copy of it out."""
     if not is_retraction:
         cell.add((at, row))
@@ -178,11 +187,11 @@ class ValidFromFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        at: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane: Any = DoFn.PaneInfoParam,
-        values: Any = DoFn.StateParam(VALUES),
+        element: tuple[Any, Any],
+        at: Timestamp = DoFn.TimestampParam,
+        window: object = DoFn.WindowParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
+        values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
     ) -> Iterable[WindowedValue]:
         key, value = element
         first, limit = _around(values, at)
@@ -212,12 +221,12 @@ class ValidityFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        at: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane: Any = DoFn.PaneInfoParam,
-        rows: Any = DoFn.StateParam(ROWS),
-        values: Any = DoFn.StateParam(VALUES),
+        element: tuple[Any, Any],
+        at: Timestamp = DoFn.TimestampParam,
+        window: object = DoFn.WindowParam,
+        pane: PaneInfo = DoFn.PaneInfoParam,
+        rows: OrderedListRuntimeState = DoFn.StateParam(ROWS),
+        values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
     ) -> Iterable[WindowedValue]:
         key, (side, row) = element
         _check_none(self._kind, side, row)
@@ -235,7 +244,7 @@ class ValidityFn(DoFn):
         return emit_pairs(key, compute_difference(before, near()), window)
 
 
-def _check_none(kind: str, side: int, row: Any) -> None:
+def _check_none(kind: str, side: int, row: object) -> None:
     """Refuses None if None means that a row or a value is missing."""
     if row is None and kind in (("full",), ("left", "full"))[side]:
         what = f"a {('row', 'value')[side]} is None, which means a missing one in a join of the kind {kind!r}"
@@ -280,11 +289,11 @@ class ValidAtWatermarkFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        at: Any = DoFn.TimestampParam,
-        rows: Any = DoFn.StateParam(ROWS),
-        values: Any = DoFn.StateParam(VALUES),
-        passed: Any = DoFn.TimerParam(PASSED),
+        element: tuple[Any, Any],
+        at: Timestamp = DoFn.TimestampParam,
+        rows: OrderedListRuntimeState = DoFn.StateParam(ROWS),
+        values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
+        passed: BaseTimer = DoFn.TimerParam(PASSED),
     ) -> None:
         _, (side, row) = element
         _check_none(self._kind, side, row)
@@ -296,10 +305,10 @@ class ValidAtWatermarkFn(DoFn):
     @on_timer(PASSED)
     def give(
         self,
-        key: Any = DoFn.KeyParam,
+        key: object = DoFn.KeyParam,
         micros: Any = DoFn.DynamicTimerTagParam,
-        rows: Any = DoFn.StateParam(ROWS),
-        values: Any = DoFn.StateParam(VALUES),
+        rows: OrderedListRuntimeState = DoFn.StateParam(ROWS),
+        values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
     ) -> Iterator[Any]:
         """Yields the rows of one event time, with the value that is valid then."""
         at = Timestamp(micros=int(micros))

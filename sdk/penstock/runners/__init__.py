@@ -1,7 +1,6 @@
 """Runners, which run pipelines. The only one is the Spark runner, in its own package."""
 
 import sys
-from typing import Any
 
 from penstock.base.engine import SPARK_RUNNER, create_runner, make_spark_runner
 from penstock.error import refusal
@@ -20,7 +19,7 @@ __all__ = [
 class _NameOfTheRunner(type):
     """The metaclass of names for the one runner: calling one of them imports Spark's package."""
 
-    def __call__(cls, **arguments: Any) -> PipelineRunner:
+    def __call__(cls, **arguments: object) -> PipelineRunner:
         runner: PipelineRunner = make_spark_runner(**arguments)
         runner.local_only = cls.local_only  # type: ignore[attr-defined]
         return runner

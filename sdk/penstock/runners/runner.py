@@ -88,7 +88,7 @@ class PipelineResult:
         """Returns the metrics of the run, for queries."""
         raise self._cannot("give metrics")
 
-    def aggregated_values(self, aggregator_or_name: Any) -> dict[str, Any]:
+    def aggregated_values(self, aggregator_or_name: object) -> dict[str, Any]:
         """Beam's old name for metrics: always empty, with a warning; use `metrics`."""
         _LOGGER.warning("%s has no aggregated values; query metrics() instead", type(self).__name__)
         return {}
@@ -139,7 +139,7 @@ class PipelineRunner:
         """Returns the elements of a bounded PCollection, or the `first` ones found; runs the steps that lead to it."""
         raise NotImplementedError(f"{type(self).__name__} does not define elements_of")
 
-    def run(self, transform: Any, options: PipelineOptions | None = None) -> PipelineResult:
+    def run(self, transform: object, options: PipelineOptions | None = None) -> PipelineResult:
         """Runs a PTransform, or a function of a PBegin, as a pipeline, and waits for the end."""
         result = self.run_async(transform, options)
         result.wait_until_finish()

@@ -15,7 +15,7 @@ from penstock.scalars.types import ANY, BOOLEAN, NULL, SqlType, find_common_type
 # Values
 
 
-def _element_at(array: Sequence[Any], index: int) -> Any:
+def _element_at(array: Sequence[Any], index: int) -> object:
     if not index or abs(index) > len(array):
         refuse(
             "ELEMENT_AT asks for an element that the array does not have",
@@ -24,7 +24,7 @@ def _element_at(array: Sequence[Any], index: int) -> Any:
     return array[index - 1 if index > 0 else index]
 
 
-def _item(array: Sequence[Any], index: int) -> Any:
+def _item(array: Sequence[Any], index: int) -> object:
     if not 0 <= index < len(array):
         refuse(
             "an index asks for an element that the array does not have",
@@ -33,7 +33,7 @@ def _item(array: Sequence[Any], index: int) -> Any:
     return array[index]
 
 
-def _array_contains(array: Iterable[Any], value: Any) -> bool | None:
+def _array_contains(array: Iterable[Any], value: object) -> bool | None:
     unknown = False
     for element in array:
         if element is None:

@@ -145,7 +145,7 @@ _MOMENT_TEXT = re.compile(
 _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{1,2})(?::?([0-9]{2}))?)?")
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Returns a value as ``CAST(value AS STRING)`` writes it.
 
     >>> text_of(1e10), text_of(0.5), text_of(datetime.timedelta(hours=-25)), text_of(True)
@@ -451,7 +451,7 @@ _EXACT_DECIMALS: dict[str, Compute] = {"STRING": _exact_decimal_of_text, "DOUBLE
 def _to_digits(cast: Compute, target: SqlType) -> Compute:
     """A cast to decimals whose digits are known."""
 
-    def compute(value: Any) -> Decimal | None:
+    def compute(value: object) -> Decimal | None:
         exact: Decimal | None = cast(value)
         return None if exact is None else with_digits(exact, target)
 
@@ -461,7 +461,7 @@ def _to_digits(cast: Compute, target: SqlType) -> Compute:
 def try_function(cast: Compute) -> Compute:
     """Returns a cast that makes None where another cast is refused."""
 
-    def attempt(value: Any) -> Any:
+    def attempt(value: object) -> Any:
         try:
             return cast(value)
         except ArithmeticError:
@@ -470,11 +470,11 @@ def try_function(cast: Compute) -> Compute:
     return attempt
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> object:
     return value
 
 
-def type_of_value(value: Any) -> SqlType:
+def type_of_value(value: object) -> SqlType:
     """Returns the type of a Python value; ANY if SQL has no type for it.
 
     >>> print(type_of_value(datetime.datetime(2020, 1, 1)))
@@ -489,7 +489,7 @@ def type_of_value(value: Any) -> SqlType:
 
 
 def _expecting(target: SqlType) -> Compute:
-    def check(value: Any) -> Any:
+    def check(value: Any) -> object:
         found = type_of_value(value).name
         if found == target.name:
             return value
@@ -506,7 +506,7 @@ def _expecting(target: SqlType) -> Compute:
 
 
 def _casting_any(target: SqlType) -> Compute:
-    def cast(value: Any) -> Any:
+    def cast(value: Any) -> object:
         source = type_of_value(value)
         if not can_cast(source, target) or source.name == "ANY":
             raise TypeError(

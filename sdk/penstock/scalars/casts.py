@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.scalars.casting import Compute, cast_function, try_function
 from penstock.scalars.conditions import BETWEEN, CASE
@@ -35,7 +34,7 @@ from penstock.scalars.types import (
 # Whole numbers
 
 
-def fits_whole_type(value: Any, kind: str) -> bool:
+def fits_whole_type(value: object, kind: str) -> bool:
     """True if a value is a whole number that a type of whole numbers has.
 
     >>> fits_whole_type(127, "TINYINT"), fits_whole_type(128, "TINYINT"), fits_whole_type(1.5, "TINYINT")

@@ -40,7 +40,7 @@ def _make_row(fields: dict[str, Any]) -> Row:
     return row
 
 
-def _parts_of(function: Any) -> Iterable[Any]:
+def _parts_of(function: object) -> Iterable[Any]:
     match function:
         case RowOf(fields) | KeyOf(fields):
             return [each for _, each in fields]
@@ -51,7 +51,7 @@ def _parts_of(function: Any) -> Iterable[Any]:
     return [function]
 
 
-def _part(writer: PythonWriter, part: Any) -> str:
+def _part(writer: PythonWriter, part: object) -> str:
     if isinstance(part, Expression):
         return writer.value(part.scalar).text
     return f"{writer.name_of(part)}(element)"
@@ -62,7 +62,7 @@ def _row(writer: PythonWriter, function: RowOf) -> str:
     return f"make_row({{{parts}}})"
 
 
-def _key(writer: PythonWriter, key: Any) -> str:
+def _key(writer: PythonWriter, key: object) -> str:
     if type(key) is not KeyOf:
         return _part(writer, key)
     kind = writer.name_of(named_tuple("Key", tuple(name for name, _ in key.fields)))

@@ -26,7 +26,7 @@ from penstock.scalars.types import BOOLEAN, NULL
 # Values
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: object, right: object) -> bool:
     """True if two values are equal, where None equals None and NaN equals NaN.
 
     >>> same([1, None], [1, None]), same(float("nan"), float("nan")), same(1, 2)
@@ -59,7 +59,7 @@ def order(left: Any, right: Any) -> int:
 def _comparing(test: Callable[[int], bool]) -> Compute:
     """A comparison of values whose types are known only when it is computed, or of arrays."""
 
-    def compare(left: Any, right: Any) -> bool:
+    def compare(left: object, right: object) -> bool:
         try:
             return test(order(left, right))
         except TypeError:
@@ -69,7 +69,7 @@ def _comparing(test: Callable[[int], bool]) -> Compute:
 
 
 def _extreme(wanted: int) -> Compute:
-    def compute(*values: Any) -> Any:
+    def compute(*values: object) -> object:
         best = None
         for value in values:
             if value is not None and (best is None or order(value, best) == wanted):
@@ -319,7 +319,7 @@ class _TruthRefused:
 
     part: str
 
-    def __call__(self, value: Any) -> NoReturn:
+    def __call__(self, value: object) -> NoReturn:
         what = f"{self.part} is {noun_for(value)}, and &, | and ~ take what is true, false or None"
         raise refusal(
             TypeError, what, hint="compare it, e.g. with != 0, and put the comparison in parentheses"

@@ -38,7 +38,7 @@ _PLAIN = frozenset([int, float, str, bool, bytes, datetime.date, datetime.dateti
 def _operator(name: str, is_reflected: bool = False) -> Callable[[Expression, Any], Expression]:
     """The method of an operator, whose operands stay as Python has them."""
 
-    def method(self: Expression, other: Any) -> Expression:
+    def method(self: Expression, other: object) -> Expression:
         parts = (_operand(other), self.scalar) if is_reflected else (self.scalar, _operand(other))
         return Expression(Call(name, parts, PYTHON))
 
@@ -46,7 +46,7 @@ def _operator(name: str, is_reflected: bool = False) -> Callable[[Expression, An
 
 
 def _connective(name: str, is_reflected: bool = False) -> Callable[[Expression, Any], Expression]:
-    def method(self: Expression, other: Any) -> Expression:
+    def method(self: Expression, other: Expression) -> Expression:
         parts = (_operand(other), self.scalar) if is_reflected else (self.scalar, _operand(other))
         return Expression(Call(name, tuple(map(_truth, parts)), BOOLEAN))
 
@@ -66,7 +66,7 @@ class Expression(Forwarding):
 
     scalar: Scalar
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: object) -> Any:
         """The value for an element."""
         return self.function(element)
 
@@ -78,7 +78,7 @@ class Expression(Forwarding):
     def __getstate__(self) -> dict[str, Any]:
         return {"scalar": self.scalar}
 
-    def type_of(self, input_type: Any) -> Any:
+    def type_of(self, input_type: object) -> Any:
         """The type of the values for elements of a type."""
         return _hint_of(self.scalar, input_type)
 
@@ -131,7 +131,7 @@ class Expression(Forwarding):
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
         return _DIFFERS(self, self._not_none(other))
 
-    def _not_none(self, other: Any) -> Any:
+    def _not_none(self, other: object) -> object:
         if other is None:
             what = f"{self!r} is compared with None, and the result is None for every element"
             raise refusal(TypeError, what, hint="write field(...).is_null(), or ~field(...).is_null()")
@@ -181,7 +181,7 @@ def field(name: str) -> Expression:
     return Expression(Field(name))
 
 
-def _operand(value: Any) -> Scalar:
+def _operand(value: object) -> Scalar:
     return value.scalar if isinstance(value, Expression) else Literal(value, PYTHON)
 
 
@@ -201,7 +201,7 @@ def _leaves(scalar: Scalar) -> Iterator[Scalar]:
 # Types of values
 
 
-def _hint_of(scalar: Scalar, input_type: Any) -> Any:
+def _hint_of(scalar: Scalar, input_type: object) -> object:
     match scalar:
         case Field(name):
             if hasattr(input_type, "get_type_for"):
@@ -228,7 +228,7 @@ def _hint_of(scalar: Scalar, input_type: Any) -> Any:
     return typehints.Any
 
 
-def _of_parts(kind: Any, hints: list[Any]) -> Any:
+def _of_parts(kind: object, hints: list[Any]) -> object:
     """A type, with None if a part may be None."""
     nullable = [each for each in hints if typehints.is_nullable(each)]
     return typehints.Union[kind, *(each.with_members((kind, type(None))) for each in nullable)]

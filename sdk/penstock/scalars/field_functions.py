@@ -28,7 +28,7 @@ class RowOf:
 
     fields: tuple[NamedFunction, ...]
 
-    def __call__(self, element: Any) -> Row:
+    def __call__(self, element: object) -> Row:
         """Returns the Row."""
         return Row(**{name: each(element) for name, each in self.fields})
 
@@ -39,7 +39,7 @@ class KeyOf:
 
     fields: tuple[NamedFunction, ...]
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: object) -> Any:
         """Returns the key."""
         return named_tuple("Key", self._names)._make([each(element) for each in self._functions])
 
@@ -58,7 +58,7 @@ class KeyedBy:
 
     key: Callable[[Any], Any]
 
-    def __call__(self, element: Any) -> tuple[Any, Any]:
+    def __call__(self, element: object) -> tuple[Any, Any]:
         """Returns the pair."""
         return self.key(element), element
 
@@ -70,7 +70,7 @@ class KeyAndValues:
     key: KeyOf
     values: tuple[Callable[[Any], Any], ...]
 
-    def __call__(self, element: Any) -> tuple[Any, list[Any]]:
+    def __call__(self, element: object) -> tuple[Any, list[Any]]:
         """Returns the pair."""
         return self.key(element), [each(element) for each in self.values]
 
@@ -99,7 +99,7 @@ class StampedBy(Stamping):
         """Returns a function from an element to its time in microseconds."""
         return self._micros
 
-    def _micros(self, element: Any) -> int:
+    def _micros(self, element: object) -> int:
         moment = self.moment(element)
         if moment is None:
             what = "an element has no time: the function of WithTimestamps returned None"
@@ -119,7 +119,7 @@ def named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
     return type(type_name, (made,), {"__slots__": (), "__reduce__": reduce, "__module__": __name__})
 
 
-def _make_named_tuple(type_name: str, field_names: tuple[str, ...], values: Iterable[Any]) -> Any:
+def _make_named_tuple(type_name: str, field_names: tuple[str, ...], values: Iterable[Any]) -> object:
     return named_tuple(type_name, field_names)(*values)
 
 
@@ -155,7 +155,7 @@ class RowInWindow:
         self.fields = fields
         self._made: dict[Any, RowOf] = {}
 
-    def __call__(self, element: Any, window: Any = DoFn.WindowParam) -> Row:
+    def __call__(self, element: object, window: Any = DoFn.WindowParam) -> Row:
         """Returns the Row."""
         make = self._made.get(window)
         if make is None:
@@ -169,7 +169,7 @@ class RowInWindow:
         return {"fields": self.fields, "_made": {}}
 
 
-def _in_window(function: Any, window: Any) -> Any:
+def _in_window(function: Any, window: object) -> Any:
     """A function in which values replace the bounds of the window."""
     if not reads_window(function):
         return function
@@ -180,7 +180,7 @@ def _in_window(function: Any, window: Any) -> Any:
     return Expression(map_leaves(function.scalar, in_window))
 
 
-def _moment(window: Any, bound: str) -> datetime.datetime:
+def _moment(window: object, bound: str) -> datetime.datetime:
     if not hasattr(window, bound) or isinstance(window, GlobalWindow):
         hint = "put the elements into windows first, e.g. with WindowInto(FixedWindows(60))"
         raise refusal(TypeError, f"{noun_for(window)} has no {bound}", hint=hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from penstock.error import three_parts
 from penstock.scalars.casting import Compute, type_of_value
@@ -47,7 +47,7 @@ class PythonForms(Protocol):
     def bound(self, code: Code) -> tuple[str, str]:
         """Returns a name for a value, and the text that computes the value and assigns it to the name."""
 
-    def name_of(self, value: Any) -> str:
+    def name_of(self, value: object) -> str:
         """Returns a name in the text for a value of the program."""
 
     def apart(self, scalar: Scalar) -> str:
@@ -164,7 +164,7 @@ def _starts_with_any(arguments: Sequence[SqlType]) -> bool:
 def _of_any(computes: Compute | Mapping[str, Compute]) -> Compute:
     """Returns the function of a value whose type is known only when it runs."""
 
-    def compute(first: Any, *others: Any) -> Any:
+    def compute(first: object, *others: object) -> object:
         found = computes.get(type_of_value(first).name) if isinstance(computes, Mapping) else computes
         if found is not None:
             try:
@@ -176,7 +176,7 @@ def _of_any(computes: Compute | Mapping[str, Compute]) -> Compute:
     return compute
 
 
-def do_not_fit(*values: Any) -> NoReturn:
+def do_not_fit(*values: object) -> NoReturn:
     """Refuses values whose types were not known when the query was read."""
     names = " and ".join(type(value).__name__ for value in values)
     raise TypeError(

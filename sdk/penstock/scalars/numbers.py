@@ -180,7 +180,7 @@ def _remainder_of_decimals(left: Decimal, right: Decimal) -> Decimal:
 def _positive(remainder: Callable[[Any, Any], Any]) -> Compute:
     """PMOD: a remainder that is not negative if the divisor is not."""
 
-    def compute(left: Any, right: Any) -> Any:
+    def compute(left: object, right: object) -> object:
         rest = remainder(left, right)
         return remainder(rest + right, right) if rest < 0 else rest
 
@@ -209,7 +209,7 @@ def _whole_quotient_of_decimals(left: Decimal, right: Decimal) -> int:
     return whole(math.trunc(Fraction(left) / Fraction(right)))
 
 
-def _sign(value: Any) -> Any:
+def _sign(value: Any) -> object:
     if value != value:
         return value
     return type(value)((value > 0) - (value < 0)) if value else value
@@ -293,7 +293,7 @@ _LADDER = ("BIGINT", "DECIMAL", "DOUBLE")
 _WIDENING: dict[str, Compute] = {"BIGINT": lambda value: value, "DECIMAL": Decimal, "DOUBLE": float}
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """The type of a number; the text is empty for other values."""
     if isinstance(value, bool):
         return ""
@@ -304,7 +304,7 @@ def _kind(value: Any) -> str:
 
 
 def _of_any(name: str, computes: Mapping[str, Compute]) -> Compute:
-    def compute(left: Any, right: Any) -> Any:
+    def compute(left: object, right: object) -> object:
         kinds = [_kind(value) for value in (left, right)]
         if all(kinds):
             widest = max(kinds, key=_LADDER.index)

@@ -178,7 +178,7 @@ class PythonWriter:
         """Returns the text of a call of a function of its own that computes an expression."""
         return f"{self._define_part(scalar)}({self.argument})"
 
-    def _literal(self, value: Any) -> Code:
+    def _literal(self, value: object) -> Code:
         number = isinstance(value, (int, float)) and value == value
         if type(value) in (bool, int, str, bytes, type(None)):
             text = f"({value!r})" if type(value) is int and value < 0 else repr(value)

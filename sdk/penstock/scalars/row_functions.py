@@ -25,7 +25,7 @@ class Forwarding:
 class Stamping:
     """The function of a Map that changes the timestamp of each element, and nothing else."""
 
-    def __call__(self, element: Any) -> TimestampedValue[Any]:
+    def __call__(self, element: object) -> TimestampedValue[Any]:
         """The element at its time."""
         return TimestampedValue(element, Timestamp.from_micros(self.function(element)))
 

@@ -6,7 +6,6 @@ import datetime
 import math
 import re
 from decimal import Decimal
-from typing import Any
 
 from penstock.error import three_parts
 from penstock.scalars.casting import text_of
@@ -59,7 +58,7 @@ def write_type(kind: SqlType) -> str:
     return _NAMES.get(kind.name, kind.name)
 
 
-def write_literal(value: Any, kind: SqlType) -> str:
+def write_literal(value: object, kind: SqlType) -> str:
     """Returns a value in Spark's SQL.
 
     Raises:

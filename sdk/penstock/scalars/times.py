@@ -49,7 +49,7 @@ def _checked(compute: Compute) -> Compute:
     """Adds an error of our own for times that Python cannot hold."""
 
     @functools.wraps(compute)
-    def checked(*values: Any) -> Any:
+    def checked(*values: object) -> object:
         try:
             found = compute(*values)
         except OverflowError:
@@ -86,7 +86,7 @@ negate_interval = _checked(lambda value: -value)
 
 
 @_checked
-def multiply_interval(interval: Any, factor: Any) -> datetime.timedelta:
+def multiply_interval(interval: datetime.timedelta, factor: Any) -> datetime.timedelta:
     """Returns an interval that is longer by a factor."""
     product: datetime.timedelta = interval * factor
     return product
@@ -187,7 +187,7 @@ def _midnight(time: datetime.datetime) -> datetime.datetime:
 
 
 @_checked
-def _date_trunc(unit: str, time: datetime.datetime) -> Any:
+def _date_trunc(unit: str, time: datetime.datetime) -> object:
     return _TRUNCATIONS[unit](_utc(time))
 
 

@@ -135,7 +135,7 @@ _CLASSES: dict[type, SqlType] = {
 _HINTS: dict[str, typing.Any] = {**{each.sql: each.hint for each in TYPES[::-1]}, "ANY": typehints.Any}
 
 
-def from_hint(hint: typing.Any) -> SqlType:
+def from_hint(hint: object) -> SqlType:
     """The SQL type of a type hint; ANY for a hint that SQL has no type for.
 
     >>> import typing
@@ -151,7 +151,7 @@ def from_hint(hint: typing.Any) -> SqlType:
     return _not_null_from_hint(bare).or_null(bare is not hint or _not_null_from_hint(bare).name == "ANY")
 
 
-def _not_null_from_hint(hint: typing.Any) -> SqlType:
+def _not_null_from_hint(hint: object) -> SqlType:
     if isinstance(hint, ValueTypeConstraint):
         if hint == LOCAL_DATETIME:
             return TIMESTAMP_NTZ

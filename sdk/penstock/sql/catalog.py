@@ -53,7 +53,9 @@ class Catalog:
         """Forgets a view; queries that were applied before keep it."""
         self.views = {each: query for each, query in self.views.items() if each.lower() != name.lower()}
 
-    def create_function(self, name: str, fn: Callable[..., Any] | CombineFn, result_type: Any = None) -> None:
+    def create_function(
+        self, name: str, fn: Callable[..., Any] | CombineFn, result_type: object = None
+    ) -> None:
         """Lets queries call a function in Python.
 
         A function gets the values of one row, None for NULL. A CombineFn aggregates the values that are not NULL.

@@ -95,7 +95,7 @@ class Console:
             else:
                 self._select(statement, tree)
 
-    def _create_table(self, statement: str, tree: Any) -> None:
+    def _create_table(self, statement: str, tree: exp.Expression) -> None:
         name, named = _name_and_columns(tree)
         given = {}
         for each in tree.args["properties"].expressions if tree.args.get("properties") else ():
@@ -123,7 +123,7 @@ class Console:
         )
         self._show(f"created table {name}")
 
-    def _create_view(self, statement: str, tree: Any) -> None:
+    def _create_view(self, statement: str, tree: exp.Expression) -> None:
         found = re.match(r"(?is)\s*CREATE\s.*?\bVIEW\s.*?\bAS\b(.*)", statement)
         assert found is not None
         query = found[1].strip()
@@ -135,7 +135,7 @@ class Console:
         self._catalog.create_view(name, query, replace=bool(tree.args.get("replace")))
         self._show(f"created view {name}")
 
-    def _names_read(self, tree: Any) -> set[str]:
+    def _names_read(self, tree: object) -> set[str]:
         """The names that a query may read, itself or through views."""
         views = {name.lower(): text for name, text in self._catalog.views.items()}
         found: set[str] = set()
@@ -147,7 +147,7 @@ class Console:
                 waiting |= _names_in(parse_query(views[name])) - found
         return found
 
-    def _select(self, statement: str, tree: Any) -> None:
+    def _select(self, statement: str, tree: exp.Expression) -> None:
         named = self._names_read(tree)
         tables = {name: table for name, table in self._tables.items() if name.lower() in named}
         if not tables:
@@ -193,7 +193,7 @@ def _names_in(tree: Any) -> set[str]:
     return {each.name.lower() for each in named}
 
 
-def _name_and_columns(tree: Any) -> tuple[str, list[Any]]:
+def _name_and_columns(tree: exp.Expression) -> tuple[str, list[Any]]:
     """The name of what a statement creates, and its columns if the statement names them."""
     if isinstance(tree.this, exp.Schema):
         return tree.this.this.name, tree.this.expressions
@@ -264,7 +264,7 @@ def _aligned(cells: list[str], widths: list[int]) -> str:
     return " | ".join(text.ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip()
 
 
-def format_cell(value: Any) -> str:
+def format_cell(value: object) -> str:
     """A value as the console prints it.
 
     >>> format_cell(None), format_cell(1.5), format_cell(True)

@@ -91,8 +91,8 @@ class SqlTransform(PTransform[Any, Any]):
         query: str,
         catalog: Catalog | None = None,
         *,
-        expansion_service: Any = None,
-        **unsupported: Any,
+        expansion_service: object = None,
+        **unsupported: object,
     ) -> None:
         super().__init__()
         refuse_unsupported("SqlTransform", unsupported, _INSTEAD)
@@ -107,7 +107,7 @@ class SqlTransform(PTransform[Any, Any]):
         words = " ".join(str(getattr(self, "query", "")).split())
         return f"SqlTransform({words if len(words) <= 60 else words[:57] + '...'})"
 
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+    def _extract_input_pvalues(self, pvalueish: object) -> tuple[Any, tuple[Any, ...]]:
         named = pvalueish if isinstance(pvalueish, Mapping) else {_MAIN: pvalueish}
         for name, pcoll in named.items():
             if not isinstance(pcoll, PCollection):
@@ -174,7 +174,7 @@ class SqlTransform(PTransform[Any, Any]):
         pipeline = next(iter(pcolls.values())).pipeline
         return pipeline | "Query" >> read, "Spark alone"
 
-    def _columns(self, name: str, pcoll: Any) -> Columns:
+    def _columns(self, name: str, pcoll: PCollection[Any]) -> Columns:
         """The columns of an input."""
         row = pcoll.element_type
         if not isinstance(row, row_type.RowTypeConstraint):
@@ -185,7 +185,7 @@ class SqlTransform(PTransform[Any, Any]):
             raise refusal(TypeError, what, where=self._where(), hint=hint)
         return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
 
-    def _rows(self, name: str, pcoll: Any, columns: Columns) -> Any:
+    def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
         label = "Input" if name == _MAIN else f"Input {name}"
         fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))
@@ -193,13 +193,13 @@ class SqlTransform(PTransform[Any, Any]):
         return rows | label >> Map(fields).with_output_types(hint_of(columns))
 
 
-def _has_unsigned(hint: Any) -> bool:
+def _has_unsigned(hint: object) -> bool:
     """True if values of a hint, or elements of lists, are whole numbers without a sign."""
     bare = without_none(hint)
     return bare == UNSIGNED or (isinstance(bare, ListConstraint) and _has_unsigned(bare.inner_type))
 
 
-def _source_of(name: str, pcoll: Any) -> Any:
+def _source_of(name: str, pcoll: PCollection[Any]) -> object:
     """Returns what an input is read from, if the engine reads it as a table.
 
     Raises:
@@ -217,13 +217,13 @@ def _source_of(name: str, pcoll: Any) -> Any:
     return source
 
 
-def _read_from(pcoll: Any) -> Any:
+def _read_from(pcoll: PCollection[Any]) -> object:
     """Returns the source whose unchanged elements an input has; None if a step made them, or they were rejected."""
     transform = None if pcoll.producer is None or pcoll.tag is not None else pcoll.producer.transform
     return getattr(transform, "source", None)
 
 
-def stamps_of(pcoll: Any) -> str | None:
+def stamps_of(pcoll: PCollection[Any]) -> str | None:
     """The field that has the timestamps of elements, if they come so from their source; no element lacks it."""
     source = _read_from(pcoll)
     selector = source.event_time if isinstance(source, StreamSource) else None
@@ -257,7 +257,7 @@ class FieldsOf(RowFunction):
         )
         self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
 
-    def __call__(self, row: Any) -> tuple[Any, ...]:
+    def __call__(self, row: object) -> tuple[Any, ...]:
         values = self._get(row)
         for at in self._times:
             time = values[at]
@@ -272,11 +272,11 @@ class _Attributes:
 
     names: tuple[str, ...]
 
-    def __call__(self, row: Any) -> tuple[Any, ...]:
+    def __call__(self, row: object) -> tuple[Any, ...]:
         return tuple(getattr(row, name) for name in self.names)
 
 
-def _as_datetime(value: Any) -> Any:
+def _as_datetime(value: object) -> object:
     """A time with a zone; UTC is the zone of a time that has none."""
     if isinstance(value, Timestamp):
         return time_of(value.micros, has_zone=True)

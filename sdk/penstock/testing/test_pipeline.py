@@ -39,7 +39,7 @@ class TestPipeline(Pipeline):
 
     def __init__(
         self,
-        runner: Any = None,
+        runner: object = None,
         options: PipelineOptions | None = None,
         argv: Sequence[str] | None = None,
         is_integration_test: bool = False,
@@ -61,7 +61,7 @@ class TestPipeline(Pipeline):
         self.timeout = waiting if timeout is None else timeout
         super().__init__(runner, options, display_data=display_data, **runner_arguments)
 
-    def run(self, test_runner_api: Any = True) -> Any:
+    def run(self, test_runner_api: object = True) -> Any:
         """Runs the pipeline and waits, unless `blocking` is off.
 
         If the run fails or takes longer than the timeout, an AssertionError says so.
@@ -90,7 +90,7 @@ class TestPipeline(Pipeline):
         known, _ = parser.parse_known_args(sys.argv if argv is None else argv)
         return shlex.split(known.test_pipeline_options or cls.pytest_test_pipeline_options or "")
 
-    def get_full_options_as_args(self, **extra_opts: Any) -> list[str]:
+    def get_full_options_as_args(self, **extra_opts: object) -> list[str]:
         """Returns the test's flags, with more options as flags.
 
         Empty and false options are left out; an option whose name contains ``matcher`` is pickled.

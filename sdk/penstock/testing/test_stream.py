@@ -22,7 +22,13 @@ from penstock.io.streaming.recorded_stream import (
     SignalEvent,
     WatermarkEvent,
 )
-from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.utils.timestamp import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    Duration,
+    Timestamp,
+    TimestampTypes,
+)
 from penstock.utils.windowed_value import WindowedValue
 
 __all__ = [
@@ -60,7 +66,7 @@ class TestStream(PTransform[Any, Any]):
 
     def __init__(
         self,
-        coder: Any = FastPrimitivesCoder(),
+        coder: object = FastPrimitivesCoder(),
         events: Iterable[Event] | None = None,
         output_tags: Iterable[str | None] | None = None,
         endpoint: str | None = None,
@@ -81,7 +87,7 @@ class TestStream(PTransform[Any, Any]):
             "name the tags of all events in output_tags",
         )
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> Any:
         _demand(
             isinstance(pbegin, PBegin), "a TestStream is applied to a PCollection", "apply it to the pipeline"
         )
@@ -97,7 +103,7 @@ class TestStream(PTransform[Any, Any]):
         return tuple(sorted(self.output_tags or {None}, key=lambda tag: (tag is not None, tag)))
 
     def add_elements(
-        self, elements: Iterable[Any], tag: str | None = None, event_timestamp: Any = None
+        self, elements: Iterable[Any], tag: str | None = None, event_timestamp: TimestampTypes | None = None
     ) -> TestStream:
         """Adds elements to an output.
 

@@ -8,12 +8,13 @@ import itertools
 import math
 import numbers
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, cast
 
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection, PValue
 from penstock.elements.bounded_window import GlobalWindow
 from penstock.elements.row import Row
 from penstock.error import refusal
@@ -22,6 +23,7 @@ from penstock.transforms.elements.create import Create
 from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
 from penstock.transforms.grouping.windowing import WindowInto
+from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo
 from penstock.where import at_step, find_caller
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior
@@ -163,7 +165,7 @@ def row_namedtuple_equals_fn(
     )
 
 
-def _is_record(element: Any) -> bool:
+def _is_record(element: object) -> bool:
     return type(element) is Row or (isinstance(element, tuple) and hasattr(element, "_asdict"))
 
 
@@ -180,7 +182,7 @@ class _Approximately:
     rel_tol: float
     abs_tol: float
 
-    def __call__(self, expected: Any, actual: Any) -> bool:
+    def __call__(self, expected: object, actual: object) -> bool:
         if isinstance(expected, numbers.Real) and isinstance(actual, numbers.Real):
             return math.isclose(expected, actual, rel_tol=self.rel_tol, abs_tol=self.abs_tol)
         if (
@@ -234,7 +236,7 @@ def equal_to_per_window(expected_window_to_elements: Mapping[Any, list[Any]]) ->
     return EqualToPerWindow(expected_window_to_elements)
 
 
-def _matches(expected: Any, actual: Any) -> bool:
+def _matches(expected: object, actual: object) -> bool:
     matches = getattr(expected, "matches", None)
     return bool(matches(actual) if callable(matches) else expected == actual)
 
@@ -249,7 +251,7 @@ def matches_all(expected: Iterable[Any]) -> Matcher:
     return _EqualTo(list(expected), _matches)
 
 
-def contains_in_any_order(iterable: Iterable[Any]) -> Any:
+def contains_in_any_order(iterable: Iterable[Any]) -> _InAnyOrder:
     """An object that equals any iterable of these elements, in any order (Beam's name).
 
     >>> ("k", contains_in_any_order([1, 2])) == ("k", [2, 1])
@@ -303,7 +305,7 @@ def _shown(elements: list[Any]) -> str:
     return f"[{first}, ... and {len(elements) - _SHOWN_ELEMENTS} more, {len(elements)} in all]"
 
 
-def _cut(element: Any) -> str:
+def _cut(element: object) -> str:
     text = repr(element)
     if len(text) <= _SHOWN_CHARACTERS:
         return text
@@ -319,7 +321,7 @@ def assert_that(
     label: str = "assert_that",
     reify_windows: bool = False,
     use_global_window: bool = True,
-) -> Any:
+) -> PValue:
     """Makes the pipeline fail unless a PCollection's elements match (Beam's ``assert_that``).
 
     One worker gathers all elements: this is for tests. The check also runs for an empty PCollection.
@@ -373,7 +375,7 @@ class AssertThat(PTransform[Any, Any]):
         self._reify_windows = reify_windows or per_window
         self._use_global_window = use_global_window or per_window
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         """Groups all elements under one key, together with a pair that always exists."""
         label = pcoll.pipeline.current_transform().full_label
         match = _Match(self._matcher, at_step(label, find_caller()))
@@ -388,7 +390,7 @@ class AssertThat(PTransform[Any, Any]):
         collected.is_bounded = True
         return collected | "Group" >> GroupByKey() | "Match" >> ParDo(_MatchAtTheEnd(match))
 
-    def _per_window(self, keyed: Any, match: _Match) -> Any:
+    def _per_window(self, keyed: Any, match: _Match) -> PCollection[Any]:
         nothing = keyed.pipeline | "Always" >> Create([([], GlobalWindow())])
         groups = keyed | "Group" >> GroupByKey() | "AddWindow" >> ParDo(_AddWindow())
         groups |= "Window" >> WindowInto(GlobalWindows())
@@ -402,10 +404,10 @@ class _Match:
     matcher: Callable[[Any], Any]
     where: str
 
-    def __call__(self, group: tuple[None, Iterable[tuple[Any, ...]]]) -> Any:
+    def __call__(self, group: tuple[None, Iterable[tuple[Any, ...]]]) -> object:
         return self.call(list(itertools.chain.from_iterable(group[1])))
 
-    def call(self, actual: Any) -> Any:
+    def call(self, actual: object) -> object:
         try:
             result = self.matcher(actual)
         except BeamAssertException as error:
@@ -436,11 +438,11 @@ class _MatchAtTheEnd(DoFn):
         super().__init__()
         self.match = match
 
-    def process(self, element: Any, pane_info: Any = DoFn.PaneInfoParam) -> Any:
+    def process(self, element: Any, pane_info: PaneInfo = DoFn.PaneInfoParam) -> Any:
         return [self.match(element)] if pane_info.is_last else []
 
 
-def _to_key(element: Any) -> Any:
+def _to_key(element: object) -> object:
     # The element is in a 1-tuple, because the pair that always exists has an empty tuple.
     return None, (element,)
 
@@ -448,16 +450,16 @@ def _to_key(element: Any) -> Any:
 class _ReifyToKey(DoFn):
     def process(
         self,
-        element: Any,
-        timestamp: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane_info: Any = DoFn.PaneInfoParam,
+        element: object,
+        timestamp: Timestamp = DoFn.TimestampParam,
+        window: object = DoFn.WindowParam,
+        pane_info: PaneInfo = DoFn.PaneInfoParam,
     ) -> Any:
         return [(None, (TestWindowedValue(element, timestamp, [window], pane_info),))]
 
 
 class _AddWindow(DoFn):
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Any:
+    def process(self, element: Sequence[Any], window: object = DoFn.WindowParam) -> Any:
         return [(list(itertools.chain.from_iterable(element[1])), window)]
 
 
@@ -481,10 +483,10 @@ class _Meets(DoFn):
 
     def process(
         self,
-        element: Any,
-        timestamp: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane_info: Any = DoFn.PaneInfoParam,
+        element: object,
+        timestamp: Timestamp = DoFn.TimestampParam,
+        window: object = DoFn.WindowParam,
+        pane_info: PaneInfo = DoFn.PaneInfoParam,
     ) -> Any:
         return [True] if self._criterion(element, timestamp, window, pane_info) else []
 
@@ -506,7 +508,7 @@ def open_shards(glob_pattern: str, mode: str = "rt", encoding: str | None = "utf
     return open(together.name, mode, encoding=None if "b" in mode else encoding)
 
 
-def _sorted_lists(element: Any) -> Any:
+def _sorted_lists(element: object) -> object:
     match element:
         case tuple():
             return tuple(_sorted_lists(part) for part in element)

@@ -9,6 +9,7 @@ from penstock import graph
 from penstock.construction import ptransform, pvalue
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform, inputs_of, where_of
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.elements.create import Create
 
@@ -23,13 +24,13 @@ class Materialize(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         return graph.Write(graph.DriverList(self.into))
 
-    def expand(self, pcoll: Any) -> pvalue.PDone:
+    def expand(self, pcoll: PCollection[Any]) -> pvalue.PDone:
         self._check_pcollection(pcoll)
         return pvalue.PDone(pcoll.pipeline)
 
 
 @ptransform.apply_to.bind
-def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
+def apply_to(transform: PTransform[Any, Any], left: object, label: str | None = None) -> Any:
     """Does what ``left | transform`` does, for a `left` that has no ``|`` of its own.
 
     `left` is a pipeline, or PCollections or plain iterables in tuples and dicts. For plain values, a pipeline of its
@@ -54,7 +55,7 @@ def apply_to(transform: Any, left: Any, label: str | None = None) -> Any:
     return pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
 
 
-def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -> Any:
+def _with_plain_values(pipeline: Any, pvalueish: object, values: tuple[Any, ...]) -> object:
     """The nested input, with a ``Create`` for each plain value."""
     for value in values:
         if not isinstance(value, pvalue.PValue | Iterable | None):
@@ -68,12 +69,14 @@ def _with_plain_values(pipeline: Any, pvalueish: Any, values: tuple[Any, ...]) -
     return _mapped(pvalueish, lambda value: replacements.get(id(value), value)) if replacements else pvalueish
 
 
-def _run_at_once(transform: Any, pvalueish: Any, values: tuple[Any, ...], label: str | None) -> Any:
+def _run_at_once(
+    transform: PTransform[Any, Any], pvalueish: object, values: tuple[Any, ...], label: str | None
+) -> object:
     pipeline = Pipeline()
     result = pipeline.apply(transform, _with_plain_values(pipeline, pvalueish, values), label)
     collected: list[list[Any]] = []
 
-    def collect(value: Any) -> Any:
+    def collect(value: object) -> Any:
         if isinstance(value, pvalue.DoOutputsTuple):
             return EagerOutputs(
                 {
@@ -129,7 +132,7 @@ class EagerOutputs:
         return f"EagerOutputs({self._by_tag!r})"
 
 
-def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+def _mapped(node: object, change: Callable[[Any], Any]) -> Any:
     """A nested value with `change` applied to every list, and to every part that is not a tuple or dict."""
     changed = change(node)
     if changed is not node:

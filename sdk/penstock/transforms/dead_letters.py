@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.asynchronous import await_outputs, check_outputs, outputs_of
@@ -25,6 +26,7 @@ from penstock.transforms.elements.isolated import IsolatedCalls
 from penstock.transforms.elements.pardo import Map, ParDo, handling_errors
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import typehints
+from penstock.windows.windowing import Windowing
 
 # The runner hands these out in the worker, and collects them there.
 _ONLY_IN_THE_WORKER = frozenset(
@@ -42,7 +44,7 @@ ExceptionInfo = typehints.Tuple[type, str, typehints.List[str]]
 class DeadLetter:
     """The type hint of dead letters: ``DeadLetter[T]`` pairs a T with an `ExceptionInfo` (Beam's name)."""
 
-    def __class_getitem__(cls, element_type: Any) -> Any:
+    def __class_getitem__(cls, element_type: object) -> Any:
         return typehints.Tuple[element_type, ExceptionInfo]
 
 
@@ -148,7 +150,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
     def get_resource_hints(self) -> dict[str, bytes]:
         return self._pardo.get_resource_hints()
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any] | DoOutputsTuple:
         """The outputs; with an error handler and no tagged outputs, the main output alone."""
         options = self._options
         hints = self._pardo.get_type_hints()
@@ -172,7 +174,7 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         options.error_handler.add_error_pcollection(result[options.dead_letter_tag])
         return result if self._extra_tags else result[options.main_tag]
 
-    def _check_threshold(self, pcoll: Any, dead_letters: Any) -> None:
+    def _check_threshold(self, pcoll: PCollection[Any], dead_letters: Any) -> None:
         windowing = self._options.threshold_windowing
         total = pcoll | "CountTotal" >> (_One(windowing) | CombineGlobally(sum).as_singleton_view())
         failing = dead_letters | "CountBad" >> (_One(windowing) | CombineGlobally(sum).without_defaults())
@@ -182,17 +184,17 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
 class _One(PTransform[Any, Any]):
     """A 1 for each element, in other windows if a windowing is given."""
 
-    def __init__(self, windowing: Any) -> None:
+    def __init__(self, windowing: Windowing) -> None:
         super().__init__()
         self._windowing = windowing
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         if self._windowing is not None:
             pcoll = pcoll | WindowInto(self._windowing)
         return pcoll | "One" >> Map(lambda _: 1)
 
 
-def _check_share(failing: int, total: int, threshold: float, window: Any = DoFn.WindowParam) -> None:
+def _check_share(failing: int, total: int, threshold: float, window: object = DoFn.WindowParam) -> None:
     if failing > total * threshold:
         raise refusal(
             ValueError,
@@ -246,7 +248,7 @@ class ExceptionHandlingDoFn(WrappingDoFn):
         finally:
             self._drop_pool()
 
-    def _call(self, args: Any, kwargs: Any) -> Any:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._isolated is not None:
             return self._isolated.process(args, kwargs, self._timeout_seconds)
         if self._timeout_seconds is None:
@@ -266,7 +268,9 @@ class ExceptionHandlingDoFn(WrappingDoFn):
             if container is not None and counted is not None:
                 container.absorb(counted)
 
-    def _call_in_thread(self, counted: MetricsContainer | None, args: Any, kwargs: Any) -> list[Any]:
+    def _call_in_thread(
+        self, counted: MetricsContainer | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[Any]:
         set_current(counted)
         # All output is made in the thread, so that the time it takes counts.
         return list(self.dofn.process(*args, **kwargs) or ())
@@ -276,16 +280,16 @@ class ExceptionHandlingDoFn(WrappingDoFn):
         if pool is not None:
             pool.shutdown(wait=False)
 
-    def _element(self, args: Any, kwargs: Any) -> Any:
+    def _element(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         position = self._element_position
         return args[position] if isinstance(position, int) else kwargs[position]
 
-    def _dead_letter(self, error: BaseException, element: Any) -> Any:
+    def _dead_letter(self, error: BaseException, element: object) -> TaggedOutput[Any, Any]:
         self._report(error, element)
         letter = (element, (type(error), repr(error), traceback.format_exception(error)))
         return TaggedOutput(self._dead_letter_tag, letter)
 
-    def _report(self, error: BaseException, element: Any) -> None:
+    def _report(self, error: BaseException, element: object) -> None:
         if self._on_failure_callback is None or not isinstance(error, Exception):
             return
         try:
@@ -297,7 +301,7 @@ class ExceptionHandlingDoFn(WrappingDoFn):
 class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
     """Handles errors of an asynchronous ``process``."""
 
-    async def process(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    async def process(self, *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         """The elements of the inner DoFn, or a dead letter."""
         outputs: list[Any] = []
         try:
@@ -313,7 +317,7 @@ class AsyncExceptionHandlingDoFn(ExceptionHandlingDoFn):
             ]
         return outputs
 
-    async def _collect(self, outputs: list[Any], args: Any, kwargs: Any) -> None:
+    async def _collect(self, outputs: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = self.dofn.process(*args, **kwargs)
         if isinstance(given, AsyncIterable):
             async for output in given:

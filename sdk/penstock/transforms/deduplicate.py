@@ -12,11 +12,18 @@ from typing import Any
 from penstock.coders import BooleanCoder
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from penstock.functions.userstate import (
+    BaseTimer,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
 from penstock.transforms.combining.combine import CombinePerKey
 from penstock.transforms.combining.ready_combiners import pair_with_none
 from penstock.transforms.elements.pardo import Map, ParDo
@@ -61,7 +68,7 @@ class DeduplicatePerKey(_WithDurations):
     Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         if not pcoll.is_bounded:
             kept = _First(self.processing_time_duration, self.event_time_duration)
             return pcoll | "First" >> ParDo(kept).with_output_types(pcoll.element_type)
@@ -83,7 +90,7 @@ class Deduplicate(_WithDurations):
     Example: ``events | Deduplicate(processing_time_duration=600)``.
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         element_type = pcoll.element_type
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (
@@ -129,10 +136,10 @@ class _First(DoFn):
 
     def process(
         self,
-        element: Any,
-        seen: Any = DoFn.StateParam(SEEN),
-        by_clock: Any = DoFn.TimerParam(BY_CLOCK),
-        by_watermark: Any = DoFn.TimerParam(BY_WATERMARK),
+        element: object,
+        seen: ReadModifyWriteRuntimeState = DoFn.StateParam(SEEN),
+        by_clock: BaseTimer = DoFn.TimerParam(BY_CLOCK),
+        by_watermark: BaseTimer = DoFn.TimerParam(BY_WATERMARK),
     ) -> Iterator[Any]:
         if seen.read():
             return
@@ -145,11 +152,11 @@ class _First(DoFn):
 
     @on_timer(BY_CLOCK)
     @on_timer(BY_WATERMARK)
-    def forget(self, seen: Any = DoFn.StateParam(SEEN)) -> None:
+    def forget(self, seen: ReadModifyWriteRuntimeState = DoFn.StateParam(SEEN)) -> None:
         seen.clear()
 
 
-def _with_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
+def _with_timestamp(element: tuple[Any, Any], timestamp: Timestamp = DoFn.TimestampParam) -> tuple[Any, Any]:
     key, value = element
     return key, (value, timestamp)
 

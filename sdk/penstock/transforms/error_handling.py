@@ -35,14 +35,14 @@ class ErrorHandler:
         self._created = f"at {type(self).__name__} ({find_caller()})"
         self._error_pcolls: list[Any] = []
         self._closed = False
-        self._result: Any = None
+        self._result: object = None
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> ErrorHandler:
         self._error_pcolls = []
         self._closed = False
         return self
 
-    def __exit__(self, error_type: Any, error: Any, traceback: Any) -> None:
+    def __exit__(self, error_type: object, error: object, traceback: object) -> None:
         if error_type is None:
             self.close()
 

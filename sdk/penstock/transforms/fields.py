@@ -48,7 +48,7 @@ def _expression(given: Given, position: int | str) -> Callable[[Any], Any]:
     raise refusal(TypeError, what, hint=hint)
 
 
-def _type_of(expression: Callable[[Any], Any], input_type: Any) -> Any:
+def _type_of(expression: Callable[[Any], Any], input_type: object) -> object:
     if isinstance(expression, Expression):
         return expression.type_of(input_type)
     hints = get_type_hints(expression)
@@ -88,7 +88,9 @@ class GroupBy(PTransform[Any, Any]):
         self._force_tuple_keys = len(fields) != 1 or bool(kwargs)
         self._key_fields = _named(fields, kwargs, "key{}" if self._force_tuple_keys else "key")
 
-    def aggregate_field(self, field: Given, combine_fn: Any, dest: str) -> _GroupAndAggregate:
+    def aggregate_field(
+        self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str
+    ) -> _GroupAndAggregate:
         """Combines a field of each group's elements, instead of giving the elements.
 
         Args:
@@ -127,7 +129,7 @@ class GroupBy(PTransform[Any, Any]):
                 what = f"{name!r} cannot be the name of a field of the result"
                 raise refusal(ValueError, what, where=self._where(), hint=hint)
 
-    def key_type(self, input_type: Any) -> Any:
+    def key_type(self, input_type: object) -> Any:
         """The type of the keys of elements of a type."""
         if not self._force_tuple_keys:
             return _type_of(self._key_fields[0][1], input_type)
@@ -150,14 +152,16 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
 
-    def aggregate_field(self, field: Given, combine_fn: Any, dest: str) -> _GroupAndAggregate:
+    def aggregate_field(
+        self, field: Given, combine_fn: CombineFn | Callable[..., Any], dest: str
+    ) -> _GroupAndAggregate:
         more = (*self._aggregations, (_expression(field, 0), combine_fn, dest))
         return _GroupAndAggregate(self._grouping, more)
 
     def default_label(self) -> str:
         return self._grouping.default_label()
 
-    def expand(self, pcoll: Any) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         key_fields = tuple(self._grouping._key_fields)
         names = (*(name for name, _ in key_fields), *(dest for _, _, dest in self._aggregations))
         self._grouping._check_names(list(names))
@@ -173,13 +177,13 @@ class _GroupAndAggregate(PTransform[Any, Any]):
         )
         return result
 
-    def _result_type(self, names: tuple[str, ...], input_type: Any) -> Any:
+    def _result_type(self, names: tuple[str, ...], input_type: object) -> object:
         kinds = [_type_of(each, input_type) for _, each in self._grouping._key_fields]
         kinds += [_combined_type(fn, _type_of(each, input_type)) for each, fn, _ in self._aggregations]
         return row_type.RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
 
 
-def _combined_type(combine_fn: Any, input_type: Any) -> Any:
+def _combined_type(combine_fn: CombineFn | Callable[..., Any], input_type: object) -> object:
     """The type of the result of a well-known combiner for values of a type; Any for all others."""
     if isinstance(combine_fn, CountCombineFn | MeanCombineFn):
         return combine_fn.get_type_hints().simple_output_type("")
@@ -199,7 +203,7 @@ class Select(PTransform[Any, Any]):
         self._fields = _named(args, kwargs, "arg{:02d}")
         self._exception_handling: dict[str, Any] | None = None
 
-    def with_exception_handling(self, **kwargs: Any) -> PTransform[Any, dict[str, PCollection[Any]]]:
+    def with_exception_handling(self, **kwargs: object) -> PTransform[Any, dict[str, PCollection[Any]]]:
         """This transform, giving a dict with an output for elements that fail; see `ParDo.with_exception_handling`."""
         self._exception_handling = kwargs
         return self
@@ -207,16 +211,16 @@ class Select(PTransform[Any, Any]):
     def default_label(self) -> str:
         return f"ToRows({', '.join(name for name, _ in self._fields)})"
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return row_type.RowTypeConstraint.from_fields(
             [(name, _type_of(each, input_type)) for name, each in self._fields]
         )
 
-    def expand(self, pcoll: Any) -> PCollection[Row]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Row]:
         result: PCollection[Row] = self._rows(pcoll)
         return result
 
-    def _rows(self, pcoll: Any) -> Any:
+    def _rows(self, pcoll: PCollection[Any]) -> Any:
         """The rows; with exception handling, a dict of the rows and the failed elements."""
         fields = tuple(self._fields)
         in_window = any(reads_window(each) for _, each in fields)
@@ -253,13 +257,13 @@ class CallableWrapperPartitionFn(PartitionFn):
             raise refusal(TypeError, what, hint=hint)
         self.fn = fn
 
-    def partition_for(self, element: Any, num_partitions: int, *args: Any, **kwargs: Any) -> int:
+    def partition_for(self, element: object, num_partitions: int, *args: object, **kwargs: object) -> int:
         return self.fn(element, num_partitions, *args, **kwargs)
 
 
 class _ApplyPartitionFn(DoFn):
     def process(
-        self, element: Any, partitionfn: PartitionFn, n: int, *args: Any, **kwargs: Any
+        self, element: object, partitionfn: PartitionFn, n: int, *args: object, **kwargs: object
     ) -> Iterable[Any]:
         partition = partitionfn.partition_for(element, n, *args, **kwargs)
         if isinstance(partition, bool) or not isinstance(partition, numbers.Integral):
@@ -285,7 +289,7 @@ class Partition(PTransformWithSideInputs):
     def make_fn(self, fn: Any, has_side_inputs: bool) -> PartitionFn:
         return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
 
-    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
+    def expand(self, pcoll: PCollection[Any]) -> pvalue.DoOutputsTuple:
         """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform, check_pcollection, where_of
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.machines.merging import InventedWindowError, Merging
 from penstock.typehints import typehints
@@ -25,7 +26,9 @@ from penstock.windows.windowing import Windowing
 _LOGGER = logging.getLogger(__name__)
 
 
-def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: bool = False) -> None:
+def check_grouping(
+    transform: PTransform[Any, Any], pcoll: PCollection[Any], gives_lists: bool = False
+) -> None:
     """Refuses groupings that would wait forever, or lose data, or fail.
 
     `gives_lists` says that results are lists of values, not combined ones. The option ``allow_unsafe_triggers`` allows
@@ -44,7 +47,7 @@ def check_grouping(transform: PTransform[Any, Any], pcoll: Any, gives_lists: boo
     _LOGGER.warning("%s: %s; allowed because of --allow_unsafe_triggers", transform.label, what)
 
 
-def check_keyed(transform: PTransform[Any, Any], pcoll: Any) -> None:
+def check_keyed(transform: PTransform[Any, Any], pcoll: PCollection[Any]) -> None:
     """Refuses elements that are not pairs for a stateful DoFn, with a ValueError."""
     try:
         typehints.coerce_to_kv_type(pcoll.element_type or typehints.Any, transform.label)

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import ptransform_fn
+from penstock.construction.pvalue import PCollection
 from penstock.transforms.combining.combine import CombinePerKey
 from penstock.transforms.combining.ready_combiners import CountCombineFn, pair_with_none
 from penstock.transforms.elements.pardo import Map, MapTuple
@@ -19,7 +20,7 @@ from penstock.typehints.trivial_inference import infer_return_type, instance_to_
 @ptransform_fn
 @with_input_types(Tuple[K, V])
 @with_output_types(K)
-def Keys(pcoll: Any, label: str = "Keys") -> Any:
+def Keys(pcoll: PCollection[Any], label: str = "Keys") -> PCollection[Any]:
     """The first part of each pair (Beam's name).
 
     Example: ``ages | Keys()`` over ``("amy", 30)`` emits ``"amy"``.
@@ -30,7 +31,7 @@ def Keys(pcoll: Any, label: str = "Keys") -> Any:
 @ptransform_fn
 @with_input_types(Tuple[K, V])
 @with_output_types(V)
-def Values(pcoll: Any, label: str = "Values") -> Any:
+def Values(pcoll: PCollection[Any], label: str = "Values") -> PCollection[Any]:
     """The second part of each pair (Beam's name).
 
     Example: ``ages | Values()`` over ``("amy", 30)`` emits ``30``.
@@ -41,7 +42,7 @@ def Values(pcoll: Any, label: str = "Values") -> Any:
 @ptransform_fn
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[V, K])
-def KvSwap(pcoll: Any, label: str = "KvSwap") -> Any:
+def KvSwap(pcoll: PCollection[Any], label: str = "KvSwap") -> PCollection[Any]:
     """Each pair the other way round (Beam's name).
 
     Example: ``ages | KvSwap()`` over ``("amy", 30)`` emits ``(30, "amy")``.
@@ -53,7 +54,7 @@ def KvSwap(pcoll: Any, label: str = "KvSwap") -> Any:
 @ptransform_fn
 @with_input_types(T)
 @with_output_types(T)
-def Distinct(pcoll: Any) -> Any:
+def Distinct(pcoll: PCollection[Any]) -> PCollection[Any]:
     """Each element once per window (Beam's name).
 
     Elements must have a deterministic coder, since they become keys.
@@ -73,7 +74,7 @@ def Distinct(pcoll: Any) -> Any:
 @ptransform_fn
 @with_input_types(T)
 @with_output_types(T)
-def RemoveDuplicates(pcoll: Any) -> Any:
+def RemoveDuplicates(pcoll: PCollection[Any]) -> PCollection[Any]:
     """The old name of `Distinct` (Beam's name)."""
     return pcoll | "RemoveDuplicates" >> Distinct()
 
@@ -81,7 +82,7 @@ def RemoveDuplicates(pcoll: Any) -> Any:
 @ptransform_fn
 @with_input_types(T)
 @with_output_types(Tuple[Any, T])
-def WithKeys(pcoll: Any, k: Any, *args: Any, **kwargs: Any) -> Any:
+def WithKeys(pcoll: PCollection[Any], k: Any, *args: Any, **kwargs: Any) -> PCollection[Any]:
     """Pairs each element with a key (Beam's name).
 
     Args:
@@ -116,10 +117,10 @@ def fn_takes_side_inputs(fn: Callable[..., Any]) -> bool:
 
 
 class _Constant:
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: object) -> None:
         self._key = key
 
-    def __call__(self, element: Any) -> tuple[Any, Any]:
+    def __call__(self, element: object) -> tuple[Any, Any]:
         return self._key, element
 
 
@@ -127,17 +128,17 @@ class _Computed:
     def __init__(self, key_of: Callable[..., Any]) -> None:
         self._key_of = key_of
 
-    def __call__(self, element: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def __call__(self, element: object, *args: object, **kwargs: object) -> tuple[Any, Any]:
         return self._key_of(element, *args, **kwargs), element
 
 
-def _first(key: Any, _: Any) -> Any:
+def _first(key: object, _: object) -> Any:
     return key
 
 
-def _second(_: Any, value: Any) -> Any:
+def _second(_: object, value: object) -> object:
     return value
 
 
-def _swapped(key: Any, value: Any) -> tuple[Any, Any]:
+def _swapped(key: object, value: object) -> tuple[Any, Any]:
     return value, key

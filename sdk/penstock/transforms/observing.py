@@ -9,12 +9,14 @@ from typing import Any
 
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform, ptransform_fn
-from penstock.construction.pvalue import AsIter
+from penstock.construction.pvalue import AsIter, PCollection
 from penstock.functions.dofn import DoFn
 from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
 from penstock.transforms.grouping.group_by_key import GroupByKey
 from penstock.typehints import KV, with_input_types, with_output_types
-from penstock.utils.timestamp import format_time
+from penstock.utils.timestamp import Timestamp, format_time
+from penstock.utils.window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfo
 
 _LOGGER = logging.getLogger("penstock.transforms.util")
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -50,7 +52,7 @@ class LogElements(PTransform[Any, Any]):
         super().__init__(label)
         self._fn = LoggingDoFn(prefix, with_timestamp, with_window, level, with_pane_info, use_epoch_time)
 
-    def expand(self, input: Any) -> Any:
+    def expand(self, input: PCollection[Any]) -> PCollection[Any]:
         return input | ParDo(self._fn).with_output_types(input.element_type)
 
 
@@ -67,10 +69,10 @@ class LoggingDoFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        timestamp: Any = DoFn.TimestampParam,
-        window: Any = DoFn.WindowParam,
-        pane_info: Any = DoFn.PaneInfoParam,
+        element: object,
+        timestamp: Timestamp = DoFn.TimestampParam,
+        window: BoundedWindow = DoFn.WindowParam,
+        pane_info: PaneInfo = DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
         line = f"{self.prefix}{element}"
         if self.with_timestamp:
@@ -86,7 +88,7 @@ class LoggingDoFn(DoFn):
             print(line)
         yield element
 
-    def _formatted(self, timestamp: Any) -> Any:
+    def _formatted(self, timestamp: Timestamp) -> object:
         if self.use_epoch_time:
             return timestamp.seconds()
         return format_time(timestamp)
@@ -107,7 +109,7 @@ class Tee(PTransform[Any, Any]):
         super().__init__()
         self._consumers = consumers
 
-    def expand(self, input: Any) -> Any:
+    def expand(self, input: PCollection[Any]) -> PCollection[Any]:
         for consumer in self._consumers:
             input | (consumer if isinstance(consumer, PTransform) else ptransform_fn(consumer)())
         return input
@@ -125,7 +127,7 @@ class WaitOn(PTransform[Any, Any]):
         super().__init__()
         self._to_be_waited_on = to_be_waited_on
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         """Takes each of the others, emptied, as a side input, which is ready when its window is over."""
         # The grouping waits for the end of the window.
         sides = [
@@ -138,9 +140,9 @@ class WaitOn(PTransform[Any, Any]):
         return pcoll | Map(_the_element, *sides).with_output_types(pcoll.element_type)
 
 
-def _nothing(_: Any) -> tuple[Any, ...]:
+def _nothing(_: object) -> tuple[Any, ...]:
     return ()
 
 
-def _the_element(element: Any, *_: Any) -> Any:
+def _the_element(element: object, *_: object) -> object:
     return element

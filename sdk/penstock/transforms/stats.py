@@ -18,6 +18,7 @@ from penstock.base.display import DisplayDataItem
 from penstock.coders import registry
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal, three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.transforms.combining.combine import CombineGlobally, CombinePerKey
@@ -168,7 +169,7 @@ def join_neighbours(pairs: Sequence[tuple[Any, Any]], capacity: int) -> Iterator
     yield _median(pairs[start:], group_weight), group_weight
 
 
-def _median(group: Sequence[tuple[Any, Any]], group_weight: Any) -> Any:
+def _median(group: Sequence[tuple[Any, Any]], group_weight: object) -> object:
     below = 0
     for value, weight in group:
         below += weight
@@ -256,7 +257,7 @@ class ApproximateQuantilesCombineFn(CombineFn):
     def create_accumulator(self) -> Sketch:
         return Sketch()
 
-    def add_input(self, accumulator: Sketch, element: Any) -> Sketch:
+    def add_input(self, accumulator: Sketch, element: object) -> Sketch:
         accumulator.add(list(self._entries([element])), self._settings)
         return accumulator
 
@@ -325,7 +326,7 @@ class _Quantiles(PTransform[Any, Any]):
             num_quantiles, key=key, reverse=reverse, weighted=weighted, input_batched=input_batched
         )
 
-    def value_type(self, input_type: Any) -> Any:
+    def value_type(self, input_type: object) -> Any:
         return Any if self._arguments["weighted"] or self._arguments["input_batched"] else input_type
 
     def display_data(self) -> dict[str, Any]:
@@ -365,7 +366,7 @@ class ApproximateQuantiles:
     class Globally(_Quantiles):
         """One list of quantiles of all elements; an empty list for an empty input."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             output_type = List[self.value_type(pcoll.element_type)]
             return pcoll | CombineGlobally(self._fn).with_output_types(output_type)
 
@@ -373,7 +374,7 @@ class ApproximateQuantiles:
     class PerKey(_Quantiles):
         """For each key, a list of quantiles of its values."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             key_type, value_type = key_value_types(pcoll.element_type)
             output_type = KV[key_type, List[self.value_type(value_type)]]
             return pcoll | CombinePerKey(self._fn).with_output_types(output_type)
@@ -414,7 +415,7 @@ class ApproximateUniqueCombineFn(CombineFn):
     def create_accumulator(self) -> set[int]:
         return set()
 
-    def add_input(self, accumulator: set[int], element: Any) -> set[int]:
+    def add_input(self, accumulator: set[int], element: object) -> set[int]:
         return self.add_inputs(accumulator, [element])
 
     def add_inputs(self, accumulator: set[int], elements: Iterable[Any]) -> set[int]:
@@ -510,7 +511,7 @@ class ApproximateUnique:
     class Globally(_Unique):
         """The estimated number of distinct elements; arguments as in `parse_input_params`."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(pcoll.element_type))
             return pcoll | "CountGlobalUniqueValues" >> CombineGlobally(fn)
 
@@ -519,7 +520,7 @@ class ApproximateUnique:
     class PerKey(_Unique):
         """For each key, the estimated number of its distinct values; arguments as in `parse_input_params`."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             _, value_type = key_value_types(pcoll.element_type)
             fn = ApproximateUniqueCombineFn(self._sample_size, registry.get_coder(value_type))
             return pcoll | "CountPerKeyUniqueValues" >> CombinePerKey(fn)

@@ -18,7 +18,7 @@ _FORMAT: dict[str, typing.Any] = (
 )
 
 
-def annotations_of(annotated: typing.Any) -> dict[str, typing.Any]:
+def annotations_of(annotated: object) -> dict[str, typing.Any]:
     """Returns the annotations of a function, or of a class and its bases; as strings if a name is missing.
 
     >>> def count(text: str) -> int: ...
@@ -36,7 +36,7 @@ def annotations_of(annotated: typing.Any) -> dict[str, typing.Any]:
         return {name: hint for each in found for name, hint in each.items()}
 
 
-def texts_of(annotated: typing.Any) -> dict[str, str]:
+def texts_of(annotated: object) -> dict[str, str]:
     """Returns the annotations of a function, or of a class without its bases, as strings.
 
     >>> def sell(price: Money, pieces: int): ...

@@ -152,7 +152,7 @@ def _build_slice(state: State, count: int) -> None:
     state.push(Const(slice(*(each.value for each in parts))) if known else slice)
 
 
-def _binary_slice(state: State, argument: typing.Any) -> None:
+def _binary_slice(state: State, argument: object) -> None:
     _build_slice(state, 2)
     _subscript(state, argument)
 
@@ -204,7 +204,7 @@ def _format_value(state: State, argument: typing.Any) -> None:
 
 
 def _replace(count: int, *results: Hint) -> Callable[[State, typing.Any], None]:
-    def step(state: State, argument: typing.Any) -> None:
+    def step(state: State, argument: object) -> None:
         state.pop_many(count)
         state.stack.extend(results)
 
@@ -236,14 +236,14 @@ def _store_load(state: State, names: tuple[str, str]) -> bool:
     return state.push_local(names[1])
 
 
-def _subscript(state: State, argument: typing.Any) -> None:
+def _subscript(state: State, argument: object) -> None:
     container, index = state.pop_many(2)
     state.push(
         infer_item(*(each if isinstance(each, Const) else hint_of(each) for each in (container, index)))
     )
 
 
-def _list_to_tuple(state: State, argument: typing.Any) -> None:
+def _list_to_tuple(state: State, argument: object) -> None:
     state.push(TupleSequenceConstraint(state.pop().inner_type))
 
 
@@ -256,7 +256,7 @@ def _intrinsic(state: State, number: int) -> None:
         raise GiveUp
 
 
-def _identity(state: State, argument: typing.Any) -> None:
+def _identity(state: State, argument: object) -> None:
     left, right = state.pop_many(2)
     # The arm for the other answer would add a type that the function never returns.
     if isinstance(left, Const) and isinstance(right, Const) and right.value in _SHORTENED.values():
@@ -265,11 +265,11 @@ def _identity(state: State, argument: typing.Any) -> None:
         state.push(bool)
 
 
-def _sign(state: State, argument: typing.Any) -> None:
+def _sign(state: State, argument: object) -> None:
     state.push(infer_negative(state.pop_type()))
 
 
-def _iterate(state: State, argument: typing.Any) -> None:
+def _iterate(state: State, argument: object) -> None:
     state.push(IterableTypeConstraint(element_type(state.pop_type())))
 
 

@@ -46,7 +46,7 @@ class CompositeTypeHintError(_HintError):
 class NotAHintError(_HintError):
     """Something that is not a type hint was written as one."""
 
-    def __init__(self, *args: typing.Any) -> None:
+    def __init__(self, *args: object) -> None:
         super().__init__(*args)
         self._where = here()
 
@@ -99,7 +99,7 @@ class TypeConstraint:
     def _inner_types(self) -> Iterable[Hint]:
         return ()
 
-    def visit(self, visitor: Callable[[Hint, typing.Any], object], visitor_arg: typing.Any) -> None:
+    def visit(self, visitor: Callable[[Hint, typing.Any], object], visitor_arg: object) -> None:
         """Calls ``visitor(node, visitor_arg)`` for this constraint and all inside it, outermost first."""
         visitor(self, visitor_arg)
         for inner in self._inner_types():
@@ -245,7 +245,7 @@ def show_type(hint: Hint) -> str:
 
 
 def visit_inner_types(
-    type_constraint: Hint, visitor: Callable[[Hint, typing.Any], object], visitor_arg: typing.Any
+    type_constraint: Hint, visitor: Callable[[Hint, typing.Any], object], visitor_arg: object
 ) -> None:
     """Calls ``visitor(node, visitor_arg)`` for a hint and every hint inside it (Beam's name)."""
     if isinstance(type_constraint, TypeConstraint):

@@ -68,7 +68,7 @@ class WithTypeHints:
         return self
 
 
-def get_type_hints(fn: typing.Any) -> IOTypeHints:
+def get_type_hints(fn: object) -> IOTypeHints:
     """The hints that decorators set on a callable or a class; empty if none (Beam's name)."""
     hints = getattr(fn, "_type_hints", None)
     return hints if isinstance(hints, IOTypeHints) else IOTypeHints.empty()
@@ -149,7 +149,7 @@ __all__ = [
 _ANNOTATIONS = ("TimestampedValue", "WindowedValue")
 
 
-def strip_output_annotations(type_hint: Any, strip_tagged_output: bool = True) -> Any:
+def strip_output_annotations(type_hint: object, strip_tagged_output: bool = True) -> Any:
     """The type of the elements, from a hint that may mention timestamps, windows or tags, which are not elements.
 
     ``TimestampedValue[T]`` is T; any other such hint is `Any`. Tags count if `strip_tagged_output`.
@@ -160,7 +160,7 @@ def strip_output_annotations(type_hint: Any, strip_tagged_output: bool = True) -
     if getattr(type_hint, "__name__", None) == "TimestampedValue" and len(arguments) == 1:
         type_hint = convert_to_beam_type(arguments[0])
 
-    def look(hint: Any, _: Any) -> None:
+    def look(hint: object, _: object) -> None:
         nonlocal found
         found = found or getattr(hint, "__name__", None) in names
 

@@ -50,7 +50,7 @@ class Const:
         return f"Const[{show_type(self.type)}]"
 
     @staticmethod
-    def unwrap(x: typing.Any) -> Hint:
+    def unwrap(x: object) -> Hint:
         """The type, if `x` is a constant; otherwise `x` itself."""
         return x.type if isinstance(x, Const) else x
 
@@ -83,7 +83,7 @@ def _union_of_values(values: Iterable[object]) -> Hint:
     return union_of(hints) if hints else Any
 
 
-def union(a: typing.Any, b: typing.Any) -> typing.Any:
+def union(a: object, b: object) -> typing.Any:
     """The union of two types or constants; an empty container takes the elements of another (Beam's name)."""
     if type(a) is type(b) and a == b:
         return a
@@ -116,7 +116,7 @@ def finalize_hints(type_hint: Hint) -> Hint:
     return type_hint
 
 
-def element_type(hint: typing.Any) -> Hint:
+def element_type(hint: object) -> Hint:
     """The type of the elements that iteration yields; ``Any`` if it is not known (Beam's name).
 
     >>> element_type(ListConstraint(int)), element_type(str), element_type(float)

@@ -77,7 +77,7 @@ class RowTypeConstraint(TypeConstraint):
         schema_id: str | None = None,
         schema_options: Sequence[Option] | None = None,
         field_options: Mapping[str, Sequence[Option]] | None = None,
-        schema_registry: typing.Any = None,
+        schema_registry: object = None,
         field_descriptions: Mapping[str, str] | None = None,
     ) -> RowTypeConstraint:
         """Returns the row hint with these fields and without a user's class (Beam's name).
@@ -276,7 +276,7 @@ def _hint_of(hint: Hint) -> Hint:
 
 
 @functools.lru_cache(maxsize=1024)
-def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> typing.Any:
+def _named_tuple(fields: tuple[tuple[str, Hint], ...]) -> object:
     for name, _hint in fields:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             what = f"{name!r} cannot name a field of a NamedTuple"
@@ -292,5 +292,5 @@ def _reduce(row: typing.Any) -> tuple[typing.Any, ...]:
     return _restore, (row._penstock_fields, tuple(row))
 
 
-def _restore(fields: tuple[tuple[str, Hint], ...], values: tuple[object, ...]) -> typing.Any:
+def _restore(fields: tuple[tuple[str, Hint], ...], values: tuple[object, ...]) -> object:
     return named_tuple_for_fields(fields)(*values)

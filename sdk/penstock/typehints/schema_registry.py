@@ -17,7 +17,7 @@ class SchemaTypeRegistry:
         """A new name."""
         return make_uuid()
 
-    def register(self, typing_: typing.Any, schema: typing.Any) -> str:
+    def register(self, typing_: object, schema: object) -> str:
         """Enters a class under a new name; returns the name."""
         schema_id = self.generate_new_id()
         self.by_id[schema_id] = (typing_, schema)

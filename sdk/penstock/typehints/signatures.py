@@ -111,6 +111,8 @@ def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
     <Signature (self: str, /) -> str>
     """
     signature = _native_signature(func)
+    if _is_own(func):
+        signature = _with_any(signature)
     if isinstance(func, type):
         return signature.replace(return_annotation=normalize(func))
     if isinstance(func, types.MethodDescriptorType):
@@ -121,6 +123,29 @@ def get_signature(func: Callable[..., typing.Any]) -> inspect.Signature:
         if known is not None and signature.return_annotation is signature.empty:
             signature = signature.replace(return_annotation=known)
     return signature
+
+
+_OWN = ("penstock", "penstock_spark", "penstock_conformance")
+"""The packages whose annotations are for type checkers, where they say no more than ``object``."""
+
+
+def _is_own(func: object) -> bool:
+    """True if a callable is defined in penstock."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return str(getattr(func, "__module__", "")).partition(".")[0] in _OWN
+
+
+def _with_any(signature: inspect.Signature) -> inspect.Signature:
+    """Returns a signature with Any in the places of object, which tells type checkers that a value is passed on."""
+    parameters = [
+        each.replace(annotation=typing.Any) if each.annotation is object else each
+        for each in signature.parameters.values()
+    ]
+    returned = signature.return_annotation
+    return signature.replace(
+        parameters=parameters, return_annotation=typing.Any if returned is object else returned
+    )
 
 
 def _native_signature(func: Callable[..., typing.Any]) -> inspect.Signature:

@@ -110,9 +110,7 @@ def _simple(value: Value) -> Value:
     return value if isinstance(value, Const) else hint_of(value)
 
 
-def _result_of_constant(
-    called: typing.Any, arguments: Arguments, keywords: Keywords, limits: Limits
-) -> Value:
+def _result_of_constant(called: object, arguments: Arguments, keywords: Keywords, limits: Limits) -> Value:
     match called:
         case functools.partial():
             bound = {**{name: Const(value) for name, value in called.keywords.items()}, **keywords}
@@ -131,7 +129,7 @@ def _result_of_constant(
     return _result_of_built_in(called, list(map(_simple, arguments)), keywords)
 
 
-def _result_of_built_in(called: typing.Any, arguments: Arguments, keywords: Keywords) -> Value:
+def _result_of_built_in(called: object, arguments: Arguments, keywords: Keywords) -> Value:
     match called:
         case operator.itemgetter() | operator.attrgetter() | operator.methodcaller():
             return _result_of_getter(called, arguments)

@@ -141,7 +141,7 @@ class _OfOne(CompositeTypeHint):
     _constraint: typing.ClassVar[typing.Any]
     _noun: typing.ClassVar[str]
 
-    def __getitem__(self, parameters: Hint) -> typing.Any:
+    def __getitem__(self, parameters: Hint) -> object:
         validate_composite_type_param(parameters, error_msg_prefix=f"Parameter to {self._noun} hint")
         return type(self)._constraint(parameters)
 

@@ -128,7 +128,7 @@ def with_exponential_backoff(
 
     def decorate(function: _FunctionT) -> _FunctionT:
         @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: object, **kwargs: object) -> Any:
             delays = iter(
                 FuzzedExponentialIntervals(
                     initial_delay_secs,

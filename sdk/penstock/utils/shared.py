@@ -30,7 +30,7 @@ class Shared:
     def __init__(self) -> None:
         self._key = identifier()
 
-    def acquire(self, constructor_fn: Callable[[], Any], tag: Any = None) -> Any:
+    def acquire(self, constructor_fn: Callable[[], Any], tag: object = None) -> Any:
         """The object, which is made if there is none.
 
         Args:
@@ -55,9 +55,9 @@ class _Place:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._refer: Callable[[], Any] = lambda: None
-        self._tag: Any = None
+        self._tag: object = None
 
-    def acquire(self, constructor_fn: Callable[[], Any], tag: Any) -> Any:
+    def acquire(self, constructor_fn: Callable[[], Any], tag: object) -> object:
         with self._lock:
             found = self._refer()
             if found is None or self._tag != tag:
@@ -67,7 +67,7 @@ class _Place:
             return found
 
 
-def _weakly(found: Any) -> Callable[[], Any]:
+def _weakly(found: object) -> Callable[[], Any]:
     try:
         return weakref.ref(found)
     except TypeError as error:

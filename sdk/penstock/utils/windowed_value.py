@@ -159,7 +159,7 @@ class WindowedValue:
             self._timestamp = Timestamp.from_micros(self.timestamp_micros)
         return self._timestamp
 
-    def with_value(self, new_value: Any) -> WindowedValue:
+    def with_value(self, new_value: object) -> WindowedValue:
         """Another element with the same timestamp, windows and pane."""
         return create(new_value, self.timestamp_micros, self.windows, self.pane_info)
 
@@ -219,7 +219,7 @@ class HomogeneousWindowedBatch:
 
     @staticmethod
     def of(
-        values: Any,
+        values: object,
         timestamp: TimestampTypes,
         windows: tuple[BoundedWindow, ...],
         pane_info: PaneInfo = PANE_INFO_UNKNOWN,

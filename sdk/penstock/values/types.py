@@ -33,7 +33,7 @@ _UTC = datetime.UTC
 _MICROS_MAX = (1 << 63) - 1
 
 
-def _unchanged(value: Any) -> Any:
+def _unchanged(value: object) -> object:
     return value
 
 

@@ -85,7 +85,7 @@ class CustomTrigger(FiresOnce):
     Repeatedly(WhenOdd())
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Refuses a subclass without `should_fire`."""
         if getattr(cls.should_fire, "__isabstractmethod__", False):
             what = f"the trigger {cls.__name__} does not define should_fire"
@@ -96,11 +96,11 @@ class CustomTrigger(FiresOnce):
         """The state of a window without elements; by default None."""
         return None
 
-    def on_element(self, state: Any, element: TriggerElement, context: TriggerContext) -> Any:
+    def on_element(self, state: Any, element: TriggerElement, context: TriggerContext) -> object:
         """The state after an element; by default the same."""
         return state
 
-    def on_merge(self, states: list[Any], context: TriggerContext) -> Any:
+    def on_merge(self, states: list[Any], context: TriggerContext) -> object:
         """The state of a window after others have merged into it, from their unfinished states; at least one.
 
         By default it raises a NotImplementedError.
@@ -117,7 +117,7 @@ class CustomTrigger(FiresOnce):
     def should_fire(self, state: Any, context: TriggerContext) -> bool:
         """True if a pane fires now."""
 
-    def on_fire(self, state: Any, context: TriggerContext) -> Any:
+    def on_fire(self, state: Any, context: TriggerContext) -> object:
         """The state after a pane; by default `penstock.windows.triggers.FINISHED`: it does not fire again."""
         return FINISHED
 

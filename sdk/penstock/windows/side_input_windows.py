@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import refusal
+from penstock.utils.window import BoundedWindow
 from penstock.windows.window_fn import GlobalWindows, PerElementFixedWindows, UnalignedFixedWindows, WindowFn
 
 SIDE_INPUT_PREFIX = "python_side_input"
@@ -30,7 +31,7 @@ def default_window_mapping_fn(target_window_fn: WindowFn) -> Callable[[Any], Any
         what = f"{type(target_window_fn).__name__} is not allowed in side inputs"
         raise refusal(RuntimeError, what, hint="window the side input into fixed windows")
 
-    def by_end(window: Any) -> Any:
+    def by_end(window: BoundedWindow) -> BoundedWindow:
         context = WindowFn.AssignContext(window.max_timestamp(), window=window)
         return list(target_window_fn.assign(context))[-1]
 

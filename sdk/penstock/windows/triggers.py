@@ -144,7 +144,7 @@ def _arguments(trigger: TriggerFn) -> Iterator[str]:
             yield f"{each.name}={show_argument(value)}" if by_name else show_argument(value)
 
 
-def show_argument(value: Any) -> str:
+def show_argument(value: object) -> str:
     """Returns an argument as descriptions show it: functions by their names.
 
     >>> show_argument(len), show_argument("a")
@@ -584,13 +584,13 @@ class AfterSignal(_FiresOnceOnArrival):
             raise refusal(ValueError, what, hint="write AfterSignal('flush')")
 
 
-def _check_callable(owner: str, function: Any) -> None:
+def _check_callable(owner: str, function: object) -> None:
     if not callable(function):
         what = f"{owner} needs a function, but got {function!r}"
         raise refusal(TypeError, what, hint="pass a function of a value, such as lambda value: value > 3")
 
 
-def _absolute_difference(one: Any, other: Any) -> Any:
+def _absolute_difference(one: Any, other: Any) -> object:
     return abs(one - other)
 
 

@@ -105,7 +105,7 @@ class WindowFn(ABC):
 
     merge_scope: ClassVar[MergeScope] = MergeScope.ALL
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         """Resets an inherited `merge_scope` if the class has another `merge`."""
         super().__init_subclass__(**keywords)
         nearest = next(base for base in cls.__mro__ if vars(base).keys() & {"merge", "merge_scope"})
@@ -219,20 +219,20 @@ class GlobalWindows(ByFields, NonMergingWindowFn):
 
     @classmethod
     def windowed_value(
-        cls, value: Any, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
+        cls, value: object, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
     ) -> WindowedValue:
         """An element in the global window."""
         return WindowedValue(value, timestamp, (GlobalWindow(),), pane_info)
 
     @classmethod
     def windowed_batch(
-        cls, batch: Any, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
+        cls, batch: object, timestamp: Timestamp = MIN_TIMESTAMP, pane_info: PaneInfo = PANE_INFO_UNKNOWN
     ) -> HomogeneousWindowedBatch:
         """A batch of elements in the global window."""
         return HomogeneousWindowedBatch.of(batch, timestamp, (GlobalWindow(),), pane_info)
 
     @classmethod
-    def windowed_value_at_end_of_window(cls, value: Any) -> WindowedValue:
+    def windowed_value_at_end_of_window(cls, value: object) -> WindowedValue:
         """An element in the global window, at its end."""
         return cls.windowed_value(value, GlobalWindow().max_timestamp())
 
@@ -550,7 +550,7 @@ class UnalignedFixedWindows(IntervalWindowFn, NonMergingWindowFn):
                 hint = "map the elements to 2-tuples first, for example with beam.WithKeys"
                 raise refusal(TypeError, what, where=f"in {self}", hint=hint)
 
-    def _phase_micros(self, key: Any) -> int:
+    def _phase_micros(self, key: object) -> int:
         if self.phase_of is None:
             digest = hashlib.blake2b(encode_key(key), digest_size=8).digest()
             return int.from_bytes(digest, "big") % self.size_micros
@@ -592,7 +592,7 @@ class PerElementFixedWindows(IntervalWindowFn, NonMergingWindowFn):
         return f"{type(self).__name__}(size_of={label_from_callable(self.size_of)})"
 
 
-def _function(noun: str, given: Any) -> Any:
+def _function(noun: str, given: object) -> object:
     if callable(given):
         return given
     what = f"the {noun} parameter must be a function, but is {given!r}"

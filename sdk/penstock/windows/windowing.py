@@ -49,7 +49,7 @@ class Windowing:
         self,
         windowfn: WindowFn,
         triggerfn: Any = None,
-        accumulation_mode: Any = None,
+        accumulation_mode: object = None,
         timestamp_combiner: Any = None,
         allowed_lateness: Any = 0,
         environment_id: str | None = None,
@@ -103,7 +103,7 @@ class Windowing:
         return replace(self, triggerfn=continuation)
 
 
-def _check_is(value: Any, expected: type, name: str, example: str) -> None:
+def _check_is(value: object, expected: type, name: str, example: str) -> None:
     if not isinstance(value, expected):
         what = f"{name} must be of type {expected.__name__}, not {value!r}"
         raise refusal(TypeError, what, hint=f"write {example}")

@@ -12,7 +12,7 @@ Classes = dict[Any, tuple[str, ...]]
 """Classes, each with the names of its fields in order; no names if it is not a class of rows."""
 
 
-def find_classes(*hints: Any) -> Classes:
+def find_classes(*hints: object) -> Classes:
     """Returns the classes in some hints; a hint that allows anything stands for itself.
 
     >>> from typing import NamedTuple
@@ -26,7 +26,7 @@ def find_classes(*hints: Any) -> Classes:
     return found
 
 
-def _look(hint: Any, found: Classes) -> None:
+def _look(hint: object, found: Classes) -> None:
     row = hint if isinstance(hint, RowTypeConstraint) else RowTypeConstraint.from_user_type(hint)
     if row is not None:
         if row.user_type not in found:

@@ -98,7 +98,7 @@ def _with_state(signature: Signature) -> set[str]:
     return {*_sources(signature), *_groupings(signature), *_natives(signature)}
 
 
-def _describe_change(sentence: str, old: Any, new: Any) -> str:
+def _describe_change(sentence: str, old: object, new: object) -> str:
     return f"{sentence}\n  - {old}\n  + {new}"
 
 

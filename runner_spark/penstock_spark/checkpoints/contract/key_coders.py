@@ -15,7 +15,7 @@ KeyCoders = dict[str, dict[str, Any]]
 """By the name of a type: the name of its ``coder``, and whether the type can be a key without it (``own_form``)."""
 
 
-def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders:
+def key_coders_of(element_type: object, name_of: Callable[[Any], str]) -> KeyCoders:
     """Returns the coders of all types that may occur in the keys of pairs; unknown keys may be anything.
 
     >>> key_coders_of(tuple[str, int], str)
@@ -32,7 +32,7 @@ def key_coders_of(element_type: Any, name_of: Callable[[Any], str]) -> KeyCoders
     return dict(sorted(described.items()))
 
 
-def key_type(element_type: Any) -> Any:
+def key_type(element_type: object) -> Any:
     """Returns the type of the keys of pairs; Any if it is unknown."""
     return element_type.tuple_types[0] if isinstance(element_type, TupleConstraint) else AnyHint
 
@@ -54,7 +54,7 @@ def find_changed_key_coders(old: KeyCoders, new: KeyCoders) -> list[tuple[str, s
     return changes
 
 
-def _may_be(kind: Any, found: Any) -> bool:
+def _may_be(kind: object, found: object) -> bool:
     """True if a key of a hint may have a registered type: as an instance of a class, or as anything."""
     return isinstance(kind, type) and (not isinstance(found, type) or issubclass(kind, found))
 

@@ -203,7 +203,7 @@ def _fields_of_cells(plan: StreamPlan, step: Step, specs: Iterable[StateSpec]) -
     return field_orders_of([pickled], hints, name_of)
 
 
-def _hint_of(coder: Coder) -> Any:
+def _hint_of(coder: Coder) -> object:
     try:
         return normalize(coder.to_type_hint())
     except NotImplementedError:
@@ -292,7 +292,7 @@ def as_text(value: Any) -> str:
     return name_of(type(value))
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     own = fields(value) if is_dataclass(value) else ()
     hidden = {field.name for field in own if not (field.compare and field.repr)}
     arguments = (

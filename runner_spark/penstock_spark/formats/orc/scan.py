@@ -106,7 +106,7 @@ def schema_before_opening(source: OrcSource) -> T.StructType | None:
     return None
 
 
-def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> object:
     """By the footers of the files, if they are on a local disk."""
     with contextlib.suppress(Exception):
         paths = local_paths(source.file_pattern)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import orc
@@ -20,6 +20,9 @@ from penstock_spark.files.compressed import open_for_writing
 from penstock_spark.files.kept_errors import FileToWrite
 from penstock_spark.sinks.files import FileSink, make_task_file_sink
 from penstock_spark.sinks.partitions import Partitions, remove_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 def orc_files(sink: OrcSink, where: str) -> FileSink:
@@ -37,7 +40,7 @@ def orc_files(sink: OrcSink, where: str) -> FileSink:
     return make_task_file_sink(sink.shards, "ORC files", open_shard, where, partitions, instead)
 
 
-def _check_types(schema: Any, where: str) -> None:
+def _check_types(schema: StructType, where: str) -> None:
     """Refuses what is not a schema, and columns for which ORC has no type."""
     if not isinstance(schema, pa.Schema):
         what = f"schema must be a pyarrow.Schema, but is {noun_for(schema)}"

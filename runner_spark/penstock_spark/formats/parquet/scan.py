@@ -273,7 +273,7 @@ def _rows_by_python(frame: DataFrame, read: StreamOfFiles, names: Collection[str
     return columns
 
 
-def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: str) -> object:
     """By the footers, or by Spark if the files are not on a local disk."""
     with contextlib.suppress(Exception):
         schema = None
@@ -328,7 +328,7 @@ def choose_columns(schema: T.StructType, columns: Sequence[str], where: str) -> 
     return _keep(schema, [path for path in paths.values() if path is not None])
 
 
-def _path_of(kind: Any, name: str) -> list[str] | None:
+def _path_of(kind: object, name: str) -> list[str] | None:
     """The names of columns and fields that lead to a column; None if there is none."""
     if not isinstance(kind, T.StructType):
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import SparkSession
 
 from penstock.io.custom.ranges import RangesOfSource
@@ -24,7 +22,7 @@ def open_ranges(description: RangesOfSource, spark: SparkSession, where: str) ->
     try:
         start = ask_source(source.first_position, where)
         end = ask_source(lambda: source.last_position(start, None), where)
-        ranges: Any = ranges_between(source, start, end, parallelism, where)
+        ranges = ranges_between(source, start, end, parallelism, where)
     finally:
         ask_source(source.close, where)
     tasks = distribute_ranges(ranges, _TASKS_MAX)

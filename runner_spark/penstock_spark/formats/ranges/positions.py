@@ -35,7 +35,7 @@ def ask_source(question: Callable[[], _Answer], where: str) -> _Answer:
         fail_step(error, where)
 
 
-def position_of(question: Callable[[], Any], where: str) -> Any:
+def position_of(question: Callable[[], Any], where: str) -> object:
     """A position that the source answers, which JSON must be able to hold, because Spark's checkpoint is JSON."""
     position = ask_source(question, where)
     try:
@@ -50,7 +50,7 @@ def position_of(question: Callable[[], Any], where: str) -> Any:
 
 
 def ranges_between(
-    source: RangeSource[Any], start: Any, end: Any, parallelism: int, where: str
+    source: RangeSource[Any], start: object, end: object, parallelism: int, where: str
 ) -> Sequence[SourceRange]:
     """The ranges between two positions, each with a name for its partition."""
     return check_ranges(ask_source(lambda: list(source.ranges(start, end, parallelism)), where), where)
@@ -116,10 +116,10 @@ class Positions:
         self._patience = RetryLimit(source, where)
         self.is_away = False  # Whether the source could not be reached when it was last asked.
         # Until when there is no use in asking what lies beyond a position.
-        self._rests_at: Any = None
+        self._rests_at: object = None
         self._rests_until = 0.0
 
-    def first(self) -> Any:
+    def first(self) -> object:
         # Spark asks for it several times, and again after a crash, until the first micro-batch is committed. It keeps
         # where that ends.
         return _BEFORE_FIRST if self._source.asks_first_position_once else self._first()
@@ -127,7 +127,7 @@ class Positions:
     def _first(self) -> Any:
         return position_of(self._source.first_position, self._where)
 
-    def last(self, start: Any, is_limited: bool) -> Any:
+    def last(self, start: object, is_limited: bool) -> object:
         """The end of the next micro-batch: `start` if there is nothing new, or if the source cannot be reached yet."""
         if start == _BEFORE_FIRST:
             return self._first()
@@ -139,7 +139,7 @@ class Positions:
             self._rests_at, self._rests_until = start, now + self._source.poll_seconds
         return end
 
-    def newest(self, start: Any) -> Any:
+    def newest(self, start: object) -> Any:
         """The end of all that exists; None if it is unknown, or if every micro-batch reads up to it."""
         if self._limit is None:
             return None
@@ -149,8 +149,8 @@ class Positions:
             # This is only for reports: the same error is raised where the stream needs the answer.
             return None
 
-    def _end(self, start: Any, limit: int | None) -> Any:
-        def last_position() -> Any:
+    def _end(self, start: object, limit: int | None) -> object:
+        def last_position() -> object:
             try:
                 end = self._source.last_position(start, limit)
             except self._source.connection_errors as error:
@@ -163,7 +163,7 @@ class Positions:
 
         return position_of(last_position, self._where)
 
-    def ranges(self, start: Any, end: Any) -> Sequence[SourceRange]:
+    def ranges(self, start: object, end: object) -> Sequence[SourceRange]:
         if start == _BEFORE_FIRST:
             return []
 
@@ -172,7 +172,7 @@ class Positions:
 
         return check_ranges(ask_source(lambda: self._patience.wait_for(cut), self._where), self._where)
 
-    def commit(self, position: Any) -> None:
+    def commit(self, position: object) -> None:
         """Tells the source; if it cannot be reached, the next micro-batch tells it more."""
 
         def commit() -> None:

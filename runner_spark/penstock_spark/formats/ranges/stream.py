@@ -12,7 +12,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -32,6 +32,9 @@ from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code, loads
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 _OLDEST = (4, 2)
 """The first Spark that passes a Python source the position at which it continues."""
@@ -101,7 +104,7 @@ def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[
         def getDefaultReadLimit(self) -> Any:
             return self._planned().read_limit()
 
-        def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+        def latestOffset(self, start: dict[str, Any], limit: object) -> dict[str, Any]:
             is_limited = type(limit).__name__ == "ReadMaxRows"
             planned = self._planned()
             return dict(planned.latest(start, is_limited))
@@ -135,7 +138,7 @@ def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[
         def schema(self) -> str:
             return "ranges binary"
 
-        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
             return Reader()
 
     return Ranges
@@ -148,15 +151,15 @@ class Planner:
         planned: _Planning = loads(planning)
         report_with(planned.reporting)
         self._planned = planned
-        self._last: Any = None
+        self._last: object = None
         self._has_told_away = False
         self.positions = Positions(planned.source, planned.limit, planned.parallelism, planned.where)
 
-    def written(self, position: Any) -> dict[str, Any]:
+    def written(self, position: object) -> dict[str, Any]:
         """Returns a position as Spark keeps it."""
         return {"format": POSITION.number, "position": position}
 
-    def position(self, written: dict[str, Any]) -> Any:
+    def position(self, written: dict[str, Any]) -> object:
         try:
             POSITION.check(written.get("format"), self._planned.where)
         except ValueError as error:
@@ -183,7 +186,7 @@ class Planner:
         """Returns the end of all that exists, for Spark's reports of progress; None if it is unknown."""
         return self.positions.newest(self._last)
 
-    def rows(self, start: Any, end: Any) -> list[bytes]:
+    def rows(self, start: object, end: object) -> list[bytes]:
         """Returns the pickled ranges of each task."""
         ranges = self.positions.ranges(start, end)
         return [pickle.dumps(task) for task in distribute_ranges(ranges, self._planned.parallelism)]

@@ -41,7 +41,7 @@ def open_table(source: SparkSource, spark: SparkSession, where: str) -> Scan:
     return rows_of(reader.load() if source.path is None else reader.load(source.path), where)
 
 
-def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -> Any:
+def type_of_table(source: SparkSource, spark: SparkSession | None, where: str) -> object:
     """By the given schema, or by Spark."""
     schema = _given_schema(source)
     if isinstance(schema, str):

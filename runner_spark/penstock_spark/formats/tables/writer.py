@@ -128,7 +128,7 @@ def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str
 
 
 def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
-    setting: Any = _option(sink, "partitionOverwriteMode")
+    setting = _option(sink, "partitionOverwriteMode")
     setting = setting or spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
     return str(setting).lower() == "dynamic"
 
@@ -184,7 +184,7 @@ def _path(sink: SparkSink) -> Any:
     return sink.path if sink.path is not None else _option(sink, "path")
 
 
-def _option(sink: SparkSink, name: str) -> Any:
+def _option(sink: SparkSink, name: str) -> object:
     """An option of the writer; Spark ignores case."""
     return next((value for key, value in sink.options if key.lower() == name.lower()), None)
 

@@ -239,7 +239,7 @@ class ContentReader:
             value = self._decoded(record, name)
             yield (name, value) if source.with_filename else value
 
-    def _decoded(self, record: bytes, name: str) -> Any:
+    def _decoded(self, record: bytes, name: str) -> object:
         decode = custom_decoder_of(self.source)
         if decode is not None:
             return decode(record)

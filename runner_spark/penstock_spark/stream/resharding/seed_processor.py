@@ -21,7 +21,7 @@ class SeedProcessor(ShardProcessor):
         self._shards = shards
         self._sys_path = sys_path
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+    def handleInputRows(self, key: object, rows: Iterator[Any], timerValues: object) -> Iterator[Any]:
         from penstock_spark.shipping.import_paths import import_like_driver
         from penstock_spark.stream.tasks import take_seeds
 

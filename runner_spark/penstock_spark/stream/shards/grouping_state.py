@@ -17,7 +17,7 @@ from penstock_spark.stream.state.window_pages import WindowPages
 
 
 def machine_for(
-    windowing: Any, combine: Any, input_retracts: bool, state: State
+    windowing: Any, combine: object, input_retracts: bool, state: State
 ) -> GroupingMachine | WindowMachine:
     """The machine of a grouping whose state is kept by key, or by window."""
     if state is State.BY_KEY:

@@ -41,7 +41,7 @@ _PageEntry = tuple[int, int]
 """The time of a page's earliest key, or an earlier time; and the page's number."""
 
 
-def state_of(key: Any, stored: bytes) -> AnyKey:
+def state_of(key: object, stored: bytes) -> AnyKey:
     """Unpickles a key's state; a DoFn's state is stored as plain data, a restriction as a list."""
     state: Any = loads(stored)
     if type(state) is list:
@@ -183,13 +183,13 @@ class KeyTable:
             if emitted:
                 yield live.key, emitted
 
-    def element(self, name: bytes, key: Any, element: Element, times: Times) -> Fired:
+    def element(self, name: bytes, key: object, element: Element, times: Times) -> Fired:
         """Takes an element; `key` is None if the name contains it."""
         live = self._live(name, key)
         self._unnoted[name] = live
         return live.key, self.machine.element(live.state, element, times)
 
-    def arrival(self, name: bytes, key: Any, arrival: Arrival, times: Times) -> Fired:
+    def arrival(self, name: bytes, key: object, arrival: Arrival, times: Times) -> Fired:
         """Takes combined elements; `key` is None if the name contains it."""
         live = self._live(name, key)
         self._unnoted[name] = live
@@ -296,14 +296,14 @@ class KeyTable:
         self.machine.renew_lists(state, renewed)
         return found
 
-    def _live(self, name: bytes, key: Any) -> LiveKey:
+    def _live(self, name: bytes, key: object) -> LiveKey:
         live = self.live.get(name)
         if live is not None:
             return live
         found = self._found.pop(name) if name in self._found else self._find(name)
         return self._opened(name, key, found)
 
-    def _opened(self, name: bytes, key: Any, found: Found) -> LiveKey:
+    def _opened(self, name: bytes, key: object, found: Found) -> LiveKey:
         """Returns a key whose state has been found; `key` is None if it is stored or if its name contains it."""
         _, stored, carried, segments = found
         if carried is not None:

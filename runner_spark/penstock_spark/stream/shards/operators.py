@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
 
 from penstock.coders.deterministic import decode_key
 from penstock.machines.recorder import EventPosition, Recorder
@@ -202,7 +201,7 @@ class GroupingOperator(Operator):
                 enough *= 4
         return True
 
-    def _take(self, key: Any, emitted: Iterable[Emitted | MethodOutput], made: _Made) -> None:
+    def _take(self, key: object, emitted: Iterable[Emitted | MethodOutput], made: _Made) -> None:
         for one in emitted:
             if isinstance(one, MethodOutput):
                 made.given.append(one)

@@ -236,7 +236,7 @@ def _earliest(batch: Batch) -> int:
     return min(batch.timestamps) if isinstance(batch.timestamps, list) else batch.timestamps
 
 
-def parcel_of(content: Any) -> bytes:
+def parcel_of(content: tuple[Any, ...]) -> bytes:
     return dumps((PARCEL.number, dumps(content)))
 
 

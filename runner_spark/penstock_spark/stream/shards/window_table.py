@@ -54,7 +54,7 @@ class LiveWindow:
 class _KeyNames(dict[bytes, Any]):
     """Keys by their encoded names, decoded once."""
 
-    def __missing__(self, name: bytes) -> Any:
+    def __missing__(self, name: bytes) -> object:
         key = self[name] = decode_key(name)
         return key
 

@@ -325,5 +325,5 @@ def _times_of(part: Part, times: MicrosOf) -> list[int]:
     return times.of_all(part.values) if found is None else found
 
 
-def _letter(element: Any, error: Exception) -> FailedElement:
+def _letter(element: object, error: Exception) -> FailedElement:
     return element, (type(error), repr(error), traceback.format_exception(error))

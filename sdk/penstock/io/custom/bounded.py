@@ -11,7 +11,7 @@ from penstock import graph
 from penstock.checks.unsupported_arguments import MANAGED, refuse_unsupported
 from penstock.coders import typecoders
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.io.custom.ranges import RangeSource, ReadFromSource
@@ -32,7 +32,7 @@ class SourceBundle(NamedTuple):
 class SourceBase:
     """The base of sources for ``Read`` (Beam's ``SourceBase``)."""
 
-    def default_output_coder(self) -> Any:
+    def default_output_coder(self) -> object:
         """Returns the coder of the elements."""
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class BoundedSource(SourceBase):
         """Returns the elements in the tracker's range; claim the position of each element before yielding it."""
         raise NotImplementedError
 
-    def default_output_coder(self) -> Any:
+    def default_output_coder(self) -> object:
         return typecoders.registry.get_coder(object)
 
     def is_bounded(self) -> bool:
@@ -130,7 +130,7 @@ class RangeTracker:
         """Returns the number of positions behind and ahead at which reading can start."""
         raise NotImplementedError
 
-    def set_split_points_unclaimed_callback(self, callback: Any) -> None:
+    def set_split_points_unclaimed_callback(self, callback: object) -> None:
         """Sets the reader's own function from the end of the range to the number of positions ahead."""
         raise NotImplementedError
 
@@ -155,11 +155,11 @@ class _ReadBundle(DoFn):
 class SDFBoundedSourceReader(PTransform[Any, Any]):
     """Splits each `BoundedSource` in a PCollection, and reads the pieces in parallel (Beam's name)."""
 
-    def __init__(self, data_to_display: Any = None) -> None:
+    def __init__(self, data_to_display: object = None) -> None:
         super().__init__()
         self._data_to_display = data_to_display or {}
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return (
             pcoll
             | "Split" >> ParDo(_SplitSource())
@@ -183,7 +183,7 @@ class Read(PTransform[Any, Any]):
         TypeError: An argument is unknown.
     """
 
-    def __init__(self, source: Any, **unsupported: Any) -> None:
+    def __init__(self, source: Any, **unsupported: object) -> None:
         super().__init__()
         refuse_unsupported("Read", unsupported, MANAGED)
         self.source = source
@@ -197,7 +197,7 @@ class Read(PTransform[Any, Any]):
         """
         return max(1 << 20, 1000 * int(math.sqrt(total_size))) if total_size else 64 << 20
 
-    def expand(self, pbegin: Any) -> PCollection[Any]:
+    def expand(self, pbegin: PBegin) -> PCollection[Any]:
         if isinstance(self.source, graph.Source):
             return PCollection(pbegin.pipeline, is_bounded=self.source.is_bounded)
         if isinstance(self.source, BoundedSource):

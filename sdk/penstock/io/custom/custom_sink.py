@@ -48,7 +48,7 @@ class Sink:
     skip_if_empty = False
     num_shards: int | None = 0
 
-    def initialize_write(self) -> Any:
+    def initialize_write(self) -> object:
         """Called once before the first write; the result goes to the other methods."""
         raise NotImplementedError
 
@@ -56,7 +56,7 @@ class Sink:
         """A writer for one piece; `uid` is different for each piece."""
         raise NotImplementedError
 
-    def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> Any:
+    def pre_finalize(self, init_result: Any, writer_results: Iterable[Any]) -> object:
         """Called once after all pieces are written, before `finalize_write`, e.g. to clear the destination."""
 
     def finalize_write(
@@ -66,13 +66,17 @@ class Sink:
         raise NotImplementedError
 
     def pre_finalize_windowed(
-        self, init_result: Any, writer_results: Iterable[Any], window: Any = None
+        self, init_result: object, writer_results: Iterable[Any], window: object = None
     ) -> Any:
         """Like `pre_finalize`, for one window of an unbounded collection."""
         raise NotImplementedError
 
     def finalize_windowed_write(
-        self, init_result: Any, writer_results: Iterable[Any], pre_finalize_result: Any, window: Any = None
+        self,
+        init_result: object,
+        writer_results: Iterable[Any],
+        pre_finalize_result: object,
+        window: object = None,
     ) -> Any:
         """Like `finalize_write`, for one window of an unbounded collection."""
         raise NotImplementedError
@@ -92,12 +96,12 @@ class Write(PTransform[Any, Any]):
         TypeError: An argument is unknown.
     """
 
-    def __init__(self, sink: Any, **unsupported: Any) -> None:
+    def __init__(self, sink: object, **unsupported: object) -> None:
         super().__init__()
         refuse_unsupported("Write", unsupported, MANAGED)
         self.sink = sink
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         if isinstance(self.sink, graph.Sink):
             return PCollection.from_(pcoll)
         if isinstance(self.sink, Sink):
@@ -118,7 +122,7 @@ class WriteImpl(PTransform[Any, Any]):
         super().__init__()
         self.sink = sink
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         if not pcoll.is_bounded:
             what = "a custom Sink takes only bounded collections"
             raise refusal(NotImplementedError, what, where=self._where(), hint="write in a DoFn")
@@ -136,11 +140,13 @@ class WriteImpl(PTransform[Any, Any]):
         )
 
 
-def _initialize(_: Any, sink: Sink) -> Any:
+def _initialize(_: object, sink: Sink) -> object:
     return sink.initialize_write()
 
 
-def _finalize(_: Any, sink: Sink, init_result: Any, pieces: Iterable[Any], shards: int) -> Iterable[Any]:
+def _finalize(
+    _: object, sink: Sink, init_result: object, pieces: Iterable[Any], shards: int
+) -> Iterable[Any]:
     results = list(pieces)
     if results or not sink.skip_if_empty:
         missing = range(shards - len(results))
@@ -156,7 +162,7 @@ class _RoundRobin(DoFn):
         self._shards = shards
         self._next = 0
 
-    def process(self, element: Any) -> Iterator[tuple[int, Any]]:
+    def process(self, element: object) -> Iterator[tuple[int, Any]]:
         self._next = (self._next + 1) % self._shards
         yield self._next, element
 
@@ -165,7 +171,7 @@ class _WriteShard(DoFn):
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
 
-    def process(self, element: tuple[int, Iterable[Any]], init_result: Any) -> Iterator[Any]:
+    def process(self, element: tuple[int, Iterable[Any]], init_result: object) -> Iterator[Any]:
         writer = self._sink.open_writer(init_result, make_uuid())
         for value in element[1]:
             writer.write(value)
@@ -182,7 +188,7 @@ class _WriteBundle(DoFn):
     def start_bundle(self) -> None:
         self._writer = None
 
-    def process(self, element: Any, init_result: Any) -> Iterator[Any]:
+    def process(self, element: object, init_result: object) -> Iterator[Any]:
         if self._writer is None:
             self._writer = self._sink.open_writer(init_result, make_uuid())
         self._writer.write(element)

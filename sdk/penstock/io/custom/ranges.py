@@ -171,7 +171,7 @@ class PartitionedSource(RangeSource[ElementT]):
         """For each partition that exists now, the position of its first record."""
 
     @abc.abstractmethod
-    def next_position(self, partition: str, start: Any, max_records: int | None) -> Any:
+    def next_position(self, partition: str, start: object, max_records: int | None) -> Any:
         """Returns where the data of a partition ends now, or `start` itself if there is nothing new.
 
         Raise an error here if what follows `start` has been removed.

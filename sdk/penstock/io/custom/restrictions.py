@@ -37,7 +37,7 @@ class RestrictionTracker:
 class WatermarkEstimator:
     """Estimates the watermark of a splittable DoFn's output (Beam's ``WatermarkEstimator``)."""
 
-    def get_estimator_state(self) -> Any:
+    def get_estimator_state(self) -> object:
         """Returns the state from which another instance can continue."""
         raise NotImplementedError(type(self))
 

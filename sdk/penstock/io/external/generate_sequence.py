@@ -9,7 +9,7 @@ from penstock import graph
 from penstock.checks.whole_numbers import check_whole_number
 from penstock.checks.window_lengths import positive_micros
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import refusal
 from penstock.io.source_transforms import SourceTransform
@@ -91,7 +91,7 @@ class GenerateSequence(PTransform[Any, Any]):
         stop: int | None = None,
         elements_per_period: int | None = None,
         max_read_time: DurationTypes | None = None,
-        expansion_service: Any = None,
+        expansion_service: object = None,
         *,
         period: DurationTypes = 1,
     ) -> None:
@@ -116,7 +116,7 @@ class GenerateSequence(PTransform[Any, Any]):
         if stop is not None and elements_per_period is None and max_read_time is None:
             self._pieces = _pieces(start, stop)
 
-    def expand(self, pbegin: Any) -> PCollection[int]:
+    def expand(self, pbegin: PBegin) -> PCollection[int]:
         """The source, if the numbers follow the clock; else pieces of the sequence, for many tasks to share."""
         made: PCollection[int]
         if self._pieces is None:

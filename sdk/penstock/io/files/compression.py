@@ -116,7 +116,7 @@ class _Pieces(io.RawIOBase):
     """
 
     def __init__(self, stored: BinaryIO | io.FileIO, decompressor: Callable[[], Any]) -> None:
-        self._stored: Any = stored
+        self._stored: BinaryIO = stored
         self._decompressor = decompressor
         self._piece = decompressor()
         self._place = 0

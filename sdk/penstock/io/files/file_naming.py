@@ -8,11 +8,15 @@ from typing import Any
 
 from penstock.elements.bounded_window import GlobalWindow
 from penstock.error import refusal
+from penstock.utils.window import BoundedWindow
+from penstock.utils.windowed_value import PaneInfo
 
 FileNaming = Callable[[Any, Any, int, int, Any, Any], str]
 
 
-def _name(prefix: str, suffix: Any, window: Any, shard: Any, shards: Any, compression: Any) -> str:
+def _name(
+    prefix: str, suffix: Any, window: BoundedWindow | None, shard: Any, shards: Any, compression: object
+) -> str:
     """Returns the existing parts, joined with dashes; the ending and the compression each follow their own dot."""
     parts = [prefix]
     if window is not None and window != GlobalWindow():
@@ -32,7 +36,12 @@ def default_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
     """
 
     def naming(
-        window: Any, pane: Any, shard_index: int, total_shards: int, compression: Any, destination: Any
+        window: BoundedWindow | None,
+        pane: PaneInfo,
+        shard_index: int,
+        total_shards: int,
+        compression: object,
+        destination: object,
     ) -> str:
         return _name(prefix, suffix, window, shard_index, total_shards, compression)
 
@@ -61,7 +70,12 @@ def destination_prefix_naming(suffix: str | None = None, *, allow_separators: bo
     """
 
     def naming(
-        window: Any, pane: Any, shard_index: int, total_shards: int, compression: Any, destination: Any
+        window: BoundedWindow | None,
+        pane: PaneInfo,
+        shard_index: int,
+        total_shards: int,
+        compression: object,
+        destination: object,
     ) -> str:
         if not allow_separators and re.search(r"[/\\]", str(destination)):
             what = f"a destination, of type {type(destination).__name__}, contains a separator of folders"
@@ -103,7 +117,12 @@ def single_file_naming(prefix: str, suffix: str | None = None) -> FileNaming:
     """
 
     def naming(
-        window: Any, pane: Any, shard_index: int, total_shards: int, compression: Any, destination: Any
+        window: BoundedWindow | None,
+        pane: PaneInfo,
+        shard_index: int,
+        total_shards: int,
+        compression: object,
+        destination: object,
     ) -> str:
         if shard_index not in (0, None) or total_shards not in (1, None):
             what = f"single_file_naming has no name for shard {shard_index} of {total_shards}"

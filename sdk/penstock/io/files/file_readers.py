@@ -89,5 +89,5 @@ class ReadAllFiles(PTransform[Any, Any]):
         super().__init__()
         self._read = label >> ParDo(read)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> object:
         return pcoll | "Spread" >> Reshuffle() | self._read

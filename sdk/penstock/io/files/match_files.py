@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from penstock.coders import coders
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.userstate import ReadModifyWriteStateSpec
+from penstock.functions.userstate import ReadModifyWriteRuntimeState, ReadModifyWriteStateSpec
 from penstock.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from penstock.io.filesystems import FileSystems
 from penstock.io.streaming.periodic_sequence import PeriodicImpulse
@@ -69,7 +69,7 @@ class MatchAll(PTransform[Any, Any]):
         EmptyMatchTreatment.allow_empty_match("", empty_match_treatment)  # Refuses an unknown one.
         self._treatment = empty_match_treatment
 
-    def expand(self, pcoll: Any) -> PCollection[FileMetadata]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[FileMetadata]:
         result: PCollection[FileMetadata] = pcoll | "Match" >> ParDo(
             _Match(self._treatment)
         ).with_output_types(FileMetadata)
@@ -90,7 +90,7 @@ class MatchFiles(PTransform[Any, Any]):
         self._pattern = file_pattern
         self._treatment = empty_match_treatment
 
-    def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
+    def expand(self, pbegin: PBegin) -> PCollection[FileMetadata]:
         result: PCollection[FileMetadata] = (
             pbegin.pipeline | Create([self._pattern]) | MatchAll(self._treatment)
         )
@@ -147,7 +147,7 @@ class ReadMatches(PTransform[Any, Any]):
         super().__init__()
         self._dofn = _ToReadableFile(compression, skip_directories)
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return pcoll | "ToReadableFile" >> ParDo(self._dofn).with_output_types(ReadableFile)
 
 
@@ -205,7 +205,7 @@ class MatchContinuously(PTransform[Any, Any]):
         self._apply_windowing = apply_windowing
         self._treatment = empty_match_treatment
 
-    def expand(self, pbegin: Any) -> PCollection[FileMetadata]:
+    def expand(self, pbegin: PBegin) -> PCollection[FileMetadata]:
         start, stop = self._times
         ticks = pbegin | PeriodicImpulse(Timestamp.now() if start is None else start, stop, self._interval)
         patterns = ticks | "Pattern" >> Map(_second, self._pattern)
@@ -269,7 +269,7 @@ class _PastTheCursor(DoFn):
         yield from (file for _, file in sorted(new, key=lambda each: each[0]))
 
 
-def _second(_: Any, value: Any) -> Any:
+def _second(_: object, value: object) -> object:
     return value
 
 
@@ -286,7 +286,7 @@ class _OnlyNew(DoFn):
         self._match_updated_files = match_updated_files
 
     def process(
-        self, element: tuple[str, FileMetadata], seen: Any = DoFn.StateParam(SEEN)
+        self, element: tuple[str, FileMetadata], seen: ReadModifyWriteRuntimeState = DoFn.StateParam(SEEN)
     ) -> Iterator[FileMetadata]:
         _, metadata = element
         before = seen.read()

@@ -20,7 +20,7 @@ _ONE_SLASH = re.compile(r"(file|hdfs|s3a?|gs|abfss?|wasbs?):/(?!/)")
 """Matches URLs as Hadoop and Java may write them, which Python and Beam take for local paths."""
 
 
-def check_path(path: Any, argument: str) -> None:
+def check_path(path: object, argument: str) -> None:
     """Refuses a path that is neither a string nor a ValueProvider, as Beam's file transforms do, and an empty one."""
     if not isinstance(path, str | ValueProvider):
         what = f"{argument} must be of type string or ValueProvider; got {path!r} instead"
@@ -85,7 +85,7 @@ def _missing_of_stream(pattern: str) -> str | None:
     )
 
 
-def add_current_folder(pattern: Any) -> Any:
+def add_current_folder(pattern: object) -> Any:
     """A bare file name as a path in the current folder, as Beam writes it.
 
     >>> add_current_folder("a.txt"), add_current_folder("/logs/a.txt")

@@ -88,7 +88,7 @@ class Shards:
         """True if the template contains the window."""
         return any(letter in self.template for letter in "VW")
 
-    def window_name(self, window: Any, pane: int, shard: int, shards: int) -> str:
+    def window_name(self, window: object, pane: int, shard: int, shards: int) -> str:
         """The path of one file of a stream's window; the name of a later pane contains its number.
 
         >>> from penstock.transforms.window import IntervalWindow
@@ -115,7 +115,7 @@ class Shards:
         """The meaning of ``AUTO``: it follows the ending of prefix and suffix, not of the template, as in Beam."""
         return resolve_compression(os.path.basename(self.prefix) + self.suffix, compression_type)
 
-    def _fill(self, shard: Any, shards: int) -> str:
+    def _fill(self, shard: object, shards: int) -> str:
         filled = _fill_first("N", self.template, str(shards).zfill)
         return _fill_first("S", filled, shard)
 

@@ -20,7 +20,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
 from penstock.utils.identifiers import make_uuid
-from penstock.utils.windowed_value import WindowedValue
+from penstock.utils.windowed_value import PaneInfo, WindowedValue
 
 _SPILLED = "spilled_records"
 _WRITTEN = "written_files"
@@ -47,7 +47,7 @@ class FileResult(NamedTuple):
 class FileSink:
     """Writes elements to one open file; override its methods (Beam's ``FileSink``)."""
 
-    def create_metadata(self, destination: Any, full_file_name: str) -> FileAttributes:
+    def create_metadata(self, destination: object, full_file_name: str) -> FileAttributes:
         """The MIME type and the compression of a new file."""
         return FileAttributes("application/octet-stream", CompressionTypes.AUTO)
 
@@ -107,12 +107,12 @@ class WriteToFiles(PTransform[Any, Any]):
     def __init__(
         self,
         path: Any,
-        file_naming: Any = None,
-        destination: Any = None,
+        file_naming: object = None,
+        destination: object = None,
         temp_directory: Any = None,
-        sink: Any = None,
+        sink: object = None,
         shards: int | None = None,
-        output_fn: Any = None,
+        output_fn: object = None,
         max_writers_per_bundle: int = MAX_NUM_WRITERS_PER_BUNDLE,
         *,
         allow_outside_path: bool = False,
@@ -130,7 +130,7 @@ class WriteToFiles(PTransform[Any, Any]):
         self._max_writers = max_writers_per_bundle
         self._allow_outside_path = allow_outside_path
 
-    def expand(self, pcoll: Any) -> PCollection[FileResult]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[FileResult]:
         folder = known_path(self.path) or str(self.path)
         given = self._temp_directory
         temporary = (
@@ -156,7 +156,7 @@ class WriteToFiles(PTransform[Any, Any]):
         return result
 
 
-def _sink_function(sink: Any) -> Callable[[Any], FileSink]:
+def _sink_function(sink: object) -> Callable[[Any], FileSink]:
     if isinstance(sink, type) and issubclass(sink, FileSink):
         return lambda _: sink()
     if isinstance(sink, FileSink):
@@ -171,7 +171,7 @@ def _with_destination(result: FileResult) -> tuple[Any, FileResult]:
 class _OpenFile:
     """A temporary file, and the sink that fills it."""
 
-    def __init__(self, folder: str, destination: Any, sink: FileSink) -> None:
+    def __init__(self, folder: str, destination: object, sink: FileSink) -> None:
         self.name = FileSystems.join(folder, make_uuid())
         metadata = sink.create_metadata(destination, self.name)
         self._handle = FileSystems.create(self.name, metadata.mime_type, metadata.compression_type)
@@ -197,7 +197,7 @@ class _WriteOpenFiles(DoFn):
     def start_bundle(self) -> None:
         self._files = {}
 
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterable[Any]:
+    def process(self, element: Any, window: object = DoFn.WindowParam) -> Iterable[Any]:
         destination = self._destination_fn(element)
         file = self._files.get((destination, window))
         if file is None:
@@ -237,7 +237,7 @@ class _WriteShard(DoFn):
         self._shards = shards
 
     def process(
-        self, element: Any, window: Any = DoFn.WindowParam, pane: Any = DoFn.PaneInfoParam
+        self, element: Any, window: object = DoFn.WindowParam, pane: PaneInfo = DoFn.PaneInfoParam
     ) -> Iterator[FileResult]:
         (destination, shard), records = element
         file = _OpenFile(self._folder, destination, self._sink_fn(destination))

@@ -60,7 +60,13 @@ class RecordFileSource(FileSource):
 
     @classmethod
     def in_folders(
-        cls, path: Any, partition_by: Any, schema: Any, *, argument: str = "file_pattern", **fields: Any
+        cls,
+        path: object,
+        partition_by: object,
+        schema: object,
+        *,
+        argument: str = "file_pattern",
+        **fields: Any,
     ) -> Self:
         """Returns the source of the files of a path, which is a table's folder if there are partitions.
 
@@ -119,7 +125,7 @@ class RecordFileSink(ShardedSink):
     partition_by: tuple[str, ...] = field(default=(), kw_only=True)
 
     @classmethod
-    def in_folders(cls, shards: Shards, partition_by: Any, **fields: Any) -> Self:
+    def in_folders(cls, shards: Shards, partition_by: object, **fields: Any) -> Self:
         """Returns the sink of these files, which are in folders if there are partitions."""
         return cls(shards.check(), partition_by=partition_columns(partition_by), **fields)
 

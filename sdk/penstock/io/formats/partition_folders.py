@@ -20,7 +20,7 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _WILDCARD = re.compile(r"[*?\[]")
 
 
-def partition_columns(given: Any) -> tuple[str, ...]:
+def partition_columns(given: object) -> tuple[str, ...]:
     """Returns the names of ``partition_by``, each once.
 
     >>> partition_columns("day"), partition_columns(("country", "day")), partition_columns(None)
@@ -33,7 +33,7 @@ def partition_columns(given: Any) -> tuple[str, ...]:
     return names
 
 
-def check_partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
+def check_partitions_to_read(given: object, schema: object) -> tuple[str, ...]:
     """Returns the names of ``partition_by`` of a read; ValueError if a schema does not have their types."""
     columns = partition_columns(given)
     if schema is not None and not columns:
@@ -52,7 +52,7 @@ def check_partitions_to_read(given: Any, schema: Any) -> tuple[str, ...]:
     return columns
 
 
-def pattern_of_table(pattern: Any, columns: Sequence[str]) -> Any:
+def pattern_of_table(pattern: object, columns: Sequence[str]) -> Any:
     """Returns the pattern of the files of a read; a path that is an option has to wait for its value."""
     if not columns:
         return pattern
@@ -130,7 +130,7 @@ def unescape_value(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
-def folder_of_value(column: str, value: Any) -> str:
+def folder_of_value(column: str, value: object) -> str:
     """Returns the name of the folder for a text, a whole number, a truth value, a date or None.
 
     >>> folder_of_value("day", datetime.date(2026, 1, 2)), folder_of_value("new", True), folder_of_value("day", None)
@@ -145,7 +145,7 @@ def folder_of_value(column: str, value: Any) -> str:
     return f"{escape_value(column)}={escape_value(text)}"
 
 
-def is_lost(value: Any) -> bool:
+def is_lost(value: object) -> bool:
     """True if a string would be read back as None.
 
     >>> is_lost(""), is_lost("DE"), is_lost(None)

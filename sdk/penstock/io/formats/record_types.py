@@ -7,13 +7,14 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from penstock.construction.ptransform import PTransform, where_of
+from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.transforms.elements.field_checks import known_fields
 from penstock.typehints import typehints
 
 
-def field_names(element_type: Any) -> tuple[str, ...] | None:
+def field_names(element_type: object) -> tuple[str, ...] | None:
     """The names of a record type's fields, in order; None for any other type.
 
     >>> from typing import NamedTuple
@@ -28,7 +29,7 @@ def field_names(element_type: Any) -> tuple[str, ...] | None:
     return tuple(each if isinstance(each, str) else each[0] for each in fields)
 
 
-def column_names_of(schema: Any) -> tuple[str, ...] | None:
+def column_names_of(schema: object) -> tuple[str, ...] | None:
     """Returns the names of the columns of a schema of Arrow, Spark or Avro, or of a type of rows; None if it has none.
 
     >>> column_names_of({"type": "record", "fields": [{"name": "team", "type": "string"}]}), column_names_of(None)
@@ -46,7 +47,7 @@ def hint_of_records(as_rows: bool) -> Any:
     return Row if as_rows else typehints.Dict[str, Any]
 
 
-def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, schema: str) -> Any:
+def type_of_records(transform: PTransform[Any, Any], pcoll: PCollection[Any], what: str, schema: str) -> Any:
     """The type of the records that a step writes; ValueError with these words if the elements are none."""
     element_type = pcoll.element_type
     if field_names(element_type) is None:
@@ -55,7 +56,7 @@ def type_of_records(transform: PTransform[Any, Any], pcoll: Any, what: str, sche
     return element_type
 
 
-def check_fields_have_columns(schema: Any, element_type: Any, where: str | None) -> None:
+def check_fields_have_columns(schema: object, element_type: object, where: str | None) -> None:
     """Refuses elements with fields that a given schema lacks; where the type tells no fields, the workers look.
 
     >>> from typing import NamedTuple

@@ -62,14 +62,14 @@ class ReadTextRows(SourceTransform[Row]):
 
     source: Any
 
-    def element_type_in(self, pipeline: Any) -> Any:
+    def element_type_in(self, pipeline: object) -> Any:
         """The declared type, or the type found in the files, to which the data must then keep."""
         element_type = super().element_type_in(pipeline)
         if self.get_type_hints().simple_output_type(self.label) is None:
             self.source = replace(self.source, found=element_type)
         return element_type
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return Row
 
 
@@ -82,7 +82,7 @@ class WriteTextRows(SinkTransform[FileResult]):
         super().__init__(sink, label)
         check_path(sink.path, "path")
 
-    def expand(self, pcoll: Any) -> PCollection[FileResult]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[FileResult]:
         self._check_pcollection(pcoll)
         element_type, parts = pcoll.element_type, self.sink.partition_by
         written = dict(self.sink.options).get("columns") or ()
@@ -95,5 +95,5 @@ class WriteTextRows(SinkTransform[FileResult]):
         self.sink = replace(self.sink, columns=names, element_type=element_type if parts else None)
         return super().expand(pcoll)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return FileResult

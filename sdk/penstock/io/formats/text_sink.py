@@ -46,18 +46,18 @@ class TextFileSink(ShardedSink):
         }
         return {name: limit for name, limit in given.items() if limit}
 
-    def encode(self, element: Any) -> bytes:
+    def encode(self, element: object) -> bytes:
         """An element's bytes, without the line end."""
         return to_bytes(element) if self.coder is None else self.coder.encode(element)
 
-    def frame_of(self, text: Any) -> bytes:
+    def frame_of(self, text: object) -> bytes:
         """The bytes of the header or the footer; no bytes if there is none."""
         if text is None:
             return b""
         return to_bytes(text) + (b"\n" if self.append_trailing_newlines else b"")
 
 
-def to_bytes(value: Any) -> bytes:
+def to_bytes(value: object) -> bytes:
     """Returns bytes unchanged; of anything else its ``str`` in UTF-8 (Beam's ``ToBytesCoder``).
 
     >>> to_bytes(3), to_bytes(b"x")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.coders.base import Coder
 from penstock.io.argument_checks import check_coder
 from penstock.io.files.compression import CompressionTypes, check_compression
 from penstock.io.files.naming_errors import add_file_name
@@ -30,7 +31,7 @@ class TextSource(FileSource):
 
     compression_type: str = CompressionTypes.AUTO
     strip_trailing_newlines: bool = True
-    coder: Any = None
+    coder: Coder | None = None
     skip_header_lines: int = 0
     delimiter: bytes | None = None
     escapechar: bytes | None = None
@@ -71,7 +72,7 @@ def decode_text(record: bytes) -> str:
     return record.decode("utf-8")
 
 
-def type_hint_of(coder: Any) -> Any:
+def type_hint_of(coder: Coder) -> Any:
     """The type that a coder decodes to; ``Any`` if the coder does not say it."""
     try:
         return coder.to_type_hint()

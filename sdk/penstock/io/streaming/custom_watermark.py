@@ -41,7 +41,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
     needs_event_times: ClassVar[bool | None] = True
     delay: DurationTypes = 0
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Refuses a subclass without one of the methods."""
         missing = sorted(cls.__abstractmethods__)
         if missing:
@@ -54,7 +54,7 @@ class CustomWatermark(WatermarkPolicy, ABC):
         return None
 
     @abstractmethod
-    def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> Any:
+    def summarize(self, elements: list[tuple[Timestamp, Timestamp]]) -> object:
         """Returns a summary of one or more pairs of event time and arrival time; None if they do not matter."""
 
     @abstractmethod

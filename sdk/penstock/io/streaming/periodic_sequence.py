@@ -14,10 +14,12 @@ from typing import Any
 
 from penstock import graph
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import refusal, three_parts
 from penstock.functions.dofn import DoFn
 from penstock.functions.params import RestrictionProvider
+from penstock.functions.splitting import TrackerView
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.schedules import Schedule
@@ -153,8 +155,10 @@ class ImpulseSeqGenDoFn(DoFn):
     def process(
         self,
         element: Sequence[Any],
-        tracker: Any = DoFn.RestrictionParam(ImpulseSeqGenRestrictionProvider()),
-        estimator: Any = DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_provider()),
+        tracker: TrackerView = DoFn.RestrictionParam(ImpulseSeqGenRestrictionProvider()),
+        estimator: ManualWatermarkEstimator = DoFn.WatermarkEstimatorParam(
+            ManualWatermarkEstimator.default_provider()
+        ),
     ) -> Iterable[TimestampedValue[Any]]:
         """The elements that are due; the rest is left until the next one is."""
         first = tracker.current_restriction().start
@@ -175,7 +179,7 @@ def _sequence(element: Sequence[Any], data: tuple[Any, ...] = ()) -> PeriodicSou
     return _source(start, stop, interval_seconds, data)
 
 
-def _advance(estimator: Any, time: Timestamp) -> None:
+def _advance(estimator: ManualWatermarkEstimator, time: Timestamp) -> None:
     """Moves a watermark to a time, unless data with times of its own has already led it further."""
     watermark = estimator.current_watermark()
     if watermark is None or time > watermark:
@@ -206,7 +210,7 @@ class PeriodicSequence(PTransform[Any, Any]):
     Example: ``Create([(0, 60, 10)]) | PeriodicSequence()`` emits six numbers.
     """
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return pcoll | "GenSequence" >> ParDo(ImpulseSeqGenDoFn()).with_output_types(_SECONDS)
 
 
@@ -256,7 +260,7 @@ class PeriodicImpulse(PTransform[Any, Any]):
         self._interval_seconds = fire_interval
         self._apply_windowing = apply_windowing
 
-    def expand(self, pbegin: Any) -> Any:
+    def expand(self, pbegin: PBegin) -> PCollection[Any]:
         source = self.source
         output_type = AnyHint if source.data else _SECONDS
         if source.rebase is RebaseMode.REBASE_NONE and source.stop_micros <= Timestamp.now().micros:
@@ -272,8 +276,8 @@ class PeriodicImpulse(PTransform[Any, Any]):
 
 
 def _source(
-    start: Any,
-    stop: Any,
+    start: TimestampTypes,
+    stop: TimestampTypes,
     interval_seconds: float,
     data: tuple[Any, ...],
     rebase: RebaseMode = RebaseMode.REBASE_NONE,
@@ -285,7 +289,7 @@ def _source(
     )
 
 
-def _has_timestamp(element: Any) -> bool:
+def _has_timestamp(element: object) -> bool:
     return isinstance(element, tuple) and len(element) == 2 and isinstance(element[0], Timestamp)
 
 

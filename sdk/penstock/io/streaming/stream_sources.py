@@ -105,7 +105,7 @@ class StreamSource(Source):
         return None if self.partition is None else PartOf("partition", self.partition)
 
 
-def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: Any) -> WatermarkPolicy:
+def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: object) -> WatermarkPolicy:
     """The policy, by default `IngressTime`; event times need one."""
     if watermark is not None:
         return watermark
@@ -118,7 +118,7 @@ def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: 
     raise _refused(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles wrap one of them")
 
 
-def tick_micros_of(tick: DurationTypes, arrival_time: Any) -> int:
+def tick_micros_of(tick: DurationTypes, arrival_time: object) -> int:
     """The length of a tick, which only recorded arrival times have."""
     tick_micros = positive_micros("tick parameter", tick)
     if arrival_time is None and tick_micros != 1_000_000:
@@ -183,7 +183,7 @@ def _check_streamable(source: Source) -> None:
         raise _refused(*why)
 
 
-def _check_selector(source: Source, argument: str, selector: Any) -> None:
+def _check_selector(source: Source, argument: str, selector: object) -> None:
     """Refuses everything but None, a function, and the name of a field that elements may have."""
     if selector is None or callable(selector):
         return
@@ -198,7 +198,7 @@ def _check_selector(source: Source, argument: str, selector: Any) -> None:
         raise _refused(what, f"make {argument} a function of the element{known}")
 
 
-def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
+def _check_watermark(watermark: object, event_time: object, has_times: bool) -> None:
     """Refuses anything but a policy, and event times that do not fit it."""
     if not isinstance(watermark, WatermarkPolicy):
         what = f"the watermark parameter must be a policy, but is {watermark!r}"
@@ -217,7 +217,7 @@ def _check_watermark(watermark: Any, event_time: Any, has_times: bool) -> None:
             raise _refused(what, hint)
 
 
-def _check_partition(watermark: WatermarkPolicy, partition: Any, has_partitions: bool) -> None:
+def _check_partition(watermark: WatermarkPolicy, partition: object, has_partitions: bool) -> None:
     """Refuses partitions for a policy that does not use them, and a number of unknown partitions."""
     at_least = watermark.least_partitions
     if at_least is None and partition is not None:

@@ -37,7 +37,7 @@ class PartOf:
     argument: str
     selector: Selector
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: object) -> Any:
         """Returns the selected part; raises a ValueError if the element has no such field."""
         if not isinstance(self.selector, str):
             return self.selector(element)
@@ -82,11 +82,11 @@ class MicrosOf:
     argument: str
     selector: Selector
 
-    def __call__(self, element: Any) -> int:
+    def __call__(self, element: object) -> int:
         """Returns the time; raises a TypeError or ValueError if the element has none, or one beyond all time."""
         return self._checked(element, PartOf(self.argument, self.selector)(element))
 
-    def _checked(self, element: Any, moment: Any) -> int:
+    def _checked(self, element: object, moment: object) -> int:
         # NaN, and pandas' NaT for an unknown time, differ from themselves.
         if moment is None or (isinstance(moment, float | datetime.datetime) and moment != moment):
             raise self.missing(type(element).__name__, moment)
@@ -102,7 +102,7 @@ class MicrosOf:
             raise self.beyond()
         return micros
 
-    def missing(self, kind: str, moment: Any) -> ValueError:
+    def missing(self, kind: str, moment: object) -> ValueError:
         """Returns the error about an element of a kind whose time is missing, such as None."""
         what = f"an element of type {kind} has no {self._noun}: there is {moment}"
         return refusal(ValueError, what, where="", hint=_PUT_ASIDE)
@@ -141,7 +141,7 @@ class MicrosOf:
 _PUT_ASIDE = "pass rejects=True to as_stream to put such elements aside"
 
 
-def _micros(moment: Any) -> int | None:
+def _micros(moment: object) -> int | None:
     """Returns the microseconds of a time; None for any other value."""
     match moment:
         case Timestamp():

@@ -65,7 +65,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         batch_length_fn: Callable[[Any], int] | None = None,
         batch_bucket_boundaries: list[int] | None = None,
         env_vars: Mapping[str, str] | None = None,
-        **unsupported: Any,
+        **unsupported: object,
     ) -> None:
         refuse_unsupported("ModelHandler", unsupported, _INSTEAD)
         given = {
@@ -173,7 +173,7 @@ class WrappingModelHandler(ModelHandler[Any, Any, Any]):
         super().__init__()
         self._base = base
 
-    def load_model(self) -> Any:
+    def load_model(self) -> object:
         return self._base.load_model()
 
     def run_inference(

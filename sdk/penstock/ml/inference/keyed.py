@@ -87,7 +87,7 @@ class MaybeKeyedModelHandler(WrappingModelHandler):
         self._keyed = KeyedModelHandler(unkeyed)
 
     def run_inference(
-        self, batch: Sequence[Any], model: Any, inference_args: dict[str, Any] | None = None
+        self, batch: Sequence[Any], model: object, inference_args: dict[str, Any] | None = None
     ) -> Iterable[Any]:
         handler = self._keyed if isinstance(batch[0], tuple) else self._base
         return handler.run_inference(batch, model, inference_args)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, noun_for, refusal
 from penstock.functions.dofn import DoFn
 from penstock.metrics import Metrics
@@ -65,12 +66,12 @@ class RunInference(PTransform[Any, Any]):
     def __init__(
         self,
         model_handler: ModelHandler[Any, Any, Any],
-        clock: Any = None,
+        clock: object = None,
         inference_args: dict[str, Any] | None = None,
         metrics_namespace: str | None = None,
         *,
         monitoring_transform: PTransform[Any, Any] | None = None,
-        **unsupported: Any,
+        **unsupported: object,
     ) -> None:
         super().__init__()
         refuse_unsupported("RunInference", unsupported, _INSTEAD)
@@ -121,7 +122,7 @@ class RunInference(PTransform[Any, Any]):
         }
         return self
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> object:
         """The predictions; with exception handling, a pair with the dead letters.
 
         Raises:
@@ -150,12 +151,12 @@ class RunInference(PTransform[Any, Any]):
         return results if self._handling is None else (results, RunInferenceDLQ(failed, before, after))
 
     def _mapped(
-        self, pcoll: Any, functions: Sequence[Callable[[Any], Any]], label: str
+        self, pcoll: PCollection[Any], functions: Sequence[Callable[[Any], Any]], label: str
     ) -> tuple[Any, list[Any]]:
         """The results of all functions, one after another, and the elements on which each has failed."""
         failed = []
         for number, function in enumerate(functions):
-            step: Any = Map(function)
+            step = Map(function)
             if self._handling is None:
                 pcoll = pcoll | f"{label}-{number}" >> step
             else:
@@ -167,7 +168,7 @@ class RunInference(PTransform[Any, Any]):
 class _Loaded:
     """A model: `Shared` needs an object that can be referred to weakly, and a model may be a dict."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: object) -> None:
         self.model = model
 
 

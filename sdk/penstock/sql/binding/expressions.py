@@ -68,7 +68,7 @@ class ExpressionBinder:
         self._env = env
         self._query_of = query_of
 
-    def scalar(self, node: Any) -> Scalar:
+    def scalar(self, node: object) -> Scalar:
         """Returns the value of an expression for each row of the scope, or for each row of a grouped result."""
         if isinstance(self._env.scope, Grouping):
             found = self._key_or_aggregate(node, self._env.scope)
@@ -77,7 +77,7 @@ class ExpressionBinder:
         bind = _by_kind(_BINDINGS, node)
         return self._unsupported(node) if bind is None else bind(self, node)
 
-    def condition(self, node: Any, clause: str) -> Scalar:
+    def condition(self, node: exp.Expression, clause: str) -> Scalar:
         """Returns a condition; `clause` is the word before it."""
         condition = self.scalar(node)
         if condition.type.name not in ("BOOLEAN", "NULL", "ANY"):
@@ -85,7 +85,7 @@ class ExpressionBinder:
             self._statement.refuse(node, what, "compare it with something")
         return condition
 
-    def constant(self, node: Any) -> Literal:
+    def constant(self, node: exp.Expression) -> Literal:
         """Returns a value that depends on no row."""
         scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).scalar(node)
         if isinstance(scalar, Literal):
@@ -95,7 +95,7 @@ class ExpressionBinder:
         [value] = Projection((scalar,))(())
         return Literal(value, scalar.type)
 
-    def time(self, node: Any) -> Scalar:
+    def time(self, node: exp.Expression) -> Scalar:
         """Returns the time of rows that are put into windows."""
         if is_descriptor(node):
             node = node.expressions[0]
@@ -112,7 +112,7 @@ class ExpressionBinder:
         """Returns the binder of expressions of the rows that are grouped."""
         return self._in(replace(self._env, scope=self._env.rows, aliases={}))
 
-    def _call(self, node: Any, name: str, *parts: Any) -> Scalar:
+    def _call(self, node: object, name: str, *parts: object) -> Scalar:
         """A call of parts of the tree; those that are not there are left out."""
         arguments = [self.scalar(each) for each in parts if each is not None]
         return self._statement.call(node, name, arguments)
@@ -122,10 +122,10 @@ class ExpressionBinder:
 
     # Names
 
-    def _inner(self, node: Any) -> Scalar:
+    def _inner(self, node: exp.Expression) -> Scalar:
         return self.scalar(node.this)
 
-    def _column(self, node: Any) -> Scalar:
+    def _column(self, node: exp.Column) -> Scalar:
         refuse, rows = self._statement.refuse, self._env.rows
         if node.args.get("db"):
             refuse(node, f"{node.sql()} has too many parts", "write TABLE.COLUMN")
@@ -144,7 +144,7 @@ class ExpressionBinder:
             return without_aliases.scalar(selected)
         return self._found(node, rows)
 
-    def _system_column(self, node: Any) -> Scalar:
+    def _system_column(self, node: exp.Expression) -> Scalar:
         if node.name.lower() != "mtime":
             what = f"Sys.{node.name} can only be selected, by the outermost SELECT"
             self._statement.refuse(node, what, "select it with an alias")
@@ -154,7 +154,7 @@ class ExpressionBinder:
             self._statement.refuse(node, what, "use it where the table is read")
         return arrival
 
-    def _found(self, node: Any, scope: Scope) -> Scalar:
+    def _found(self, node: exp.Column, scope: Scope) -> Scalar:
         """The value of a column by its name, which must not be one of a query around this one."""
         qualifier, name = node.table or None, node.name
         if not scope.has(qualifier, name) and any(each.has(qualifier, name) for each in self._env.around):
@@ -166,7 +166,7 @@ class ExpressionBinder:
             )
         return scope.find(qualifier, name, self._statement.at(node))
 
-    def _row_number(self, node: Any) -> Scalar:
+    def _row_number(self, node: exp.Expression) -> Scalar:
         return self._unsupported(node) if self._env.row_number is None else self._env.row_number
 
     # Groupings
@@ -239,7 +239,7 @@ class ExpressionBinder:
             refuse(node, f"{name} takes numbers, and {value} is {value.type}", "CAST it to a number")
         return grouping.call(_aggregate_call(name, value, is_distinct, condition))
 
-    def _misplaced_or_function(self, node: Any) -> Scalar:
+    def _misplaced_or_function(self, node: exp.Expression) -> Scalar:
         """A call of a function, since an aggregate has no meaning for one row."""
         name = node.name.upper()
         if self._statement.is_aggregate(node):
@@ -264,7 +264,7 @@ class ExpressionBinder:
 
     # Values
 
-    def _literal(self, node: Any) -> Scalar:
+    def _literal(self, node: exp.Expression) -> Scalar:
         """A literal whose number has no more digits than its type has."""
         literal = _literal_of(node)
         if (literal.type.precision or 0) > types.DIGITS_MAX:
@@ -274,20 +274,20 @@ class ExpressionBinder:
             self._statement.refuse(node, what, "leave out the suffix")
         return literal
 
-    def _interval(self, node: Any) -> Scalar:
+    def _interval(self, node: exp.Expression) -> Scalar:
         length = datetime.timedelta(microseconds=self._statement.interval(node))
         return Literal(length, types.INTERVAL.or_null(False))
 
     # Queries
 
-    def _query(self, node: Any) -> Scalar:
+    def _query(self, node: exp.Expression) -> Scalar:
         return subqueries.value_of(self._statement, node, self._env, self._query_of(node, self._env))
 
-    def _exists(self, node: Any) -> Scalar:
+    def _exists(self, node: exp.Expression) -> Scalar:
         inner = self._query_of(node.this, self._env)
         return subqueries.has_rows(self._statement, node, self._env, inner)
 
-    def _in_list(self, node: Any) -> Scalar:
+    def _in_list(self, node: exp.Expression) -> Scalar:
         query = node.args.get("query")
         if query is None:
             return self._call(node, "IN", node.this, *node.expressions)
@@ -300,29 +300,29 @@ class ExpressionBinder:
 
     # Operators and functions with words of their own
 
-    def _operator(self, node: Any) -> Scalar:
+    def _operator(self, node: exp.Expression) -> Scalar:
         name = _by_kind(_OPERATORS, node)
         assert name is not None
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
 
-    def _negated(self, node: Any, found: Scalar) -> Scalar:
+    def _negated(self, node: exp.Expression, found: Scalar) -> Scalar:
         """A value, or its opposite: newer parsers write NOT LIKE as a LIKE with a mark, and not inside a NOT."""
         return self._statement.call(node, "NOT", [found]) if node.args.get("negate") else found
 
-    def _not(self, node: Any) -> Scalar:
+    def _not(self, node: exp.Expression) -> Scalar:
         negated = self.scalar(node.this)
         if isinstance(negated, Call) and negated.name == "IS NULL":
             return self._statement.call(node, "IS NOT NULL", negated.arguments)
         return self._statement.call(node, "NOT", [negated])
 
-    def _negative(self, node: Any) -> Scalar:
+    def _negative(self, node: exp.Expression) -> Scalar:
         inner = node.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
             return self._literal(node)
         return self._call(node, "NEGATIVE", inner)
 
-    def _is(self, node: Any) -> Scalar:
+    def _is(self, node: exp.Expression) -> Scalar:
         test = node.expression
         if isinstance(test, exp.Null):
             return self._call(node, "IS NULL", node.this)
@@ -330,17 +330,17 @@ class ExpressionBinder:
             return self._call(node, "IS TRUE" if test.this else "IS FALSE", node.this)
         return self._call(node, "<=>", node.this, test)
 
-    def _between(self, node: Any) -> Scalar:
+    def _between(self, node: exp.Expression) -> Scalar:
         value, call = self.scalar(node.this), self._statement.call
         low = call(node, ">=", [value, self.scalar(node.args["low"])])
         return call(node, "AND", [low, call(node, "<=", [value, self.scalar(node.args["high"])])])
 
-    def _escape(self, node: Any) -> Scalar:
+    def _escape(self, node: exp.Expression) -> Scalar:
         like = node.this
         name = "ILIKE" if isinstance(like, exp.ILike) else "LIKE"
         return self._negated(like, self._call(node, name, like.this, like.expression, node.expression))
 
-    def _case(self, node: Any) -> Scalar:
+    def _case(self, node: exp.Expression) -> Scalar:
         subject = None if node.this is None else self.scalar(node.this)
         arguments = []
         for branch in node.args["ifs"]:
@@ -351,34 +351,34 @@ class ExpressionBinder:
         arguments.append(Literal(None, types.NULL) if default is None else self.scalar(default))
         return self._statement.call(node, "CASE", arguments)
 
-    def _if(self, node: Any) -> Scalar:
+    def _if(self, node: exp.Expression) -> Scalar:
         default = node.args.get("false")
         no = self.scalar(default) if default else Literal(None, types.NULL)
         return self._statement.call(
             node, "CASE", [self.scalar(node.this), self.scalar(node.args["true"]), no]
         )
 
-    def _extract(self, node: Any) -> Scalar:
+    def _extract(self, node: exp.Expression) -> Scalar:
         part = _text_literal(node.this.name)
         return self._statement.call(node, "EXTRACT", [part, self.scalar(node.expression)])
 
-    def _trim(self, node: Any) -> Scalar:
+    def _trim(self, node: exp.Expression) -> Scalar:
         name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(node.args.get("position") or "", "TRIM")
         return self._call(node, name, node.this, node.expression or None)
 
-    def _substring(self, node: Any) -> Scalar:
+    def _substring(self, node: exp.Expression) -> Scalar:
         return self._call(node, "SUBSTRING", node.this, node.args.get("start"), node.args.get("length"))
 
-    def _position(self, node: Any) -> Scalar:
+    def _position(self, node: exp.Expression) -> Scalar:
         return self._call(node, "LOCATE", node.args["substr"], node.this, node.args.get("position"))
 
-    def _floor(self, node: Any) -> Scalar:
+    def _floor(self, node: exp.Expression) -> Scalar:
         match node.this:
             case exp.Div(expression=exp.Interval() as length) as division:
                 return self._call(node, "DATE_BIN", length, division.this)
         return self._named_function(node)
 
-    def _item(self, node: Any) -> Scalar:
+    def _item(self, node: exp.Expression) -> Scalar:
         if len(node.expressions) != 1:
             return self._unsupported(node)
         return self._call(node, "ITEM", node.this, node.expressions[0])
@@ -390,7 +390,7 @@ class ExpressionBinder:
 
     # Casts
 
-    def _cast(self, node: Any) -> Scalar:
+    def _cast(self, node: exp.Cast) -> Scalar:
         operand, kind = self.scalar(node.this), node.to.this.name
         is_try = isinstance(node, exp.TryCast)
         target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
@@ -411,7 +411,7 @@ class ExpressionBinder:
             return self._read(node, operand, found)
         return found
 
-    def _read(self, node: Any, text: Literal, cast: Scalar) -> Scalar:
+    def _read(self, node: exp.Expression, text: Literal, cast: Scalar) -> Scalar:
         """A text of the query that is cast, as the value that it reads as."""
         try:
             [value] = Projection((cast,))(())
@@ -420,7 +420,7 @@ class ExpressionBinder:
         # A whole number stays a call, which knows how many bits it has.
         return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
 
-    def _decimal_type(self, node: Any) -> SqlType:
+    def _decimal_type(self, node: exp.Cast) -> SqlType:
         """The type DECIMAL with the digits that a query names; ten without any."""
         precision, scale = (
             *(int(each.name) for each in node.to.expressions),
@@ -433,7 +433,7 @@ class ExpressionBinder:
             )
         return types.decimal_type(precision, scale)
 
-    def _date_with_format(self, node: Any) -> Scalar:
+    def _date_with_format(self, node: exp.Expression) -> Scalar:
         return self._statement.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
 
 
@@ -461,7 +461,7 @@ def _aggregate_call(name: str, value: Scalar, is_distinct: bool, condition: Scal
 # Literals
 
 
-def _literal_of(node: Any) -> Literal:
+def _literal_of(node: exp.Expression) -> Literal:
     match node:
         case exp.Null():
             return Literal(None, types.NULL)
@@ -505,12 +505,12 @@ def _decimal(value: decimal.Decimal) -> Literal:
     return Literal(value, types.decimal_type(max(len(figures), scale), scale, nullable=False))
 
 
-def _by_kind(table: Mapping[type, _Entry], node: Any) -> _Entry | None:
+def _by_kind(table: Mapping[type, _Entry], node: object) -> _Entry | None:
     """Returns the entry of a table for the class of a node, or for the nearest class that it is derived from."""
     return next((table[kind] for kind in type(node).__mro__ if kind in table), None)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, exp.Expression) else []

@@ -39,7 +39,9 @@ class GroupingBinder:
     statement: Statement
     expressions: Callable[[Scope], ExpressionBinder]
 
-    def grouping(self, tree: Any, scope: Scope, aliases: Mapping[str, Any]) -> tuple[Grouping | None, bool]:
+    def grouping(
+        self, tree: exp.Expression, scope: Scope, aliases: Mapping[str, Any]
+    ) -> tuple[Grouping | None, bool]:
         """Returns what a SELECT groups by, or None; and whether GROUP BY itself puts the rows into windows."""
         group, having = tree.args.get("group"), tree.args.get("having")
         if group is None:
@@ -66,7 +68,7 @@ class GroupingBinder:
         _complete_window(grouping, scope)
         return grouping, has_window
 
-    def _refuse_several(self, group: Any) -> None:
+    def _refuse_several(self, group: exp.Expression) -> None:
         several = next(iter([*group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets)]), None)
         if several is not None or group.args.get("totals"):
             name = "WITH TOTALS" if several is None else several.key.upper().replace("GSETS", "G SETS")
@@ -74,7 +76,9 @@ class GroupingBinder:
         if group.args.get("all"):
             self.statement.refuse(group, "GROUP BY ALL is not supported", "name the keys")
 
-    def _item(self, node: Any, tree: Any, scope: Scope, aliases: Mapping[str, Any]) -> Any:
+    def _item(
+        self, node: exp.Expression, tree: exp.Expression, scope: Scope, aliases: Mapping[str, Any]
+    ) -> object:
         """Returns the expression that an item of GROUP BY names, by a number or an alias, or is."""
         if isinstance(node, exp.Alias):
             node = node.this

@@ -103,7 +103,7 @@ def bind(query: str, tables: Tables) -> Query:
     return _rendered(statement, tree, rendering)
 
 
-def _rendered(statement: Statement, tree: Any, rendering: str | None) -> Query:
+def _rendered(statement: Statement, tree: exp.Expression, rendering: str | None) -> Query:
     """The plan of a query with its rendering."""
     shown: ShownColumns = []
     binder = Binder(statement)
@@ -147,7 +147,7 @@ def _check_sessions(statement: Statement, relation: Relation) -> None:
             _check_sessions(statement, each)
 
 
-def _table_order(binder: Binder, tree: Any, scope: Scope) -> tuple[Order, ...]:
+def _table_order(binder: Binder, tree: exp.Expression, scope: Scope) -> tuple[Order, ...]:
     order = tree.args.get("order")
     if order is None:
         return ()
@@ -160,14 +160,14 @@ def _table_order(binder: Binder, tree: Any, scope: Scope) -> tuple[Order, ...]:
         raise
 
 
-def _reads_arrival(tree: Any) -> bool:
+def _reads_arrival(tree: exp.Expression) -> bool:
     return any(
         text_of(column.args.get("table")).lower() == "sys" and column.name.lower() == "mtime"
         for column in tree.find_all(exp.Column)
     )
 
 
-def _constant_time(statement: Statement, node: Any) -> Any:
+def _constant_time(statement: Statement, node: exp.Expression) -> Any:
     literal = Binder(statement).expressions(scope_of(Values(((),), ()), None)).constant(node)
     value = literal.value
     if isinstance(value, str):
@@ -192,7 +192,7 @@ class Binder:
     ctes: Mapping[str, Scope] = field(default_factory=dict)
     around: tuple[Scope, ...] = ()
 
-    def query(self, tree: Any, shown: ShownColumns | None = None) -> Scope:
+    def query(self, tree: exp.Expression, shown: ShownColumns | None = None) -> Scope:
         """Returns a query as a scope whose names are the columns of its result.
 
         Args:
@@ -221,7 +221,7 @@ class Binder:
         env = Env(scope, self.ctes, aliases or {}, self.around, row_number)
         return ExpressionBinder(self.statement, env, self._inner_query)
 
-    def _inner_query(self, tree: Any, env: Env) -> Scope:
+    def _inner_query(self, tree: exp.Expression, env: Env) -> Scope:
         return Binder(self.statement, env.ctes, (*env.around, env.rows)).query(tree)
 
     def _view(self, name: str) -> Scope:
@@ -240,7 +240,7 @@ class Binder:
     def _sources(self) -> SourceBinder:
         return SourceBinder(self.statement, self.ctes, self.expressions, self.query, self._view, self._values)
 
-    def _with(self, tree: Any) -> Binder:
+    def _with(self, tree: exp.Expression) -> Binder:
         named = tree.args.get("with_")
         if named is None:
             return self
@@ -256,24 +256,24 @@ class Binder:
 
     # Queries other than SELECT
 
-    def _tail(self, tree: Any, scope: Scope) -> Scope:
+    def _tail(self, tree: exp.Expression, scope: Scope) -> Scope:
         """Binds what may follow a set operation or a query in parentheses: ORDER BY, LIMIT and EMIT."""
         if tree.args.get("limit") or tree.args.get("offset"):
             orders = self.output_orders(tree.args.get("order"), scope)
             scope = Scope(self._limited(tree, scope.relation, orders), scope.visible, scope.arrival)
         return self._emitted(tree, scope)
 
-    def output_orders(self, order: Any, scope: Scope) -> tuple[Order, ...]:
+    def output_orders(self, order: object, scope: Scope) -> tuple[Order, ...]:
         """Returns the orders of rows by values of the result, after a set operation or of a table."""
 
-        def value_of(node: Any) -> Scalar:
+        def value_of(node: exp.Expression) -> Scalar:
             if isinstance(node, exp.Literal) and not node.is_string:
                 return find_ordinal(self.statement, node, [each.scalar for each in scope.visible])
             return replace(self, ctes={}).expressions(scope).scalar(node)
 
         return orders_of(order, value_of)
 
-    def _values(self, tree: Any) -> Scope:
+    def _values(self, tree: exp.Expression) -> Scope:
         nothing = self.expressions(scope_of(Values(((),), ()), None))
         rows = [[nothing.constant(each) for each in row.expressions] for row in tree.expressions]
         if len({len(row) for row in rows}) != 1:
@@ -294,7 +294,7 @@ class Binder:
             scope if alias is None else rename_scope(self.statement, tree, scope, alias.name, alias.columns)
         )
 
-    def _set_operation(self, tree: Any) -> Scope:
+    def _set_operation(self, tree: exp.Expression) -> Scope:
         kind = next(name for each, name in _SET_KINDS.items() if isinstance(tree, each))
         left, right = (self.query(each) for each in (tree.this, tree.expression))
         widths = [len([each for each in side.visible if each.in_star]) for side in (left, right)]
@@ -312,7 +312,7 @@ class Binder:
             return scope_of(union if is_all else distinct(union), None)
         return scope_of(SetOperation(sides[0], sides[1], kind, is_all), None)
 
-    def _common_column(self, tree: Any, mine: Visible, other: Visible) -> ColumnDef:
+    def _common_column(self, tree: exp.Expression, mine: Visible, other: Visible) -> ColumnDef:
         common = resolving.common_type([mine.scalar, other.scalar])
         if common is None:
             kinds = f"{mine.scalar.type} on the left and {other.scalar.type} on the right"
@@ -321,7 +321,7 @@ class Binder:
 
     # SELECT
 
-    def _select(self, tree: Any, shown: ShownColumns | None) -> Scope:
+    def _select(self, tree: exp.Select, shown: ShownColumns | None) -> Scope:
         self._refuse_misplaced(tree)
         scope = self._sources().source(tree)
         if where := tree.args.get("where"):
@@ -362,7 +362,7 @@ class Binder:
             self.statement.refuse(qualify, "QUALIFY needs ROW_NUMBER() OVER (…)", "write WHERE or HAVING")
         return self._projected(tree, relation, items, orders, shown)
 
-    def _refuse_misplaced(self, tree: Any) -> None:
+    def _refuse_misplaced(self, tree: exp.Expression) -> None:
         rendering = rendering_of(tree)
         if rendering is not None and tree is not self.statement.rendered:
             what = f"SELECT {rendering} stands inside another query"
@@ -372,7 +372,7 @@ class Binder:
                 hint = "see the page about SQL for what is"
                 self.statement.refuse(tree, f"{name} is not supported", hint)
 
-    def _where(self, node: Any, scope: Scope) -> None:
+    def _where(self, node: exp.Expression, scope: Scope) -> None:
         """Filters the relation of a scope."""
         if found := self.statement.aggregate_in(node):
             what = f"the aggregate {found.name.upper()} is in WHERE"
@@ -389,7 +389,9 @@ class Binder:
             condition = self.expressions(scope).condition(part, "WHERE")
             scope.relation = push_filter_down(Filter(scope.relation, condition))
 
-    def _having(self, tree: Any, grouping: Grouping | None, aliases: Mapping[str, Any]) -> Scalar | None:
+    def _having(
+        self, tree: exp.Expression, grouping: Grouping | None, aliases: Mapping[str, Any]
+    ) -> Scalar | None:
         having = tree.args.get("having")
         if having is None:
             return None
@@ -397,7 +399,7 @@ class Binder:
             self.statement.refuse(having, "HAVING needs GROUP BY or an aggregate", "write WHERE")
         return self.expressions(grouping, aliases).condition(having.this, "HAVING")
 
-    def _qualify(self, node: Any) -> Any:
+    def _qualify(self, node: exp.Expression) -> Any:
         def condition(scope: Scope, number: Scalar) -> Scalar:
             binder = replace(self, ctes={})
             return binder.expressions(scope, row_number=number).condition(node.this, "QUALIFY")
@@ -406,7 +408,7 @@ class Binder:
 
     def _projected(
         self,
-        tree: Any,
+        tree: exp.Expression,
         relation: Relation,
         items: list[Item],
         orders: tuple[tuple[Any, Scalar], ...],
@@ -441,7 +443,7 @@ class Binder:
             shown += [(name, value if isinstance(value, str) else next(places)) for name, value in items]
         return self._emitted(tree, scope_of(result, None))
 
-    def _limited(self, tree: Any, relation: Relation, orders: tuple[Order, ...]) -> Relation:
+    def _limited(self, tree: exp.Expression, relation: Relation, orders: tuple[Order, ...]) -> Relation:
         limit, offset = (tree.args.get(key) for key in ("limit", "offset"))
         count = None
         if limit is not None:
@@ -449,7 +451,7 @@ class Binder:
         skipped = 0 if offset is None else self._whole(offset.expression, "OFFSET")
         return Top(relation, (), orders, count, skipped, relation.columns)
 
-    def _whole(self, node: Any, clause: str) -> int:
+    def _whole(self, node: exp.Expression, clause: str) -> int:
         value = self.expressions(scope_of(Values(((),), ()), None)).constant(node).value
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             what = f"{clause} takes a whole number from 0 on"
@@ -458,7 +460,7 @@ class Binder:
 
     # EMIT
 
-    def _emitted(self, tree: Any, scope: Scope) -> Scope:
+    def _emitted(self, tree: exp.Expression, scope: Scope) -> Scope:
         node = tree.args.get("emit")
         if node is None:
             return scope
@@ -473,7 +475,7 @@ class Binder:
         clause = replace(clause, past=None)
         return Scope(Emitted(scope.relation, clause, keys, past), scope.visible, scope.arrival)
 
-    def _past(self, node: EmitClause, past: Any, scope: Scope) -> Scalar:
+    def _past(self, node: EmitClause, past: object, scope: Scope) -> Scalar:
         """Returns what the watermark must pass: what the clause names, or the end of the window in the result."""
         if past is None:
             found = _window_end_of(scope)
@@ -524,7 +526,7 @@ def _with_window_end(scope: Scope) -> Scope:
     return Scope(made, scope.visible, scope.arrival)
 
 
-def _conjuncts(node: Any) -> Iterable[Any]:
+def _conjuncts(node: object) -> Iterable[Any]:
     if isinstance(node, exp.Paren):
         yield from _conjuncts(node.this)
     elif isinstance(node, exp.And):

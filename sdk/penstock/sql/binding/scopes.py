@@ -188,5 +188,5 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names[:10])}" if names else "there are none"
 
 
-def _same(one: str | None, other: Any) -> bool:
+def _same(one: str | None, other: object) -> bool:
     return one is not None and one.lower() == str(other).lower()

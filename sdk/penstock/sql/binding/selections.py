@@ -50,7 +50,7 @@ class SelectionBinder:
     expressions: ExpressionBinder
     scope: Scope | Grouping
 
-    def items(self, tree: Any, takes_system: bool) -> list[Item]:
+    def items(self, tree: exp.Expression, takes_system: bool) -> list[Item]:
         """Returns the selected columns; without `takes_system`, columns of the system are refused."""
         items: list[Item] = []
         for node in tree.expressions:
@@ -74,7 +74,7 @@ class SelectionBinder:
             self.statement.refuse(tree, "SELECT names no column", "write SELECT * or the names of columns")
         return items
 
-    def _star(self, node: Any) -> list[Item]:
+    def _star(self, node: exp.Expression) -> list[Item]:
         if isinstance(self.scope, Grouping):
             self.statement.refuse(node, "* is in a query that groups", "name the keys and the aggregates")
         star = node.this if isinstance(node, exp.Column) else node
@@ -87,7 +87,7 @@ class SelectionBinder:
             self.statement.refuse(node, what, suggest(qualifier, known))
         return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
 
-    def order_scalar(self, node: Any, items: Sequence[Item]) -> Scalar:
+    def order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         """Returns what ORDER BY orders rows by: a selected column, or a value."""
         selected = [
             (name, value) for name, value in items if value is not None and not isinstance(value, str)
@@ -100,7 +100,7 @@ class SelectionBinder:
                     return value
         return self.expressions.scalar(node)
 
-    def numbers(self, tree: Any) -> Any:
+    def numbers(self, tree: exp.Expression) -> Any:
         """Returns the call of ROW_NUMBER() of a query; None if it has none."""
         found = [
             each
@@ -119,7 +119,7 @@ class SelectionBinder:
             self.statement.refuse(found[1], what, "number the rows of a subquery")
         return found[0] if found else None
 
-    def numbering(self, node: Any) -> Numbering:
+    def numbering(self, node: exp.Expression) -> Numbering:
         """Returns how a call of ROW_NUMBER() numbers rows."""
         keys = tuple(map(self.expressions.scalar, node.args.get("partition_by") or ()))
         return Numbering(keys, orders_of(node.args.get("order"), self.expressions.scalar))
@@ -157,7 +157,7 @@ def number_rows(
     return top, shown
 
 
-def find_ordinal(statement: Statement, node: Any, values: Sequence[Scalar]) -> Scalar:
+def find_ordinal(statement: Statement, node: exp.Expression, values: Sequence[Scalar]) -> Scalar:
     """Returns the selected column that ORDER BY names by its number."""
     at = int(node.name) if node.name.isdigit() else 0
     if not 1 <= at <= len(values):
@@ -173,19 +173,19 @@ def orders_of(order: Any, scalar_of: Callable[[Any], Scalar]) -> tuple[Order, ..
     return tuple(order_of(each, scalar_of(each.this)) for each in order.expressions)
 
 
-def order_of(node: Any, scalar: Scalar) -> Order:
+def order_of(node: exp.Expression, scalar: Scalar) -> Order:
     """Returns one order of ORDER BY."""
     descending = bool(node.args.get("desc"))
     nulls_first = node.args.get("nulls_first")
     return Order(scalar, descending, (not descending) if nulls_first is None else bool(nulls_first))
 
 
-def aliases_of(tree: Any) -> Mapping[str, Any]:
+def aliases_of(tree: exp.Expression) -> Mapping[str, Any]:
     """Returns the selected expressions by their names behind AS, in small letters."""
     return {each.alias.lower(): each.this for each in tree.expressions if isinstance(each, exp.Alias)}
 
 
-def system_column(node: Any) -> str | None:
+def system_column(node: exp.Expression) -> str | None:
     """Returns the column of the system that a selected expression is; None if it is another."""
     if isinstance(node, exp.Column) and node.table.lower() == "sys" and node.name.lower() in SYSTEM:
         return f"Sys.{SYSTEM[node.name.lower()]}"

@@ -45,7 +45,7 @@ class SourceBinder:
     view_of: Callable[[str], Scope]
     values_of: Callable[[Any], Scope]
 
-    def source(self, tree: Any) -> Scope:
+    def source(self, tree: exp.Expression) -> Scope:
         """Returns the rows of a SELECT, before its conditions."""
         source = tree.args.get("from_")
         if source is None:
@@ -60,7 +60,7 @@ class SourceBinder:
             scope = self._join(join, scope, self._table(join.this))
         return scope
 
-    def _table(self, node: Any) -> Scope:
+    def _table(self, node: exp.Expression) -> Scope:
         alias = node.args.get("alias")
         names = alias.columns if alias is not None else ()
         if isinstance(node, exp.Values):
@@ -77,7 +77,7 @@ class SourceBinder:
         scope = rename_scope(self.statement, node, scope, node.alias or own_name, names)
         return self._with_joins(scope, node.args.get("joins"))
 
-    def _named_table(self, node: Any) -> Scope:
+    def _named_table(self, node: exp.Expression) -> Scope:
         name, tables = node.name, self.statement.tables
         if node.args.get("db"):
             self.statement.refuse(node, f"the table {node.sql()!r} has a schema", "name the input alone")
@@ -103,7 +103,7 @@ class SourceBinder:
 
     # Joins
 
-    def _join(self, join: Any, left: Scope, right: Scope) -> Scope:
+    def _join(self, join: exp.Expression, left: Scope, right: Scope) -> Scope:
         width = len(left.relation.columns)
         own = [replace(each, scalar=move_to_right(each.scalar, width)) for each in right.visible]
         both = Scope(left.relation, [*left.visible, *own])
@@ -133,7 +133,7 @@ class SourceBinder:
             arrival = functions.call("GREATEST", [retype(each, relation.columns) for each in both_arrivals])
         return Scope(relation, visible, arrival)
 
-    def _join_kind(self, join: Any) -> str:
+    def _join_kind(self, join: exp.Expression) -> str:
         side, kind = (join.args.get(key) or "" for key in ("side", "kind"))
         if kind in ("SEMI", "ANTI"):
             if side == "RIGHT":
@@ -148,7 +148,7 @@ class SourceBinder:
         return {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}[side]
 
     def _using(
-        self, using: Any, left: Scope, right: Scope, own: list[Visible], both: Scope, kind: str
+        self, using: exp.Expression, left: Scope, right: Scope, own: list[Visible], both: Scope, kind: str
     ) -> Scalar:
         condition: Scalar | None = None
         for name in using:
@@ -176,7 +176,9 @@ class SourceBinder:
         assert condition is not None
         return condition
 
-    def _times_of_versions(self, version: Any, own: list[Visible], both: Scope) -> tuple[Scalar, Scalar]:
+    def _times_of_versions(
+        self, version: exp.Expression, own: list[Visible], both: Scope
+    ) -> tuple[Scalar, Scalar]:
         """The two times of a temporal join: of a left row, and of a right row."""
         at = self.expressions(both).scalar(version.expression)
         times = [
@@ -190,7 +192,7 @@ class SourceBinder:
 
     # Functions of windows
 
-    def _table_function(self, node: Any) -> Scope:
+    def _table_function(self, node: exp.Expression) -> Scope:
         name = node.name.upper()
         if name == "TABLE" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Anonymous):
             return self._table_function(node.expressions[0])
@@ -226,7 +228,7 @@ class SourceBinder:
         make = bind_windows(self.statement, node, scope.relation, time, micros, lengths)
         return add_window_columns(scope, lambda columns: replace(make(columns), partition=keys), time.type)
 
-    def _argument_table(self, node: Any) -> Scope:
+    def _argument_table(self, node: exp.Expression) -> Scope:
         if isinstance(node, exp.Anonymous) and node.name.upper() == "TABLE":
             node = node.expressions[0]
         if isinstance(node, (exp.Subquery, exp.Select)):
@@ -240,7 +242,7 @@ class SourceBinder:
 
 
 def rename_scope(
-    statement: Statement, node: Any, scope: Scope, qualifier: str | None, names: Sequence[Any] = ()
+    statement: Statement, node: exp.Expression, scope: Scope, qualifier: str | None, names: Sequence[Any] = ()
 ) -> Scope:
     """Returns a scope under the name of a table, perhaps with other names for its columns."""
     shown = [each for each in scope.visible if each.in_star]

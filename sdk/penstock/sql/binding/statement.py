@@ -72,12 +72,12 @@ class Statement:
     until_micros: int | None = None
     rendered: Any = None
 
-    def refuse(self, node: Any, what: str, hint: str = "") -> NoReturn:
+    def refuse(self, node: object, what: str, hint: str = "") -> NoReturn:
         """Raises the error of a part of the query."""
         position = position_of(node) if node is not None else None
         raise make_sql_error(what, self.text, position, hint)
 
-    def at(self, node: Any) -> Callable[..., NoReturn]:
+    def at(self, node: exp.Expression) -> Callable[..., NoReturn]:
         """Returns what refuses a part of the tree."""
 
         def refuse(what: str, hint: str = "") -> NoReturn:
@@ -85,32 +85,32 @@ class Statement:
 
         return refuse
 
-    def call(self, node: Any, name: str, arguments: Sequence[Scalar]) -> Scalar:
+    def call(self, node: object, name: str, arguments: Sequence[Scalar]) -> Scalar:
         """Returns a call of a function, with checked types."""
         return self.typed(node, lambda: functions.call(name, arguments))
 
-    def typed(self, node: Any, make: Callable[[], Scalar]) -> Scalar:
+    def typed(self, node: object, make: Callable[[], Scalar]) -> Scalar:
         """Returns an expression; where its types do not fit, a part of the query is refused."""
         try:
             return make()
         except SqlTypeError as error:
             raise make_sql_error(error.what, self.text, position_of(node), error.hint) from None
 
-    def is_aggregate(self, node: Any) -> bool:
+    def is_aggregate(self, node: object) -> bool:
         """True if a part of the tree is a call of an aggregate."""
         if not isinstance(node, exp.Anonymous):
             return False
         own = self.tables.functions.get(node.name.upper())
         return own.aggregates if own else node.name.upper() in AGGREGATES
 
-    def aggregate_in(self, node: Any) -> Any:
+    def aggregate_in(self, node: object) -> Any:
         """Returns the first call of an aggregate in a part of the tree; None if there is none."""
         for each in walk_own_parts(node):
             if self.is_aggregate(each) and not isinstance(each.parent, exp.Window):
                 return each
         return None
 
-    def interval(self, node: Any) -> int:
+    def interval(self, node: exp.Expression) -> int:
         """Returns the microseconds of a length of time."""
         if isinstance(node, exp.Interval):
             unit = node.args.get("unit")
@@ -133,6 +133,6 @@ def walk_own_parts(node: Any) -> Iterator[Any]:
         yield from node.walk(prune=lambda each: isinstance(each, (exp.Select, exp.SetOperation)))
 
 
-def text_of(node: Any) -> str:
+def text_of(node: exp.Expression | None) -> str:
     """Returns the name that a part of a tree is, or has."""
     return node.name if isinstance(node, exp.Expression) else str(node or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sqlglot import exp
 
 from penstock.scalars import functions, resolving
 from penstock.scalars.tree import Column, Literal, Scalar
@@ -15,7 +15,7 @@ _COUNT = AggregateCall("count", None, BIGINT.or_null(False))
 _ZERO = Literal(0, BIGINT.or_null(False))
 
 
-def find_single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
+def find_single_column(statement: Statement, tree: exp.Expression, inner: Scope) -> Scalar:
     """Returns the only column of a query in an expression."""
     visible = list(inner.star(None))
     if len(visible) != 1:
@@ -24,7 +24,9 @@ def find_single_column(statement: Statement, tree: Any, inner: Scope) -> Scalar:
     return visible[0].scalar
 
 
-def fit_types(statement: Statement, node: Any, left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
+def fit_types(
+    statement: Statement, node: exp.Expression, left: Scalar, right: Scalar
+) -> tuple[Scalar, Scalar]:
     """Returns a value and a column of a query as values of one type."""
     common = resolving.common_type([left, right])
     if common is None:
@@ -34,20 +36,20 @@ def fit_types(statement: Statement, node: Any, left: Scalar, right: Scalar) -> t
     return resolving.cast(left, common), resolving.cast(right, common)
 
 
-def value_of(statement: Statement, node: Any, env: Env, inner: Scope) -> Scalar:
+def value_of(statement: Statement, node: exp.Expression, env: Env, inner: Scope) -> Scalar:
     """Returns the one value that a query has, or NULL."""
     value = find_single_column(statement, node, inner)
     call = AggregateCall("single", value, value.type.or_null())
     return env.joined(Aggregate(inner.relation, (), (call,), (ColumnDef("single", call.type),)))[0]
 
 
-def has_rows(statement: Statement, node: Any, env: Env, inner: Scope) -> Scalar:
+def has_rows(statement: Statement, node: exp.Expression, env: Env, inner: Scope) -> Scalar:
     """Returns whether a query has rows."""
     counted = Aggregate(inner.relation, (), (_COUNT,), (ColumnDef("count", _COUNT.type),))
     return statement.call(node, ">", [env.joined(counted)[0], _ZERO])
 
 
-def is_among(statement: Statement, node: Any, env: Env, inner: Scope, value: Scalar) -> Scalar:
+def is_among(statement: Statement, node: exp.Expression, env: Env, inner: Scope, value: Scalar) -> Scalar:
     """Returns whether a value is among the rows of a query, with the three truth values of SQL."""
     assert not isinstance(env.scope, Grouping)
     mine, other = fit_types(statement, node, value, find_single_column(statement, node.args["query"], inner))

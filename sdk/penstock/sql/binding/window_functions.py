@@ -56,12 +56,12 @@ _OF_WINDOWS = frozenset(
 """The names of the functions that return a bound of the window of a grouped query."""
 
 
-def is_window_call(node: Any) -> bool:
+def is_window_call(node: object) -> bool:
     """True if a part of a tree puts rows into windows."""
     return isinstance(node, exp.Anonymous) and node.name.upper() in WINDOWS
 
 
-def window_call_in(node: Any) -> Any:
+def window_call_in(node: object) -> Any:
     """Returns the call that a part of a tree names the window of a grouped query by; None if it names none."""
     if is_window_call(node):
         return node
@@ -82,7 +82,7 @@ def mentions_window(node: Any) -> bool:
     )
 
 
-def is_descriptor(node: Any) -> bool:
+def is_descriptor(node: exp.Expression) -> bool:
     """True if an argument is ``DESCRIPTOR(…)``."""
     return isinstance(node, exp.Anonymous) and node.name.upper() == "DESCRIPTOR"
 
@@ -94,7 +94,7 @@ def _name_of(call: Any) -> str:
 
 def bind_windows(
     statement: Statement,
-    node: Any,
+    node: object,
     relation: Relation,
     time: Scalar,
     micros: list[int],

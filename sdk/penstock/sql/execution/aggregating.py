@@ -68,7 +68,7 @@ class _Bag:
     def empty(self) -> Counter[Any]:
         return Counter()
 
-    def change(self, held: Counter[Any], value: Any, sign: int) -> None:
+    def change(self, held: Counter[Any], value: object, sign: int) -> None:
         if value is not None:
             self._copies.change(held, value, sign)
 
@@ -92,7 +92,7 @@ class _Extreme:
     def empty(self) -> list[Any]:
         return [None]
 
-    def change(self, held: list[Any], value: Any, sign: int) -> None:
+    def change(self, held: list[Any], value: object, sign: int) -> None:
         if value is not None:
             held[0] = value if held[0] is None else self._chosen((held[0], value))
 
@@ -122,10 +122,10 @@ class _Single(_Bag):
         super().__init__(self._only, copies)
         self._retracts = retracts
 
-    def change(self, held: Counter[Any], value: Any, sign: int) -> None:
+    def change(self, held: Counter[Any], value: object, sign: int) -> None:
         self._copies.change(held, value, sign)
 
-    def _only(self, values: list[Any]) -> Any:
+    def _only(self, values: list[Any]) -> object:
         if len(values) > 1:
             return None if self._retracts else refuse_more_rows(len(values))
         return values[0] if values else None
@@ -135,21 +135,21 @@ def _whole_sum(count: int, total: int) -> int | None:
     return whole(total) if count else None
 
 
-def _any_sum(count: int, total: Any) -> Any:
+def _any_sum(count: int, total: object) -> object:
     return total if count else None
 
 
-def _mean(count: int, total: Any) -> Any:
+def _mean(count: int, total: float) -> object:
     return total / count if count else None
 
 
-def _decimal_sum(kind: SqlType, count: int, total: Any) -> Any:
+def _decimal_sum(kind: SqlType, count: int, total: Any) -> object:
     if not count:
         return None
     return DECIMALS.plus(total) if kind.precision is None else with_digits(total, kind)
 
 
-def _decimal_mean(kind: SqlType, count: int, total: Any) -> Any:
+def _decimal_mean(kind: SqlType, count: int, total: Any) -> object:
     if not count:
         return None
     if kind.precision is None or kind.scale is None:
@@ -157,14 +157,14 @@ def _decimal_mean(kind: SqlType, count: int, total: Any) -> Any:
     return with_digits(decimals.quotient(total, count, kind.scale), kind)
 
 
-def _count(count: int, total: Any) -> int:
+def _count(count: int, total: int) -> int:
     return count
 
 
 class _Counting(_Total):
     """The number of values that are not NULL."""
 
-    def change(self, held: list[Any], value: Any, sign: int) -> None:
+    def change(self, held: list[Any], value: object, sign: int) -> None:
         if value is not None:
             held[0] += sign
 
@@ -177,7 +177,7 @@ def _float_mean(values: list[Any]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def ordered(value: Any) -> Any:
+def ordered(value: object) -> Any:
     """Returns what orders a value as SQL does: NaN is the greatest number, and NULL the least part of an array."""
     if isinstance(value, (list, tuple)):
         return 0, _BY_PARTS(value)
@@ -187,19 +187,19 @@ def ordered(value: Any) -> Any:
 _BY_PARTS = cmp_to_key(order)
 
 
-def _least(values: Iterable[Any]) -> Any:
+def _least(values: Iterable[Any]) -> object:
     return min(values, key=ordered)
 
 
-def _greatest(values: Iterable[Any]) -> Any:
+def _greatest(values: Iterable[Any]) -> object:
     return max(values, key=ordered)
 
 
-def _least_of(values: list[Any]) -> Any:
+def _least_of(values: list[Any]) -> object:
     return _least(values) if values else None
 
 
-def _greatest_of(values: list[Any]) -> Any:
+def _greatest_of(values: list[Any]) -> object:
     return _greatest(values) if values else None
 
 
@@ -207,7 +207,7 @@ def _first(values: Iterable[Any]) -> Any:
     return next(iter(values))
 
 
-def _users_result(fn: CombineFn, values: list[Any]) -> Any:
+def _users_result(fn: CombineFn, values: list[Any]) -> object:
     """A user's CombineFn over the values that are there."""
     return fn.apply(values)
 
@@ -348,7 +348,7 @@ def _cells_of(call: AggregateCall) -> tuple[str, ...]:
     return ()
 
 
-def _list_total(result: Callable[[int, Any], Any], values: list[Any]) -> Any:
+def _list_total(result: Callable[[int, Any], Any], values: list[Any]) -> object:
     """The sum or the mean of values that stay one by one."""
     add: Callable[[Any, Any], Any] = (
         decimals.added if values and isinstance(values[0], Decimal) else operator.add
@@ -384,10 +384,10 @@ class SqlAggregates(CombineFn):
     def create_accumulator(self) -> list[Any]:
         return [0, *(part.empty() for part in self._parts)]
 
-    def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
+    def add_input(self, accumulator: list[Any], element: object) -> list[Any]:
         return self._changed(accumulator, element, 1)
 
-    def subtract_input(self, accumulator: list[Any], element: Any) -> list[Any]:
+    def subtract_input(self, accumulator: list[Any], element: object) -> list[Any]:
         """Takes one row out."""
         return self._changed(accumulator, element, -1)
 
@@ -471,11 +471,11 @@ class TopRows(CombineFn):
     def create_accumulator(self) -> Counter[Any]:
         return Counter()
 
-    def add_input(self, accumulator: Counter[Any], element: Any) -> Counter[Any]:
+    def add_input(self, accumulator: Counter[Any], element: object) -> Counter[Any]:
         self._copies.change(accumulator, element, 1)
         return self._shortened(accumulator)
 
-    def subtract_input(self, accumulator: Counter[Any], element: Any) -> Counter[Any]:
+    def subtract_input(self, accumulator: Counter[Any], element: object) -> Counter[Any]:
         """Takes one row out."""
         self._copies.change(accumulator, element, -1)
         return accumulator

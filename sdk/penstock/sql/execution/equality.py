@@ -121,20 +121,20 @@ class _CopiesOfFloats(Copies):
 
     _NAN = "NaN"
 
-    def _key(self, row: Any) -> Any:
+    def _key(self, row: Any) -> object:
         return row + 0.0 if row == row else self._NAN
 
-    def _row(self, key: Any) -> Any:
+    def _row(self, key: object) -> object:
         return math.nan if key == self._NAN else key
 
 
-def _float(value: Any) -> Any:
+def _float(value: Any) -> object:
     if value is None:
         return None
     return value + 0.0 if value == value else math.nan
 
 
-def _decimal(value: Any) -> Any:
+def _decimal(value: Any) -> object:
     if value is None:
         return None
     if not isinstance(value, decimal.Decimal):
@@ -144,7 +144,7 @@ def _decimal(value: Any) -> Any:
     return _NO_NUMBER if value.is_nan() else value.normalize(_EXACT)
 
 
-def _instant(value: Any) -> Any:
+def _instant(value: Any) -> object:
     if value is None or value.tzinfo is datetime.UTC:
         return value
     try:
@@ -154,17 +154,17 @@ def _instant(value: Any) -> Any:
         return value
 
 
-def _local(value: Any) -> Any:
+def _local(value: Any) -> object:
     return value.replace(fold=0) if value is not None and value.fold else value
 
 
-def _list(form: Canonical | None, value: Any) -> Any:
+def _list(form: Canonical | None, value: Any) -> object:
     if value is None:
         return None
     return list(value) if form is None else list(map(form, value))
 
 
-def _any(value: Any) -> Any:
+def _any(value: object) -> object:
     match value:
         case None | str() | bytes():
             return value

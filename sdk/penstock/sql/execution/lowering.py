@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.construction.pipeline import Pipeline
+from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.expression_combinefn import ExpressionCombineFn
@@ -61,8 +63,15 @@ from penstock.windows.triggers import (
     AfterProcessingTime,
     AfterWatermark,
     Repeatedly,
+    TriggerFn,
 )
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, Sessions, SlidingWindows
+from penstock.windows.window_fn import (
+    FixedWindows,
+    GlobalWindows,
+    Sessions,
+    SlidingWindows,
+    WindowFn,
+)
 
 _RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 _FOREVER = Duration(micros=MAX_TIMESTAMP.micros // 4)
@@ -90,7 +99,7 @@ class Lowering:
     """
 
     def __init__(
-        self, inputs: Mapping[str, Any], stamps: Mapping[str, str], mode: Mode, pipeline: Any
+        self, inputs: Mapping[str, Any], stamps: Mapping[str, str], mode: Mode, pipeline: Pipeline
     ) -> None:
         self._inputs = inputs
         self._stamps = stamps
@@ -99,14 +108,14 @@ class Lowering:
         self._done: dict[int, tuple[Relation, Any]] = {}
         self._labels: dict[str, int] = {}
 
-    def lower(self, relation: Relation) -> Any:
+    def lower(self, relation: Relation) -> PCollection[Any]:
         """The rows of a relation; a relation that is used twice is computed once."""
         known = self._done.get(id(relation))
         if known is None:
             known = self._done[id(relation)] = relation, self._lower(relation)
         return known[1]
 
-    def _lower(self, relation: Relation) -> Any:
+    def _lower(self, relation: Relation) -> PCollection[Any]:
         match relation:
             case Scan():
                 return self._scan(relation)
@@ -142,11 +151,11 @@ class Lowering:
         number = self._labels[name] = self._labels.get(name, 0) + 1
         return name if number == 1 else f"{name} {number}"
 
-    def _changing(self, rows: Any, windowfn: Any = None) -> Any:
+    def _changing(self, rows: PCollection[Any], windowfn: object = None) -> PCollection[Any]:
         """The rows in windows whose groupings give each change, or the final result alone."""
         return self._triggered(rows, windowfn or GlobalWindows(), Emit(before=Delay(0)))
 
-    def _triggered(self, rows: Any, windowfn: Any, emit: Emit) -> Any:
+    def _triggered(self, rows: PCollection[Any], windowfn: Any, emit: Emit) -> PCollection[Any]:
         if self._mode.final:
             return rows | self._label("Window") >> WindowInto(windowfn)
         lateness = 0 if emit.watermark and emit.after is None else _FOREVER
@@ -159,17 +168,17 @@ class Lowering:
             allowed_lateness=lateness,
         )
 
-    def _in_one_window(self, rows: Any) -> Any:
+    def _in_one_window(self, rows: PCollection[Any]) -> PCollection[Any]:
         return rows | self._label("All time") >> WindowInto(GlobalWindows())
 
     # Rows one by one
 
-    def _filtered(self, rows: Any, label: str, condition: Scalar) -> Any:
+    def _filtered(self, rows: PCollection[Any], label: str, condition: Scalar) -> PCollection[Any]:
         keep = FilterRows(Predicate(condition)).with_output_types(rows.element_type)
         return rows | self._label(label) >> keep
 
-    def _scan(self, relation: Scan) -> Any:
-        rows = self._inputs[relation.name]
+    def _scan(self, relation: Scan) -> PCollection[Any]:
+        rows: PCollection[Any] = self._inputs[relation.name]
         if relation.arrival:
             rows = (
                 rows
@@ -186,7 +195,7 @@ class Lowering:
             )
         return rows
 
-    def _project(self, relation: Project) -> Any:
+    def _project(self, relation: Project) -> PCollection[Any]:
         scalars, inner = relation.scalars, relation.input
         while isinstance(inner, Project):
             scalars = tuple(replace_scalars(each, inner.scalars) for each in scalars)
@@ -203,7 +212,7 @@ class Lowering:
             hint_of(relation.columns)
         )
 
-    def _windows(self, relation: Windowed) -> Any:
+    def _windows(self, relation: Windowed) -> PCollection[Any]:
         windows = steps.InWindows(
             relation.kind, relation.time, relation.size_micros, relation.step_micros, relation.offset_micros
         )
@@ -213,7 +222,7 @@ class Lowering:
 
     # Groupings
 
-    def _aggregate(self, relation: Aggregate, emit: Emit | None) -> Any:
+    def _aggregate(self, relation: Aggregate, emit: Emit | None) -> PCollection[Any]:
         """A grouping, whose results are given at each change, or when a clause says."""
         found = remove_windows(relation)
         windowfn: Any = GlobalWindows()
@@ -248,7 +257,7 @@ class Lowering:
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
-    def _at_times(self, relation: Relation, time: Scalar) -> Any:
+    def _at_times(self, relation: Relation, time: Scalar) -> PCollection[Any]:
         """The rows with the time of an expression as their timestamps; rows without a time go."""
         rows = self.lower(relation)
         if self._is_stamped(*origin_of(relation, time)):
@@ -263,18 +272,20 @@ class Lowering:
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name
 
-    def _seed(self, hint: Any) -> Any:
+    def _seed(self, hint: object) -> PCollection[Any]:
         """Emits no row, but makes the one group that is there even without rows."""
         nothing = self._pipeline | self._label("Empty group") >> Create([(steps.NO_KEY, None)])
         return nothing | self._label("Empty group") >> Map(steps.same).with_output_types(hint)
 
-    def _rows(self, grouped: Any, rows_of: Callable[..., Any], columns: Columns) -> Any:
+    def _rows(
+        self, grouped: PCollection[Any], rows_of: Callable[..., Any], columns: Columns
+    ) -> PCollection[Any]:
         """Makes rows of what a grouping emits."""
         return grouped | self._label("Rows") >> ParDo(steps.ResultChanges(rows_of)).with_output_types(
             hint_of(columns)
         )
 
-    def _counted(self, relation: SetOperation) -> Any:
+    def _counted(self, relation: SetOperation) -> PCollection[Any]:
         forms = any(has_forms(each.type) for each in relation.columns)
         sides = tuple(
             self.lower(side)
@@ -290,7 +301,7 @@ class Lowering:
             self._rows(grouped, steps.SetOperationRows(relation.kind, relation.all), relation.columns)
         )
 
-    def _top(self, relation: Top) -> Any:
+    def _top(self, relation: Top) -> PCollection[Any]:
         rows = self.lower(relation.input)
         pairs = rows | self._label("Partition") >> Map(
             Pairing(canonicalize_keys(relation.keys), None)
@@ -309,7 +320,7 @@ class Lowering:
 
     # Joins
 
-    def _join(self, relation: Join) -> Any:
+    def _join(self, relation: Join) -> PCollection[Any]:
         widths = len(relation.left.columns), len(relation.right.columns)
         sides, alone = [], []
         preserved = _preserved(relation.kind)
@@ -339,14 +350,16 @@ class Lowering:
         )
         return (result, *alone) | self._label("With all") >> Flatten() if alone else result
 
-    def _alone(self, rows: Any, relation: Join | ValidityJoin, side: int, widths: tuple[int, int]) -> Any:
+    def _alone(
+        self, rows: PCollection[Any], relation: Join | ValidityJoin, side: int, widths: tuple[int, int]
+    ) -> PCollection[Any]:
         if relation.kind == "left_anti":
             return rows
         return rows | self._label("Alone") >> Map(_Padded(side, widths)).with_output_types(
             hint_of(relation.columns)
         )
 
-    def _valid(self, relation: Valid) -> Any:
+    def _valid(self, relation: Valid) -> PCollection[Any]:
         values = self._timeline(relation.input, relation.time, relation.keys)
         valid = values | self._label("Valid") >> ValidFrom(form_of(relation.input.columns))
         shown = _ValidRow(relation.time.type.name == "TIMESTAMP")
@@ -354,7 +367,7 @@ class Lowering:
             hint_of(relation.columns)
         )
 
-    def _validity_join(self, relation: ValidityJoin) -> Any:
+    def _validity_join(self, relation: ValidityJoin) -> PCollection[Any]:
         left, right = relation.left, relation.right
         # NULL equals nothing, not even NULL. Of a FULL JOIN, the right rows without a key come unmatched.
         if (with_key := _not_null(relation.left_keys)) is not None:
@@ -385,7 +398,7 @@ class Lowering:
         alone = self._alone(without, relation, 0, (width, len(relation.columns) - width))
         return (result, alone) | self._label("With all") >> Flatten()
 
-    def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> Any:
+    def _timeline(self, relation: Relation, time: Scalar, keys: tuple[Scalar, ...]) -> PCollection[Any]:
         """The rows of a relation with their keys, at their times, in windows that give each change."""
         rows = self._at_times(relation, time)
         hint = KV[key_hint(keys), hint_of(relation.columns)]
@@ -396,7 +409,7 @@ class Lowering:
 
     # Emissions
 
-    def _emitted(self, relation: Emitted) -> Any:
+    def _emitted(self, relation: Emitted) -> PCollection[Any]:
         if self._mode.final:
             return self.lower(relation.input)
         if (direct := self._by_trigger(relation)) is not None:
@@ -422,7 +435,7 @@ class Lowering:
         emitted = placed | self._label("Emit") >> ParDo(hold).with_output_types(hint_of(relation.columns))
         return self._in_one_window(emitted)
 
-    def _by_trigger(self, relation: Emitted) -> Any:
+    def _by_trigger(self, relation: Emitted) -> PCollection[Any] | None:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
         _, inner = skip_projections(relation.input)
         if not isinstance(inner, Aggregate):
@@ -482,7 +495,7 @@ def remove_windows(
     return rows, keys, calls, inner
 
 
-def windowfn_of(windowed: Windowed) -> Any:
+def windowfn_of(windowed: Windowed) -> WindowFn:
     """The windows of the model."""
     size, step, offset = (
         micros / 1_000_000 for micros in (windowed.size_micros, windowed.step_micros, windowed.offset_micros)
@@ -514,7 +527,7 @@ def trigger_of(emit: Emit) -> Any:
     return AfterWatermark(early=early, late=late)
 
 
-def _delayed(delay: Delay) -> Any:
+def _delayed(delay: Delay) -> TriggerFn:
     if not delay.micros:
         return AfterCount(1)
     seconds = delay.micros / 1_000_000
@@ -597,7 +610,7 @@ def _preserved(kind: str) -> tuple[bool, bool]:
     return kind in ("left", "full", "anti", "left_anti"), kind in ("right", "full", "anti")
 
 
-def _of_left(element: Any) -> Any:
+def _of_left(element: Sequence[Any]) -> object:
     return element[1]
 
 
@@ -607,7 +620,7 @@ class _OnSide:
         self._form = form
         self._forms = forms
 
-    def __call__(self, row: Any) -> Any:
+    def __call__(self, row: object) -> object:
         key = row if self._form is None else self._form(row)
         return key, (*self._pair, row if self._forms else None)
 
@@ -616,7 +629,7 @@ class _Until:
     def __init__(self, micros: int) -> None:
         self._time = steps.time_of(micros, has_zone=True)
 
-    def __call__(self, row: Any) -> bool:
+    def __call__(self, row: Sequence[Any]) -> bool:
         return bool(row[-1] <= self._time)
 
 
@@ -626,7 +639,7 @@ class _Matching:
     def __init__(self, condition: Scalar) -> None:
         self._predicate = Predicate(condition)
 
-    def __call__(self, left: Any, right: Any) -> bool:
+    def __call__(self, left: Sequence[Any], right: Sequence[Any]) -> bool:
         return self._predicate((*left, *right))
 
 
@@ -637,7 +650,7 @@ class _Pair:
         self._lefts = (None,) * left_width
         self._rights = (None,) * right_width
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: Any) -> object:
         _, (left, right) = element
         return (self._lefts if left is None else left) + (self._rights if right is None else right)
 
@@ -647,7 +660,7 @@ class _Padded:
         self._side = side
         self._nulls = (None,) * widths[1 - side]
 
-    def __call__(self, row: Any) -> Any:
+    def __call__(self, row: Any) -> object:
         return self._nulls + row if self._side else row + self._nulls
 
 
@@ -655,7 +668,7 @@ class _ValidRow:
     def __init__(self, has_zone: bool) -> None:
         self._has_zone = has_zone
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: Any) -> object:
         _, valid = element
         return (*valid.value, *_bounds(valid, self._has_zone))
 
@@ -671,7 +684,7 @@ class _ValidPair(_Pair):
         super().__init__(left_width, right_width)
         self._has_zone = has_zone
 
-    def __call__(self, element: Any) -> Any:
+    def __call__(self, element: Any) -> object:
         _, (left, right) = element
         left = self._lefts if left is None else left
         if right is None:

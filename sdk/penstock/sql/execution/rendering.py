@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.coders import FastPrimitivesCoder
+from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
+    BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -37,16 +41,16 @@ from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.typehints import KV
 from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import Timestamp
-from penstock.utils.windowed_value import PaneInfoTiming, ValueKind, WindowedValue
+from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue
 from penstock.windows.time_domain import TimeDomain
 
 
 def render_result(
     query: Query,
-    rows: Any,
+    rows: PCollection[Any],
     make: Callable[[Any], Any],
     rendering: str,
-    hint: Any,
+    hint: object,
     changed: tuple[Scalar, ...] = (),
 ) -> Any:
     """The result of a query, rendered.
@@ -99,12 +103,12 @@ def _counts_merged(query: Query) -> bool:
 
 def _stream(
     query: Query,
-    rows: Any,
+    rows: PCollection[Any],
     make: Callable[[Any], Any],
     places: tuple[Any, ...],
-    hint: Any,
+    hint: object,
     changed: tuple[Scalar, ...],
-) -> Any:
+) -> object:
     emitted = query.relation if isinstance(query.relation, Emitted) else None
     timed = emitted is not None and emitted.emit.watermark
     if not shows_time(query):
@@ -127,7 +131,7 @@ class _Made:
         self._places = places
         self._pick = operator.itemgetter(*places) if len(places) > 1 else None
 
-    def __call__(self, row: Any) -> Any:
+    def __call__(self, row: Sequence[Any]) -> object:
         return self._make(self._pick(row) if self._pick else (row[self._places[0]],))
 
 
@@ -143,7 +147,7 @@ class KeyWithPane(DoFn):
     def __init__(self, key: Callable[[Any], Any]) -> None:
         self._key = key
 
-    def process(self, row: Any, pane: Any = DoFn.PaneInfoParam) -> Iterator[tuple[Any, Any]]:
+    def process(self, row: object, pane: PaneInfo = DoFn.PaneInfoParam) -> Iterator[tuple[Any, Any]]:
         yield self._key(row), (row, pane.timing, pane.index)
 
 
@@ -164,7 +168,7 @@ class LeftAtEnd(DoFn):
         self._copies = copies
 
     def process(
-        self, element: Any, pane: Any = DoFn.PaneInfoParam, rows: Any = DoFn.StateParam(ROWS)
+        self, element: tuple[Any, Any], pane: PaneInfo = DoFn.PaneInfoParam, rows: Any = DoFn.StateParam(ROWS)
     ) -> None:
         """Counts a copy of the row."""
         _, row = element
@@ -176,7 +180,9 @@ class LeftAtEnd(DoFn):
             rows.clear()
 
     @on_window_expiration
-    def at_end(self, key: Any = DoFn.KeyParam, rows: Any = DoFn.StateParam(ROWS)) -> Iterator[Any]:
+    def at_end(
+        self, key: object = DoFn.KeyParam, rows: BagRuntimeState = DoFn.StateParam(ROWS)
+    ) -> Iterator[Any]:
         """The copies that are left."""
         for row in self._copies.elements(Counter(rows.read() or {})):
             yield key if row is None else row
@@ -215,11 +221,11 @@ class SnapshotFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        pane: Any = DoFn.PaneInfoParam,
+        element: tuple[Any, Any],
+        pane: PaneInfo = DoFn.PaneInfoParam,
         rows: Any = DoFn.StateParam(ROWS),
-        since: Any = DoFn.StateParam(SINCE),
-        passed: Any = DoFn.TimerParam(PASSED),
+        since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
+        passed: BaseTimer = DoFn.TimerParam(PASSED),
     ) -> None:
         """Takes a row in, or out."""
         _, row = element
@@ -233,7 +239,7 @@ class SnapshotFn(DoFn):
 
     @on_timer(PASSED)
     def show(
-        self, rows: Any = DoFn.StateParam(ROWS), since: Any = DoFn.StateParam(SINCE)
+        self, rows: object = DoFn.StateParam(ROWS), since: object = DoFn.StateParam(SINCE)
     ) -> Iterator[Snapshot]:
         """The rows after the last change of an instant, once the clock has left it."""
         yield from self._snapshot(rows, since)
@@ -241,9 +247,9 @@ class SnapshotFn(DoFn):
     @on_window_expiration
     def at_end(
         self,
-        key: Any = DoFn.KeyParam,
-        rows: Any = DoFn.StateParam(ROWS),
-        since: Any = DoFn.StateParam(SINCE),
+        key: object = DoFn.KeyParam,
+        rows: object = DoFn.StateParam(ROWS),
+        since: object = DoFn.StateParam(SINCE),
     ) -> Iterator[Snapshot]:
         """The rows after the last change of all."""
         yield from self._snapshot(rows, since)
@@ -286,7 +292,9 @@ class ShowChanges(DoFn):
             return ()
         return make_elements(windowed, [self._make(self._values(row, pane, None, None))], ValueKind.INSERT)
 
-    def _values(self, row: Any, pane: Any, now: Any, version: int | None) -> tuple[Any, ...]:
+    def _values(
+        self, row: Sequence[Any], pane: PaneInfo, now: object, version: int | None
+    ) -> tuple[Any, ...]:
         system = {
             "Undo": "undo" if pane.kind.is_retraction else "",
             "EmitTiming": _TIMINGS[pane.timing] if self._timed else "n/a",
@@ -332,11 +340,11 @@ class ShowChangesWithTime(ShowChanges):
 
     def process(
         self,
-        element: Any,
-        windowed: Any = DoFn.WindowedValueParam,
-        versions: Any = DoFn.StateParam(VERSION),
-        indexes: Any = DoFn.StateParam(INDEXES),
-        now: Any = DoFn.TimerParam(NOW),
+        element: tuple[Any, Any],
+        windowed: WindowedValue = DoFn.WindowedValueParam,
+        versions: ReadModifyWriteRuntimeState = DoFn.StateParam(VERSION),
+        indexes: object = DoFn.StateParam(INDEXES),
+        now: BaseTimer = DoFn.TimerParam(NOW),
     ) -> Iterable[WindowedValue]:
         _, (row, timing, index) = element
         if self._merges:

@@ -11,7 +11,9 @@ from penstock.coders.deterministic import encode_key
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
+    BaseTimer,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -27,7 +29,7 @@ from penstock.sql.plan.relations import Order
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
 from penstock.windows.time_domain import TimeDomain
-from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn
+from penstock.windows.window_fn import IntervalWindowFn, NonMergingWindowFn, WindowFn
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -57,7 +59,7 @@ class RowFunction:
 class RowsFunction:
     """A function of what a grouping emits and of the bounds of its window, as a value that travels to workers."""
 
-    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+    def __call__(self, element: object, start_micros: int, end_micros: int) -> list[Any]:
         """The rows."""
         raise NotImplementedError
 
@@ -78,7 +80,7 @@ NO_KEY = 0
 """The only key of rows without keys."""
 
 
-def no_key(row: Any) -> int:
+def no_key(row: object) -> int:
     """Returns the only key of rows without keys."""
     return NO_KEY
 
@@ -93,11 +95,11 @@ class WholeRowAsKey(RowFunction):
     def __init__(self, form: CanonicalRow | None) -> None:
         self._form = form
 
-    def __call__(self, row: Any) -> tuple[Any, Any]:
+    def __call__(self, row: object) -> tuple[Any, Any]:
         return (row, None) if self._form is None else (self._form(row), row)
 
 
-def same(row: Any) -> Any:
+def same(row: object) -> Any:
     """The row itself."""
     return row
 
@@ -163,7 +165,7 @@ class CumulatingWindows(IntervalWindowFn, NonMergingWindowFn):
         self.step_micros = step_micros
         self.offset_micros = offset_micros
 
-    def assign(self, context: Any) -> list[IntervalWindow]:
+    def assign(self, context: WindowFn.AssignContext) -> list[IntervalWindow]:
         found = windows_of(
             "cumulate", context.timestamp.micros, self.size_micros, self.step_micros, self.offset_micros
         )
@@ -201,7 +203,9 @@ class ResultChanges(DoFn):
     def start_bundle(self) -> None:
         self._before = None
 
-    def process(self, element: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
+    def process(
+        self, element: object, windowed: WindowedValue = DoFn.WindowedValueParam
+    ) -> Iterable[WindowedValue]:
         [window] = windowed.windows
         rows = self._rows_of(element, window.start.micros, window.end.micros)
         kind = windowed.pane_info.kind
@@ -412,13 +416,13 @@ class EmitFn(DoFn):
 
     def process(
         self,
-        element: Any,
-        pane: Any = DoFn.PaneInfoParam,
-        window: Any = DoFn.WindowParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        element: tuple[Any, Any],
+        pane: PaneInfo = DoFn.PaneInfoParam,
+        window: IntervalWindow = DoFn.WindowParam,
+        changes: BagRuntimeState = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
-        delay: Any = DoFn.TimerParam(DELAY),
-        passed: Any = DoFn.TimerParam(PASSED),
+        delay: BaseTimer = DoFn.TimerParam(DELAY),
+        passed: BaseTimer = DoFn.TimerParam(PASSED),
     ) -> None:
         """Notes a change."""
         _, (row, _) = element
@@ -432,7 +436,7 @@ class EmitFn(DoFn):
             waits = True
         given.write((index, waits, is_late))
 
-    def _due(self, delay: Any, wait_micros: int) -> Timestamp:
+    def _due(self, delay: BaseTimer, wait_micros: int) -> Timestamp:
         now_micros = delay.get_current_relative_time().micros
         if self._aligned and wait_micros:
             return Timestamp.from_micros(now_micros + -now_micros % wait_micros)
@@ -441,9 +445,9 @@ class EmitFn(DoFn):
     @on_timer(DELAY)
     def after_delay(
         self,
-        key: Any = DoFn.KeyParam,
-        window: Any = DoFn.WindowParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        key: object = DoFn.KeyParam,
+        window: IntervalWindow = DoFn.WindowParam,
+        changes: object = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
         """Emits what has changed meanwhile."""
@@ -455,9 +459,9 @@ class EmitFn(DoFn):
     @on_timer(PASSED)
     def at_watermark(
         self,
-        key: Any = DoFn.KeyParam,
-        window: Any = DoFn.WindowParam,
-        changes: Any = DoFn.StateParam(CHANGES),
+        key: object = DoFn.KeyParam,
+        window: IntervalWindow = DoFn.WindowParam,
+        changes: object = DoFn.StateParam(CHANGES),
         given: Any = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
         """Emits what has changed until the watermark passed."""
@@ -468,15 +472,17 @@ class EmitFn(DoFn):
     @on_window_expiration
     def at_end(
         self,
-        key: Any = DoFn.KeyParam,
-        window: Any = DoFn.WindowParam,
-        changes: Any = DoFn.StateParam(CHANGES),
-        given: Any = DoFn.StateParam(GIVEN),
+        key: object = DoFn.KeyParam,
+        window: IntervalWindow = DoFn.WindowParam,
+        changes: object = DoFn.StateParam(CHANGES),
+        given: object = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
         """Emits what is left when nothing can change any more."""
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
 
-    def _emission(self, changes: Any, given: Any, window: Any, timing: int) -> Iterable[WindowedValue]:
+    def _emission(
+        self, changes: Any, given: Any, window: IntervalWindow, timing: int
+    ) -> Iterable[WindowedValue]:
         change = compute_net(changes.read(), self._form)
         changes.clear()
         index, waits, is_late = given.read() or (0, False, False)
@@ -486,7 +492,7 @@ class EmitFn(DoFn):
         return emit_in_pane(change, window, timing, index)
 
 
-def emit_in_pane(change: Change, window: Any, timing: int, index: int) -> Iterator[WindowedValue]:
+def emit_in_pane(change: Change, window: IntervalWindow, timing: int, index: int) -> Iterator[WindowedValue]:
     """Yields the rows of a change at the end of their window, in the pane with this timing and index."""
     for rows, kind in zip(change, kinds_of(change), strict=True):
         pane = PaneInfo(
@@ -509,10 +515,10 @@ class OneRow(DoFn):
 
     def process(
         self,
-        element: Any,
-        pane: Any = DoFn.PaneInfoParam,
+        element: object,
+        pane: PaneInfo = DoFn.PaneInfoParam,
         count: Any = DoFn.StateParam(COUNT),
-        changed: Any = DoFn.TimerParam(CHANGED),
+        changed: BaseTimer = DoFn.TimerParam(CHANGED),
     ) -> Iterator[Any]:
         """Counts a row, and passes it on."""
         total = (count.read() or 0) + pane.kind.sign
@@ -548,10 +554,10 @@ class AddArrivalTime(DoFn):
 
     def process(
         self,
-        element: Any,
-        pane: Any = DoFn.PaneInfoParam,
+        element: tuple[Any, Any],
+        pane: PaneInfo = DoFn.PaneInfoParam,
         times: Any = DoFn.StateParam(TIMES),
-        now: Any = DoFn.TimerParam(NOW),
+        now: BaseTimer = DoFn.TimerParam(NOW),
     ) -> Iterator[Any]:
         key, row = element
         row = key if row is None else row

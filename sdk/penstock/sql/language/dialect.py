@@ -110,7 +110,7 @@ def _trim(position: str) -> Callable[[list[Any]], exp.Expression]:
     return read
 
 
-def _typed_literal(parser: Any, this: Any, kind: Any) -> Any:
+def _typed_literal(parser: _Parser, this: exp.Expression, kind: exp.DataType) -> exp.Expression:
     """Returns a literal such as ``DATE '2026-01-01'``, which is one value: a cast behind it is a cast of the date."""
     text = this
     while not isinstance(text, exp.Literal):
@@ -230,7 +230,7 @@ class _Parser(SparkParser):
             self.raise_error("a delay is a number and a unit, such as 1 MINUTE or INTERVAL '1' MINUTE", token)
         return micros or 0
 
-    def _parse_as_of(self) -> Any:
+    def _parse_as_of(self) -> object:
         self._advance()
         return self._parse_primary()
 
@@ -288,7 +288,7 @@ def parse_span_micros(text: str, first: str, last: str) -> int | None:
     return -micros if sign == "-" else micros
 
 
-def parse_query(query: str) -> Any:
+def parse_query(query: str) -> exp.Expression:
     """Returns the tree of one query.
 
     Raises:
@@ -301,13 +301,14 @@ def parse_query(query: str) -> Any:
     return _only(parse_statements(query), query)
 
 
-def _only(trees: list[Any], query: str) -> Any:
+def _only(trees: list[Any], query: str) -> exp.Expression:
     if len(trees) != 1:
         what = (
             "there is no query" if not trees else f"there are {len(trees)} statements where one query belongs"
         )
         raise make_sql_error(what, query, 0, "pass one SELECT")
-    return trees[0]
+    tree: exp.Expression = trees[0]
+    return tree
 
 
 def parse_statements(query: str) -> list[Any]:
@@ -545,14 +546,14 @@ def _is_rendering(tokens: list[Token], at: int) -> bool:
     )
 
 
-def find_outermost_select(tree: Any) -> Any:
+def find_outermost_select(tree: exp.Expression) -> exp.Expression:
     """Returns the SELECT whose words stand for the whole query: the first one."""
     while isinstance(tree, (exp.Subquery, exp.SetOperation)):
         tree = tree.this
     return tree
 
 
-def rendering_of(select: Any) -> str | None:
+def rendering_of(select: exp.Expression) -> str | None:
     """Returns the rendering after the word SELECT; None if there is none.
 
     >>> rendering_of(parse_query("SELECT STREAM a FROM t"))
@@ -566,7 +567,7 @@ def _as(token: Token, token_type: TokenType, text: str) -> Token:
     return Token(token_type, text, token.line, token.col, token.start, token.end, token.comments)
 
 
-def position_of(node: Any) -> int | None:
+def position_of(node: object) -> int | None:
     """Returns the offset of a part of a tree in its query; None if none of its tokens knows."""
     for each in node.walk() if isinstance(node, exp.Expression) else ():
         if "start" in each.meta:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 
 from penstock.scalars.functions import IN_PYTHON
@@ -69,7 +67,7 @@ _HINTS = {
 }
 
 
-def refuse_unsupported_clauses(tree: Any, query: str) -> None:
+def refuse_unsupported_clauses(tree: exp.Expression, query: str) -> None:
     """Refuses what would be lost.
 
     Args:

@@ -386,7 +386,7 @@ def describe_plan(relation: Relation, indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_text, value))}]"
     return str(value)

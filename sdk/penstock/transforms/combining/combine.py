@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock import graph
@@ -26,6 +26,7 @@ from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey, Group
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.transforms.grouping_checks import check_grouping
 from penstock.typehints import typehints
+from penstock.typehints.io_hints import IOTypeHints
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.windows.triggers import AccumulationMode, can_fire_early
@@ -35,14 +36,14 @@ from penstock.windows.window_fn import GlobalWindows
 class CombineValuesDoFn(DoFn):
     """Combines the values of one group (Beam's ``CombineValuesDoFn``)."""
 
-    def __init__(self, input_pcoll_type: Any, combinefn: CombineFn, runtime_type_check: bool) -> None:
+    def __init__(self, input_pcoll_type: object, combinefn: CombineFn, runtime_type_check: bool) -> None:
         super().__init__()
         self.combinefn = combinefn
 
     def setup(self) -> None:
         self.combinefn.setup()
 
-    def process(self, element: Any, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def process(self, element: tuple[Any, Any], *args: object, **kwargs: object) -> Iterable[Any]:
         key, values = element
         fn = self.combinefn
         accumulator = fn.add_inputs(fn.create_accumulator(*args, **kwargs), values, *args, **kwargs)
@@ -51,10 +52,10 @@ class CombineValuesDoFn(DoFn):
     def teardown(self) -> None:
         self.combinefn.teardown()
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         """Returns hints from groups of the CombineFn's input to pairs of the key and its output."""
         hints = self.combinefn.get_type_hints()
-        key: Any = typehints.Any
+        key: object = typehints.Any
         if hints.input_types:
             key = typehints.TypeVariable("K")
             args, kwargs = hints.input_types
@@ -66,7 +67,7 @@ class CombineValuesDoFn(DoFn):
         return hints
 
 
-def _facts_about(fn: Any) -> dict[str, Any]:
+def _facts_about(fn: object) -> dict[str, Any]:
     if not isinstance(fn, CombineFn):
         return {"combine_fn": DisplayDataItem(label_from_callable(fn), label="Combine Function")}
     return {"combine_fn": DisplayDataItem(type(fn), label="Combine Function"), "combine_fn_dd": fn}
@@ -81,7 +82,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
         kwargs: Likewise, by name.
     """
 
-    def make_fn(self, fn: Any, has_side_inputs: bool) -> CombineFn:
+    def make_fn(self, fn: object, has_side_inputs: bool) -> CombineFn:
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
@@ -109,7 +110,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
         output = hints.simple_output_type("")
         return hints.with_output_types(typehints.Tuple[key, output]) if output is not None else hints
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """Returns pairs of the key's type and the CombineFn's output type, as far as that is known."""
         key_type, value_type = key_value_types(self, input_type)
         return typehints.KV[key_type, result_type(self.fn, value_type)]
@@ -130,7 +131,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
         return pvalue.PCollection.from_(pcoll)
 
 
-def result_type(fn: Any, value_type: Any) -> Any:
+def result_type(fn: object, value_type: object) -> Any:
     """Returns the type of a CombineFn's result for values of a type: known for some of Python's functions."""
     function = getattr(fn, "fn", None)
     if isinstance(function, CombineFn):
@@ -144,13 +145,13 @@ def result_type(fn: Any, value_type: Any) -> Any:
 class CombineValues(PTransformWithSideInputs):
     """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)``, as `CombinePerKey` (Beam's)."""
 
-    def make_fn(self, fn: Any, has_side_inputs: bool) -> CombineFn:
+    def make_fn(self, fn: object, has_side_inputs: bool) -> CombineFn:
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
 
     def default_label(self) -> str:
         return f"CombineValues({label_from_callable(self.fn)})"
 
-    def default_type_hints(self) -> Any:
+    def default_type_hints(self) -> IOTypeHints:
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
     def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
@@ -195,7 +196,7 @@ class CombineGlobally(PTransform[Any, Any]):
         fanout = "" if self.fanout is None else f", fanout={self.fanout}"
         return f"CombineGlobally({label_from_callable(self.fn)}{fanout})"
 
-    def _with(self, **attributes: Any) -> CombineGlobally:
+    def _with(self, **attributes: object) -> CombineGlobally:
         clone = copy.copy(self)
         clone.__dict__.update(attributes)
         return clone
@@ -216,7 +217,7 @@ class CombineGlobally(PTransform[Any, Any]):
         """This transform, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
         return self._with(as_view=True)
 
-    def expand(self, pcoll: Any) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)
         combine_fn = CombineFn.maybe_from_callable(self.fn, bool(self.args or self.kwargs))
         if not self.has_defaults or self.as_view:
@@ -239,7 +240,9 @@ class CombineGlobally(PTransform[Any, Any]):
             return self._combined(pcoll, combine_fn)
         return self._combined(pcoll, DefaultingCombineFn(combine_fn), with_marker=True)
 
-    def _combined(self, pcoll: Any, combine_fn: CombineFn, with_marker: bool = False) -> PCollection[Any]:
+    def _combined(
+        self, pcoll: PCollection[Any], combine_fn: CombineFn, with_marker: bool = False
+    ) -> PCollection[Any]:
         """All elements combined under the key None; a marker makes sure that there is an element."""
         element_type = pcoll.element_type or typehints.Any
         key = ParDo(_KeyWithNone()).with_output_types(typehints.KV[None, element_type])
@@ -262,7 +265,7 @@ class CombineGlobally(PTransform[Any, Any]):
         unkey = ParDo(_Unkey(at_start=with_marker)).with_output_types(declared)
         return combined | "UnKey" >> unkey
 
-    def _default_of(self, combine_fn: CombineFn) -> Any:
+    def _default_of(self, combine_fn: CombineFn) -> object:
         """The result of no elements; computed here, since a view needs it for windows without elements."""
         try:
             combine_fn.setup(*self.args, **self.kwargs)
@@ -272,7 +275,7 @@ class CombineGlobally(PTransform[Any, Any]):
 
 
 class _KeyWithNone(DoFn):
-    def process(self, element: Any) -> Iterable[Any]:
+    def process(self, element: object) -> Iterable[Any]:
         return [(None, element)]
 
 
@@ -283,7 +286,7 @@ class _Unkey(DoFn):
         super().__init__()
         self._at_start = at_start
 
-    def process(self, element: Any) -> Iterable[Any]:
+    def process(self, element: Sequence[Any]) -> Iterable[Any]:
         return [TimestampedValue(element[1], MIN_TIMESTAMP) if self._at_start else element[1]]
 
 
@@ -302,7 +305,7 @@ class CombinePerKeyWithFanout(PTransform[Any, Any]):
         fanout = self._fanout if isinstance(self._fanout, int) else label_from_callable(self._fanout)
         return f"CombinePerKeyWithFanout({label_from_callable(self._combine_fn)}, fanout={fanout})"
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: Any) -> PCollection[Any]:
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = self._combine_fn.get_type_hints().simple_output_type("") or typehints.Any
         cold, hot = pcoll | "Split" >> ParDo(_SplitHotKeys(self._fanout)).with_outputs("hot", main="cold")
@@ -332,7 +335,7 @@ class _SplitHotKeys(DoFn):
     def start_bundle(self) -> None:
         self._part = random.getrandbits(31)
 
-    def process(self, element: Any) -> Iterable[Any]:
+    def process(self, element: tuple[Any, Any]) -> Iterable[Any]:
         key, value = element
         fanout = self._fanout if isinstance(self._fanout, int) else self._fanout(key)
         if fanout <= 1:
@@ -340,7 +343,7 @@ class _SplitHotKeys(DoFn):
         return [TaggedOutput("hot", ((self._part % fanout, key), value))]
 
 
-def _without_part(element: Any) -> tuple[Any, Any]:
+def _without_part(element: tuple[Any, Any]) -> tuple[Any, Any]:
     (_, key), accumulator = element
     return key, accumulator
 
@@ -361,7 +364,7 @@ class _PreCombineFn(CombineFn):
     def default_label(self) -> str:
         return self._label
 
-    def extract_output(self, accumulator: Any, *args: Any, **kwargs: Any) -> Any:
+    def extract_output(self, accumulator: object, *args: object, **kwargs: object) -> object:
         return True, accumulator
 
 
@@ -373,7 +376,9 @@ class PostCombineFn(CombineFn):
         self.fn = fn
         delegate(self, fn, "setup create_accumulator merge_accumulators compact extract_output teardown")
 
-    def add_input(self, mutable_accumulator: Any, element: Any, *args: Any, **kwargs: Any) -> Any:
+    def add_input(
+        self, mutable_accumulator: object, element: tuple[Any, Any], *args: object, **kwargs: object
+    ) -> object:
         is_accumulator, value = element
         if is_accumulator:
             return self.fn.merge_accumulators([mutable_accumulator, value], *args, **kwargs)

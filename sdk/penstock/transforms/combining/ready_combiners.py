@@ -42,7 +42,7 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         super().__init__()
         self.has_defaults = has_defaults
 
-    def with_defaults(self, has_defaults: bool = True) -> Any:
+    def with_defaults(self, has_defaults: bool = True) -> PTransform[Any, Any]:
         """A copy that returns a default for empty input, or, with ``False``, nothing."""
         changed = copy.copy(self)
         changed.has_defaults = has_defaults
@@ -52,7 +52,7 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         """A copy that returns nothing for empty input; needed in windows other than the global one."""
         return self.with_defaults(False)
 
-    def combined(self, fn: CombineFn, output_type: Any) -> Any:
+    def combined(self, fn: CombineFn, output_type: object) -> CombineGlobally:
         """``CombineGlobally(fn)`` with this transform's choice of defaults."""
         combine = CombineGlobally(fn).with_output_types(output_type)
         return combine if self.has_defaults else combine.without_defaults()
@@ -76,7 +76,7 @@ class CountCombineFn(CombineFn):
     def add_inputs(self, accumulator: int, elements: Iterable[Any]) -> int:
         return accumulator + sum(map(len, split_into_chunks(elements)))
 
-    def subtract_input(self, accumulator: int, element: Any) -> int:
+    def subtract_input(self, accumulator: int, element: object) -> int:
         """One less."""
         return accumulator - 1
 
@@ -105,7 +105,7 @@ class MeanCombineFn(CombineFn):
     def create_accumulator(self) -> tuple[Any, int]:
         return (0, 0)
 
-    def add_input(self, accumulator: tuple[Any, int], element: Any) -> tuple[Any, int]:
+    def add_input(self, accumulator: tuple[Any, int], element: object) -> tuple[Any, int]:
         return accumulator[0] + element, accumulator[1] + 1
 
     def add_inputs(self, accumulator: tuple[Any, int], elements: Iterable[Any]) -> tuple[Any, int]:
@@ -115,11 +115,11 @@ class MeanCombineFn(CombineFn):
             count += len(chunk)
         return total, count
 
-    def subtract_input(self, accumulator: tuple[Any, int], element: Any) -> tuple[Any, int]:
+    def subtract_input(self, accumulator: tuple[Any, int], element: object) -> tuple[Any, int]:
         """Takes a number out, if it `subtracts` that."""
         return accumulator[0] - element, accumulator[1] - 1
 
-    def subtracts(self, element: Any) -> bool:
+    def subtracts(self, element: object) -> bool:
         """True if the sum is exact again after the number is taken out."""
         return is_whole(element)
 
@@ -205,7 +205,7 @@ class PairWithNone(MapDoFn):
         super().__init__(pair_with_none)
 
 
-def pair_with_none(element: Any) -> tuple[Any, None]:
+def pair_with_none(element: object) -> tuple[Any, None]:
     """Pairs an element with None."""
     return element, None
 
@@ -320,7 +320,7 @@ class Top:
         def default_label(self) -> str:
             return f"Top({self._fn.n})"
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             return pcoll | self.combined(self._fn, List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
@@ -335,14 +335,16 @@ class Top:
         def default_label(self) -> str:
             return f"TopPerKey({self._fn.n})"
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             return pcoll | CombinePerKey(self._fn)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(T)
     @with_output_types(List[T])
-    def Largest(pcoll: Any, n: int, has_defaults: bool = True, key: Key = None) -> Any:
+    def Largest(
+        pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
+    ) -> PCollection[Any]:
         """One list of the n greatest elements; without `has_defaults`, none of an empty input."""
         return pcoll | Top.Of(n, key).with_defaults(has_defaults)
 
@@ -350,7 +352,9 @@ class Top:
     @ptransform_fn
     @with_input_types(T)
     @with_output_types(List[T])
-    def Smallest(pcoll: Any, n: int, has_defaults: bool = True, key: Key = None) -> Any:
+    def Smallest(
+        pcoll: PCollection[Any], n: int, has_defaults: bool = True, key: Key = None
+    ) -> PCollection[Any]:
         """One list of the n least elements; without `has_defaults`, none of an empty input."""
         return pcoll | Top.Of(n, key, reverse=True).with_defaults(has_defaults)
 
@@ -358,7 +362,7 @@ class Top:
     @ptransform_fn
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
-    def LargestPerKey(pcoll: Any, n: int, key: Key = None) -> Any:
+    def LargestPerKey(pcoll: PCollection[Any], n: int, key: Key = None) -> PCollection[Any]:
         """For each key, the list of its n greatest values."""
         return pcoll | Top.PerKey(n, key)
 
@@ -366,7 +370,7 @@ class Top:
     @ptransform_fn
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
-    def SmallestPerKey(pcoll: Any, n: int, *, key: Key = None) -> Any:
+    def SmallestPerKey(pcoll: PCollection[Any], n: int, *, key: Key = None) -> PCollection[Any]:
         """For each key, the list of its n least values."""
         return pcoll | Top.PerKey(n, key, reverse=True)
 
@@ -391,7 +395,7 @@ class SampleCombineFn(CombineFn):
     def create_accumulator(self) -> list[tuple[float, Any]]:
         return []
 
-    def add_input(self, accumulator: list[tuple[float, Any]], element: Any) -> list[tuple[float, Any]]:
+    def add_input(self, accumulator: list[tuple[float, Any]], element: object) -> list[tuple[float, Any]]:
         return self._highest.add_input(accumulator, (random.random(), element))
 
     def add_inputs(self, accumulator: list[tuple[float, Any]], elements: Iterable[Any]) -> list[Any]:
@@ -425,7 +429,7 @@ class AnySampleCombineFn(CombineFn):
     def create_accumulator(self) -> list[Any]:
         return []
 
-    def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
+    def add_input(self, accumulator: list[Any], element: object) -> list[Any]:
         if len(accumulator) < self.n:
             accumulator.append(element)
         return accumulator
@@ -467,7 +471,7 @@ class Sample:
     class FixedSizeGlobally(_OfSize, CombinerWithoutDefaults):
         """One list of n elements, or of all if there are fewer; each subset of that size is as likely."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             return pcoll | self.combined(SampleCombineFn(self._n), List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
@@ -475,7 +479,7 @@ class Sample:
     class FixedSizePerKey(_OfSize):
         """For each key, a list of n of its values; each subset of that size is as likely."""
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             return pcoll | CombinePerKey(SampleCombineFn(self._n))
 
     @with_input_types(T)
@@ -488,11 +492,11 @@ class Sample:
                 raise refusal(ValueError, f"Expected non-negative n, received {n}.", hint="use 0 or more")
             super().__init__(n)
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             return _any_elements(pcoll, self._n)
 
 
-def _any_elements(pcoll: Any, n: int) -> Any:
+def _any_elements(pcoll: PCollection[Any], n: int) -> PCollection[Any]:
     # Outside of `Sample`, where the name `Any` means the transform.
     picked = pcoll | CombineGlobally(AnySampleCombineFn(n)).without_defaults()
     return picked | FlatMap(iter).with_output_types(pcoll.element_type)
@@ -589,7 +593,7 @@ class ToSetCombineFn(CombineFn):
     def create_accumulator(self) -> set[Any]:
         return set()
 
-    def add_input(self, accumulator: set[Any], element: Any) -> set[Any]:
+    def add_input(self, accumulator: set[Any], element: object) -> set[Any]:
         accumulator.add(element)
         return accumulator
 
@@ -631,7 +635,7 @@ class LatestCombineFn(CombineFn):
                 accumulator = element
         return accumulator
 
-    def extract_output(self, accumulator: tuple[Any, Any]) -> Any:
+    def extract_output(self, accumulator: tuple[Any, Any]) -> object:
         return accumulator[0]
 
 
@@ -652,7 +656,7 @@ class ToList(CombinerWithoutDefaults):
 class ToDict(CombinerWithoutDefaults):
     """One dict of all pairs; of a key that comes twice, one of the values (Beam's ``combiners.ToDict``)."""
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         key_type, value_type = key_value_types(pcoll.element_type)
         return pcoll | self.label >> self.combined(ToDictCombineFn(), Dict[key_type, value_type])
 
@@ -662,7 +666,7 @@ class ToDict(CombinerWithoutDefaults):
 class ToSet(CombinerWithoutDefaults):
     """One set of all elements (Beam's ``combiners.ToSet``)."""
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return pcoll | self.label >> self.combined(ToSetCombineFn(), Set[pcoll.element_type])
 
 
@@ -678,11 +682,11 @@ class Latest:
         """The latest of all elements; of an empty input None, unless ``without_defaults()``."""
 
         @staticmethod
-        def add_timestamp(element: Any, timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
+        def add_timestamp(element: object, timestamp: Timestamp = DoFn.TimestampParam) -> tuple[Any, Any]:
             """The element with its timestamp."""
             return element, timestamp
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             timed = Map(self.add_timestamp).with_output_types(Tuple[pcoll.element_type, Timestamp])
             return pcoll | timed | self.combined(LatestCombineFn(), pcoll.element_type)
 
@@ -692,12 +696,14 @@ class Latest:
         """For each key, its latest value."""
 
         @staticmethod
-        def add_timestamp(element: tuple[Any, Any], timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
+        def add_timestamp(
+            element: tuple[Any, Any], timestamp: Timestamp = DoFn.TimestampParam
+        ) -> tuple[Any, Any]:
             """The key, and the value with the element's timestamp."""
             key, value = element
             return key, (value, timestamp)
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             key_type, value_type = key_value_types(pcoll.element_type)
             timed = Map(self.add_timestamp).with_output_types(KV[key_type, Tuple[value_type, Timestamp]])
             return pcoll | timed | CombinePerKey(LatestCombineFn())
@@ -706,7 +712,7 @@ class Latest:
 class _SideBySide(CombineFn):
     """The base of the two tuple CombineFns, which differ only in how they deal out the inputs."""
 
-    def __init__(self, *combiners: Any, merge_accumulators_batch_size: int | None = None) -> None:
+    def __init__(self, *combiners: object, merge_accumulators_batch_size: int | None = None) -> None:
         super().__init__()
         self._named = combiners
         self.combiners = [CombineFn.maybe_from_callable(combiner) for combiner in combiners]
@@ -718,14 +724,16 @@ class _SideBySide(CombineFn):
         names = [getattr(combiner, "__name__", type(combiner).__name__) for combiner in self._named]
         return {"combiners": str(names), "merge_accumulators_batch_size": self._batch_size}
 
-    def setup(self, *args: Any, **kwargs: Any) -> None:
+    def setup(self, *args: object, **kwargs: object) -> None:
         for combiner in self.combiners:
             combiner.setup(*args, **kwargs)
 
-    def create_accumulator(self, *args: Any, **kwargs: Any) -> list[Any]:
+    def create_accumulator(self, *args: object, **kwargs: object) -> list[Any]:
         return [combiner.create_accumulator(*args, **kwargs) for combiner in self.combiners]
 
-    def merge_accumulators(self, accumulators: Iterable[list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+    def merge_accumulators(
+        self, accumulators: Iterable[list[Any]], *args: object, **kwargs: object
+    ) -> list[Any]:
         """Merges accumulators position by position, as many at a time as the constructor said."""
         rest = iter(accumulators)
         merged = next(rest, None)
@@ -740,15 +748,15 @@ class _SideBySide(CombineFn):
             ]
         return merged
 
-    def compact(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
+    def compact(self, accumulator: list[Any], *args: object, **kwargs: object) -> list[Any]:
         pairs = zip(self.combiners, accumulator, strict=True)
         return [combiner.compact(part, *args, **kwargs) for combiner, part in pairs]
 
-    def extract_output(self, accumulator: list[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def extract_output(self, accumulator: list[Any], *args: object, **kwargs: object) -> tuple[Any, ...]:
         pairs = zip(self.combiners, accumulator, strict=True)
         return tuple(combiner.extract_output(part, *args, **kwargs) for combiner, part in pairs)
 
-    def teardown(self, *args: Any, **kwargs: Any) -> None:
+    def teardown(self, *args: object, **kwargs: object) -> None:
         for combiner in reversed(self.combiners):
             combiner.teardown(*args, **kwargs)
 
@@ -780,13 +788,13 @@ class TupleCombineFn(_SideBySide):
         return made
 
     def add_input(
-        self, accumulator: list[Any], element: tuple[Any, ...], *args: Any, **kwargs: Any
+        self, accumulator: list[Any], element: tuple[Any, ...], *args: object, **kwargs: object
     ) -> list[Any]:
         trios = zip(self.combiners, accumulator, element, strict=False)
         return [combiner.add_input(part, each, *args, **kwargs) for combiner, part, each in trios]
 
     def add_inputs(
-        self, accumulator: list[Any], elements: Iterable[tuple[Any, ...]], *args: Any, **kwargs: Any
+        self, accumulator: list[Any], elements: Iterable[tuple[Any, ...]], *args: object, **kwargs: object
     ) -> list[Any]:
         """Deals many tuples out, column by column."""
         for chunk in split_into_chunks(elements):
@@ -813,12 +821,14 @@ class SingleInputTupleCombineFn(_SideBySide):
     (1, 3)
     """
 
-    def add_input(self, accumulator: list[Any], element: Any, *args: Any, **kwargs: Any) -> list[Any]:
+    def add_input(
+        self, accumulator: list[Any], element: object, *args: object, **kwargs: object
+    ) -> list[Any]:
         pairs = zip(self.combiners, accumulator, strict=True)
         return [combiner.add_input(part, element, *args, **kwargs) for combiner, part in pairs]
 
     def add_inputs(
-        self, accumulator: list[Any], elements: Iterable[Any], *args: Any, **kwargs: Any
+        self, accumulator: list[Any], elements: Iterable[Any], *args: object, **kwargs: object
     ) -> list[Any]:
         for chunk in split_into_chunks(elements):
             pairs = zip(self.combiners, accumulator, strict=True)

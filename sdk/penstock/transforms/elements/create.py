@@ -9,7 +9,7 @@ from penstock import graph
 from penstock.construction import pvalue
 from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, where_of
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal
 from penstock.typehints import trivial_inference, typehints
@@ -58,7 +58,7 @@ class Create(PTransform[Any, PCollection[T]]):
         """The declared type of the elements, or the type of the values."""
         return self.get_type_hints().simple_output_type(self.label) or self.infer_output_type(None)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The union of the values' types; rows are taken field by field."""
         if not self.values:
             return typehints.Any
@@ -69,7 +69,7 @@ class Create(PTransform[Any, PCollection[T]]):
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
         return default_windowing()
 
-    def expand(self, pbegin: Any) -> PCollection[T]:
+    def expand(self, pbegin: PBegin) -> PCollection[T]:
         return _from_begin(self, pbegin)
 
 
@@ -79,24 +79,24 @@ class Impulse(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         return graph.Read(graph.InlineValues((b"",)))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return bytes
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
         return default_windowing()
 
-    def expand(self, pbegin: Any) -> PCollection[bytes]:
+    def expand(self, pbegin: PBegin) -> PCollection[bytes]:
         return _from_begin(self, pbegin)
 
 
-def _from_begin(transform: PTransform[Any, Any], pbegin: Any) -> pvalue.PCollection[Any]:
+def _from_begin(transform: PTransform[Any, Any], pbegin: PBegin) -> pvalue.PCollection[Any]:
     if not isinstance(pbegin, pvalue.PBegin):
         what = f"Input to {type(transform).__name__} transform must be a PBegin but found {pbegin}"
         raise refusal(TypeError, what, where=where_of(transform), hint="apply it to the pipeline itself")
     return pvalue.PCollection(pbegin.pipeline)
 
 
-def _union_of_types(values: Iterable[Any]) -> Any:
+def _union_of_types(values: Iterable[Any]) -> object:
     plain: dict[Any, None] = {}
     others: list[Any] = []
     for value in values:
@@ -108,7 +108,7 @@ def _union_of_types(values: Iterable[Any]) -> Any:
     return typehints.Union[(*plain, *others)]
 
 
-def _row_type(rows: Sequence[Row]) -> Any:
+def _row_type(rows: Sequence[Row]) -> object:
     """The type of rows with the fields of all of them, as they come; a field that a row lacks may be None."""
     fields = [row.as_dict() for row in rows]
     names = dict.fromkeys(name for row in fields for name in row)

@@ -25,7 +25,7 @@ _FIELDS_SHOWN = 20
 _WITHOUT_FIELDS = (tuple, int, float, bool, str, bytes)
 
 
-def check_fields(function: object, element_type: Any, where: str | None) -> None:
+def check_fields(function: object, element_type: object, where: str | None) -> None:
     """Refuses a function over fields that reads a field which the elements lack; the error names the nearest field."""
     names = dict.fromkeys(_fields_read(function))
     if names:
@@ -61,7 +61,7 @@ def _is_as_made(pcoll: PCollection[Any]) -> bool:
     return False
 
 
-def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
+def check_field_names(names: Sequence[str] | dict[str, Any], element_type: object, where: str | None) -> None:
     """Refuses names that are not fields of the elements; see `check_fields`.
 
     >>> check_field_names(["taem"], RowTypeConstraint.from_fields([("team", str)]), "at step 'Select'")
@@ -87,7 +87,7 @@ def check_field_names(names: Sequence[str] | dict[str, Any], element_type: Any, 
             raise refusal(TypeCheckError, what, where=where, hint=hint)
 
 
-def _check_plain(names: Sequence[str] | dict[str, Any], element_type: Any, where: str | None) -> None:
+def _check_plain(names: Sequence[str] | dict[str, Any], element_type: object, where: str | None) -> None:
     """Refuses names of fields of pairs, numbers and strings: they have none."""
     kind = tuple if isinstance(element_type, TupleConstraint) else element_type
     if kind not in _WITHOUT_FIELDS:
@@ -99,7 +99,7 @@ def _check_plain(names: Sequence[str] | dict[str, Any], element_type: Any, where
             raise refusal(TypeCheckError, what, where=where, hint=hint)
 
 
-def known_fields(element_type: Any) -> list[str] | None:
+def known_fields(element_type: object) -> list[str] | None:
     """The names of the fields of a type; None if elements of the type may have others.
 
     >>> known_fields(RecordConstraint([("team", str)])), known_fields(int)
@@ -117,12 +117,12 @@ def known_fields(element_type: Any) -> list[str] | None:
     return [name for name, _ in row.fields]
 
 
-def _makes_more(user_type: Any) -> bool:
+def _makes_more(user_type: object) -> bool:
     """True if objects of a class may have attributes that the class does not show."""
     return hasattr(user_type, "__getattr__") or hasattr(user_type, "__post_init__")
 
 
-def _is_attribute(name: str, element_type: Any) -> bool:
+def _is_attribute(name: str, element_type: object) -> bool:
     """True if objects of a type have an attribute that is not a field, such as a property."""
     if isinstance(element_type, RecordConstraint):
         return False

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.coders.coders import CloudpickleCoder
 from penstock.error import refusal
+from penstock.functions.dofn import DoFn
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
 from penstock.utils.child_process import ChildProcess, ProcessEnded
 
@@ -32,7 +33,7 @@ class IsolatedCalls:
     to its own. Only the copy of the DoFn in the child is ever set up.
     """
 
-    def __init__(self, dofn: Any) -> None:
+    def __init__(self, dofn: DoFn) -> None:
         self._dofn = dofn
         self._child: ChildProcess | None = None
         self._in_bundle = False
@@ -103,7 +104,7 @@ class IsolatedCalls:
         if child is not None:
             child.end()
 
-    def _ask(self, method: str, given: Any = None, timeout_seconds: float | None = None) -> Any:
+    def _ask(self, method: str, given: object = None, timeout_seconds: float | None = None) -> Any:
         assert self._child is not None
         container = current_container()
         step = None if container is None else container.step_name
@@ -131,7 +132,7 @@ class IsolatedCalls:
 class _Server:
     """The child's side: the DoFn and the arguments of the previous call."""
 
-    def __init__(self, dofn: Any, known: dict[Any, Any]) -> None:
+    def __init__(self, dofn: DoFn, known: dict[Any, Any]) -> None:
         self._dofn = dofn
         self._known = known
 
@@ -163,7 +164,7 @@ class _Server:
         return bool(list(result)) if method == "finish_bundle" and result is not None else None
 
 
-def _dumps(value: Any) -> bytes:
+def _dumps(value: object) -> bytes:
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -48,21 +48,23 @@ if TYPE_CHECKING:
 
 class _OfResults(Protocol):
     @overload
-    def __call__(self, fn: Callable[..., TimestampedValue[T]], *args: Any, **kwargs: Any) -> ParDo[T]: ...
+    def __call__(
+        self, fn: Callable[..., TimestampedValue[T]], *args: object, **kwargs: object
+    ) -> ParDo[T]: ...
 
     @overload
-    def __call__(self, fn: Callable[..., ResultT], *args: Any, **kwargs: Any) -> ParDo[ResultT]: ...
+    def __call__(self, fn: Callable[..., ResultT], *args: object, **kwargs: object) -> ParDo[ResultT]: ...
 
 
 class _OfElements(Protocol):
     @overload
     def __call__(
-        self, fn: Callable[..., Iterable[TimestampedValue[T]] | None], *args: Any, **kwargs: Any
+        self, fn: Callable[..., Iterable[TimestampedValue[T]] | None], *args: object, **kwargs: object
     ) -> ParDo[T]: ...
 
     @overload
     def __call__(
-        self, fn: Callable[..., Iterable[ResultT] | None] = ..., *args: Any, **kwargs: Any
+        self, fn: Callable[..., Iterable[ResultT] | None] = ..., *args: object, **kwargs: object
     ) -> ParDo[ResultT]: ...
 
 
@@ -79,7 +81,7 @@ def gives_elements(short_form: Callable[..., Any]) -> _OfElements:
 _LOGGER = logging.getLogger(__name__)
 
 
-def check_process(transform: Any) -> None:
+def check_process(transform: ParDo[Any]) -> None:
     """Raises TypeError if the DoFn of a ParDo has neither ``process`` nor ``process_batch``."""
     dofn = transform.fn
     if not dofn.defines_process and not dofn.defines_process_batch:
@@ -89,7 +91,7 @@ def check_process(transform: Any) -> None:
         )
 
 
-def warn_of_returns(dofn: Any) -> None:
+def warn_of_returns(dofn: DoFn) -> None:
     """Logs a warning if ``process`` has a ``return None``, or yields and also returns a value, which is lost."""
     function = getattr(dofn.process, "__func__", None)
     if not isinstance(function, types.FunctionType):
@@ -162,12 +164,12 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     def __init__(
         self,
         fn: Processes[ResultT] | Callable[..., Iterable[ResultT | TaggedOutput[Any, Any]] | None],
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> None:
         super().__init__(fn, *args, **kwargs)
         self.dofn = self.fn
-        self._dofn_hints: Any = None
+        self._dofn_hints: object = None
         if not isinstance(self.fn, FlatMapDoFn):
             warn_of_returns(self.fn)
         self.signature = signature_of(self.fn)
@@ -195,7 +197,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
             self._dofn_hints = self.fn.get_type_hints()
         return self._dofn_hints
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self.fn.infer_output_type(input_type)
 
     def to_primitive(self) -> graph.Primitive:
@@ -206,14 +208,14 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     if TYPE_CHECKING:
 
         @overload
-        def with_output_types(self, type_hint: type[T], **tagged_type_hints: Any) -> ParDo[T]: ...
+        def with_output_types(self, type_hint: type[T], **tagged_type_hints: object) -> ParDo[T]: ...
 
         @overload
-        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> ParDo[Any]: ...
+        def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> ParDo[Any]: ...
 
-        def with_output_types(self, type_hint: Any, **tagged_type_hints: Any) -> Any: ...
+        def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> Any: ...
 
-    def expand(self, pcoll: Any) -> PCollection[ResultT]:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[ResultT]:
         """The main output.
 
         Raises:
@@ -336,9 +338,9 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         partial: bool = False,
         use_subprocess: bool = False,
         threshold: float = 1,
-        threshold_windowing: Any = None,
+        threshold_windowing: object = None,
         timeout: float | None = None,
-        error_handler: Any = None,
+        error_handler: object = None,
         on_failure_callback: Callable[[Exception, Any], None] | None = None,
         allow_unsafe_userstate_in_process: bool = False,
     ) -> Any:
@@ -410,13 +412,13 @@ class _MultiParDo(ParDo[Any]):
         self._main_tag = main_tag
         self._allow_unknown_tags = allow_unknown_tags
 
-    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:  # type: ignore[override]
+    def expand(self, pcoll: PCollection[Any]) -> pvalue.DoOutputsTuple:  # type: ignore[override]
         super().expand(pcoll)
         return pvalue.DoOutputsTuple(
             pcoll.pipeline, self, self._tags, self._main_tag, self._allow_unknown_tags
         )
 
-    def with_concurrency(self, *args: Any, **kwargs: Any) -> Any:
+    def with_concurrency(self, *args: Any, **kwargs: Any) -> _MultiParDo:
         pardo = self._pardo.with_concurrency(*args, **kwargs)
         return _MultiParDo(pardo, self._tags, self._main_tag, self._allow_unknown_tags)
 
@@ -448,7 +450,7 @@ def _short_form(
 
 
 @gives_elements
-def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> ParDo[Any]:
+def FlatMap(fn: Callable[..., Any] = identity, *args: object, **kwargs: object) -> ParDo[Any]:
     """Gives each element of what a function returns (Beam's ``FlatMap``).
 
     Args:
@@ -460,7 +462,7 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: Any, **kwargs: Any) -> Par
 
 
 @gives_results
-def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
+def Map(fn: Callable[..., Any], *args: object, **kwargs: object) -> ParDo[Any]:
     """Gives what a function returns (Beam's ``Map``).
 
     Args:
@@ -474,13 +476,13 @@ def Map(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
     return _short_form("Map", MapDoFn, fn, args, kwargs)
 
 
-def Filter(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Keeps:
+def Filter(fn: Callable[..., Any], *args: object, **kwargs: object) -> Keeps:
     """Keeps the elements for which a function is true (Beam's ``Filter``); arguments and errors are as in `Map`."""
     return cast("Keeps", _short_form("Filter", FilterDoFn, fn, args, kwargs))
 
 
 @gives_results
-def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
+def MapTuple(fn: Callable[..., Any], *args: object, **kwargs: object) -> ParDo[Any]:
     """Gives what a function of an element's parts returns (Beam's ``MapTuple``).
 
     Args:
@@ -491,6 +493,8 @@ def MapTuple(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ParDo[Any]:
     return _short_form("MapTuple", MapTupleDoFn, fn, args, kwargs)
 
 
-def FlatMapTuple(fn: Callable[..., Iterable[ResultT] | None], *args: Any, **kwargs: Any) -> ParDo[ResultT]:
+def FlatMapTuple(
+    fn: Callable[..., Iterable[ResultT] | None], *args: object, **kwargs: object
+) -> ParDo[ResultT]:
     """Gives each element of what a function of an element's parts returns; as `MapTuple` (Beam's ``FlatMapTuple``)."""
     return _short_form("FlatMapTuple", FlatMapTupleDoFn, fn, args, kwargs)

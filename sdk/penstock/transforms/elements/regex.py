@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.construction.ptransform import ptransform_fn
+from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.elements.pardo import FlatMap, Map
 from penstock.typehints import List, Tuple, with_input_types
@@ -62,7 +63,7 @@ def _find_kv_of(regex: Pattern, *groups: Group) -> Callable[[str], Iterator[Any]
     return found
 
 
-def _replaced_by(regex: Pattern, replacement: Any, count: int) -> Callable[[str], str]:
+def _replaced_by(regex: Pattern, replacement: str, count: int) -> Callable[[str], str]:
     substitute = re.compile(regex).sub
 
     def replaced(element: str) -> str:
@@ -93,21 +94,23 @@ class Regex:
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def matches(pcoll: Any, regex: Pattern, group: Group = 0) -> Any:
+    def matches(pcoll: PCollection[Any], regex: Pattern, group: Group = 0) -> PCollection[Any]:
         """The group, for each element that the pattern matches at its start."""
         return pcoll | FlatMap(_first_of(re.compile(regex).match, group)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def all_matches(pcoll: Any, regex: Pattern) -> Any:
+    def all_matches(pcoll: PCollection[Any], regex: Pattern) -> PCollection[Any]:
         """The list of the match and its groups, for each element that the pattern matches at its start."""
         return pcoll | FlatMap(_all_groups_of(regex)).with_output_types(List[str])
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def matches_kv(pcoll: Any, regex: Pattern, keyGroup: Group, valueGroup: Group = 0) -> Any:
+    def matches_kv(
+        pcoll: PCollection[Any], regex: Pattern, keyGroup: Group, valueGroup: Group = 0
+    ) -> PCollection[Any]:
         """A KV of two groups, for each element that the pattern matches at its start."""
         found = _first_of(re.compile(regex).match, keyGroup, valueGroup)
         return pcoll | FlatMap(found).with_output_types(Tuple[str, str])
@@ -133,27 +136,29 @@ class Regex:
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def find_kv(pcoll: Any, regex: Pattern, keyGroup: Group, valueGroup: Group = 0) -> Any:
+    def find_kv(
+        pcoll: PCollection[Any], regex: Pattern, keyGroup: Group, valueGroup: Group = 0
+    ) -> PCollection[Any]:
         """A KV of two groups for each match anywhere in an element."""
         return pcoll | FlatMap(_find_kv_of(regex, keyGroup, valueGroup)).with_output_types(Tuple[str, str])
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def replace_all(pcoll: Any, regex: Pattern, replacement: Any) -> Any:
+    def replace_all(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
         """Each element with every match replaced."""
         return pcoll | Map(_replaced_by(regex, replacement, 0)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def replace_first(pcoll: Any, regex: Pattern, replacement: Any) -> Any:
+    def replace_first(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
         """Each element with its first match replaced."""
         return pcoll | Map(_replaced_by(regex, replacement, 1)).with_output_types(str)
 
     @staticmethod
     @ptransform_fn
     @with_input_types(str)
-    def split(pcoll: Any, regex: Pattern, outputEmpty: bool = False) -> Any:
+    def split(pcoll: PCollection[Any], regex: Pattern, outputEmpty: bool = False) -> Any:
         """Each element cut at the matches, as a list; without empty parts unless `outputEmpty`."""
         return pcoll | Map(_split_of(regex, bool(outputEmpty))).with_output_types(List[str])

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.construction.applicable import K, V
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.functions.dofn import DoFn
 from penstock.transforms.elements.pardo import Map
@@ -27,11 +28,13 @@ class Reify:
         """The element as a `TimestampedValue` of itself, which the next step sees as the element it was."""
 
         @staticmethod
-        def add_timestamp_info(element: Any, timestamp: Any = DoFn.TimestampParam) -> TimestampedValue[Any]:
+        def add_timestamp_info(
+            element: object, timestamp: Timestamp = DoFn.TimestampParam
+        ) -> TimestampedValue[Any]:
             """Returns the element at its timestamp."""
             return TimestampedValue(element, timestamp)
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             return pcoll | Map(self.add_timestamp_info).with_output_types(pcoll.element_type)
 
     class Window(PTransform[Any, Any]):
@@ -39,12 +42,12 @@ class Reify:
 
         @staticmethod
         def add_window_info(
-            element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
+            element: object, timestamp: Timestamp = DoFn.TimestampParam, window: object = DoFn.WindowParam
         ) -> TimestampedValue[Any]:
             """Returns the triple, at the element's timestamp."""
             return TimestampedValue((element, timestamp, window), timestamp)
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             output_type = Tuple[pcoll.element_type, Timestamp, Any]
             return pcoll | Map(self.add_window_info).with_output_types(output_type)
 
@@ -53,12 +56,14 @@ class Reify:
         """The value of each KV as a `TimestampedValue` with the element's timestamp."""
 
         @staticmethod
-        def add_timestamp_info(element: Any, timestamp: Any = DoFn.TimestampParam) -> tuple[Any, Any]:
+        def add_timestamp_info(
+            element: tuple[Any, Any], timestamp: Timestamp = DoFn.TimestampParam
+        ) -> tuple[Any, Any]:
             """Returns the key, and the value at the element's timestamp."""
             key, value = element
             return key, TimestampedValue(value, timestamp)
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             key_type, _ = key_value_types(pcoll.element_type)
             return pcoll | Map(self.add_timestamp_info).with_output_types(KV[key_type, Any])
 
@@ -68,13 +73,15 @@ class Reify:
 
         @staticmethod
         def add_window_info(
-            element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
+            element: tuple[Any, Any],
+            timestamp: Timestamp = DoFn.TimestampParam,
+            window: object = DoFn.WindowParam,
         ) -> TimestampedValue[Any]:
             """Returns the key and the triple, at the element's timestamp."""
             key, value = element
             return TimestampedValue((key, (value, timestamp, window)), timestamp)
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             key_type, value_type = key_value_types(pcoll.element_type)
             output_type = KV[key_type, Tuple[value_type, Timestamp, Any]]
             return pcoll | Map(self.add_window_info).with_output_types(output_type)
@@ -87,7 +94,7 @@ class ToString:
     """
 
     @staticmethod
-    def Element() -> Any:
+    def Element() -> PTransform[Any, Any]:
         """Converts each element with `str`."""
         return "ElementToString" >> Map(str).with_output_types(str)
 

@@ -19,6 +19,7 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagStateSpec,
+    BaseTimer,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -28,6 +29,7 @@ from penstock.metrics import Metrics
 from penstock.transforms.elements.pardo import ParDo
 from penstock.typehints import List, Tuple, with_input_types, with_output_types
 from penstock.utils import clock
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.time_domain import TimeDomain
 
@@ -39,7 +41,7 @@ class WithBucket(DoFn):
         super().__init__()
         self._bucket_of = bucket_of
 
-    def process(self, element: Any) -> Iterator[tuple[int, Any]]:
+    def process(self, element: object) -> Iterator[tuple[int, Any]]:
         yield (self._bucket_of(element) if self._bucket_of else 0), element
 
 
@@ -65,7 +67,7 @@ class WaitingBatchDoFn(DoFn):
         element: tuple[int, Any],
         values: Any = DoFn.StateParam(VALUES),
         size: Any = DoFn.StateParam(SIZE),
-        waited: Any = DoFn.TimerParam(WAITED),
+        waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[list[Any]]:
         """A batch, if this element makes it large enough."""
         if self.target is None:
@@ -279,7 +281,7 @@ _MOST_OPEN_BATCHES = 10
 _DEFAULT_BOUNDARIES = (16, 32, 64, 128, 256, 512)
 
 
-def _one(_: Any) -> int:
+def _one(_: object) -> int:
     return 1
 
 
@@ -376,7 +378,7 @@ class BatchingDoFn(DoFn):
         self._target = self.estimator.next_batch_size()
         self.estimator.ignore_next_timing()
 
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[Any]:
+    def process(self, element: object, window: object = DoFn.WindowParam) -> Iterator[Any]:
         """Adds an element to its batch; a batch that would become too large goes out first."""
         place = window, self.bucket_of(element) if self.bucket_of else None
         size = self.element_size_fn(element)
@@ -455,7 +457,7 @@ class SortAndBatchElements(PTransform[Any, Any]):
             raise refusal(TypeError, "element_size_fn must be callable", hint="pass a function")
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return pcoll | ParDo(self._fn).with_output_types(List[pcoll.element_type])
 
 
@@ -491,7 +493,7 @@ class SortingBatchDoFn(DoFn):
     def start_bundle(self) -> None:
         self._waiting: dict[Any, list[Any]] = {}
 
-    def process(self, element: Any, window: Any = DoFn.WindowParam) -> Iterator[Any]:
+    def process(self, element: object, window: object = DoFn.WindowParam) -> Iterator[Any]:
         """Keeps the element; if there are too many windows, the one with most elements goes out."""
         self._waiting.setdefault(window, []).append(element)
         if len(self._waiting) > _MOST_OPEN_BATCHES:
@@ -501,7 +503,7 @@ class SortingBatchDoFn(DoFn):
         for window in list(self._waiting):
             yield from self._send(window)
 
-    def _send(self, window: Any) -> Iterator[Any]:
+    def _send(self, window: BoundedWindow) -> Iterator[Any]:
         sized = [(self.element_size_fn(element), element) for element in self._waiting.pop(window)]
         sized.sort(key=lambda pair: pair[0])
         batch: list[Any] = []

@@ -10,7 +10,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.elements.pairs import NEVER_PAIRS, make_pair_error
 from penstock.error import refusal
 from penstock.transforms.elements.create import Create
-from penstock.transforms.elements.pardo import Map, MapTuple
+from penstock.transforms.elements.pardo import Map, MapTuple, ParDo
 from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
 from penstock.typehints import KV, Dict, Tuple, Union
 from penstock.typehints import Iterable as IterableHint
@@ -35,7 +35,7 @@ class CoGroupByKey(PTransform[Any, Any]):
         super().__init__()
         self.pipeline = pipeline
 
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
+    def _extract_input_pvalues(self, pvalueish: object) -> tuple[Any, tuple[Any, ...]]:
         if isinstance(pvalueish, Mapping):
             return pvalueish, tuple(pvalueish.values())
         if isinstance(pvalueish, PCollection) or not isinstance(pvalueish, Iterable):
@@ -59,7 +59,9 @@ class CoGroupByKey(PTransform[Any, Any]):
         return result
 
 
-def merge_numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]) -> Any:
+def merge_numbered(
+    labels: Iterable[str], pcolls: Iterable[Any], types: Iterable[tuple[Any, Any]]
+) -> PCollection[Any]:
     """Merges PCollections of KVs into KVs of the key and a pair of the PCollection's number and a value."""
     # One type for all, so that the type of their union is a KV.
     key_types, value_types = zip(*types, strict=True)
@@ -74,8 +76,8 @@ def merge_numbered(labels: Iterable[str], pcolls: Iterable[Any], types: Iterable
     )
 
 
-def _numbered(number: int) -> Any:
-    def with_number(pair: Any) -> tuple[Any, tuple[int, Any]]:
+def _numbered(number: int) -> ParDo[Any]:
+    def with_number(pair: tuple[Any, ...]) -> tuple[Any, tuple[int, Any]]:
         if type(pair) is not tuple and isinstance(pair, NEVER_PAIRS):
             raise make_pair_error([pair])
         try:
@@ -87,11 +89,11 @@ def _numbered(number: int) -> Any:
     return Map(with_number)
 
 
-def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> Any:
+def _collected(tags: tuple[Any, ...] | None, types: list[tuple[Any, Any]]) -> ParDo[Any]:
     """Returns the step that distributes the values of a key over their inputs, with its output type."""
     count = len(types)
 
-    def deal_out(key: Any, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:
+    def deal_out(key: object, values: Iterable[tuple[int, Any]]) -> tuple[Any, Any]:
         dealt: list[list[Any]] = [[] for _ in range(count)]
         for number, value in values:
             dealt[number].append(value)

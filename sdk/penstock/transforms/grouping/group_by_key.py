@@ -43,7 +43,7 @@ class WithLateData(PTransform[Any, Any]):
             raise refusal(ValueError, what, where=self._where(), hint="use GroupByKey().with_late_data()")
         self._grouping = grouping
 
-    def expand(self, pcoll: Any) -> pvalue.DoOutputsTuple:
+    def expand(self, pcoll: PCollection[Any]) -> pvalue.DoOutputsTuple:
         late: PCollection[Any] = PCollection(
             pcoll.pipeline, LATE, pcoll.element_type, pcoll.windowing, pcoll.is_bounded
         )
@@ -53,10 +53,10 @@ class WithLateData(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive | None:
         return self._grouping.to_primitive()
 
-    def type_check_inputs(self, pvalueish: Any) -> None:
+    def type_check_inputs(self, pvalueish: PCollection[Any]) -> None:
         self._grouping.type_check_inputs(pvalueish)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         """The type of the main output."""
         declared = self._grouping.get_type_hints().simple_output_type(self.label)
         return declared or self._grouping.infer_output_type(input_type)
@@ -68,7 +68,7 @@ class WithLateData(PTransform[Any, Any]):
 _LOGGER = logging.getLogger(__name__)
 
 
-def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[Any, Any]:
+def key_value_types(transform: PTransform[Any, Any], input_type: object) -> tuple[Any, Any]:
     """The key and value type of a key-value type; TypeCheckError if it is the type of something else."""
     try:
         key_type, value_type = typehints.coerce_to_kv_type(
@@ -84,7 +84,7 @@ def key_value_types(transform: PTransform[Any, Any], input_type: Any) -> tuple[A
     return key_type, value_type
 
 
-def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
+def grouped_type(transform: PTransform[Any, Any], input_type: object) -> Any:
     """The type of groups of pairs of a type."""
     key_type, value_type = key_value_types(transform, input_type)
     return typehints.KV[key_type, typehints.Iterable[value_type]]
@@ -93,7 +93,7 @@ def grouped_type(transform: PTransform[Any, Any], input_type: Any) -> Any:
 class Grouping(PTransform[Any, Any]):
     """The base of `GroupByKey` and `CombinePerKey`: their input are pairs, and their output has continued triggers."""
 
-    def type_check_inputs(self, pvalueish: Any) -> None:
+    def type_check_inputs(self, pvalueish: PCollection[Any]) -> None:
         """Checks that the elements are pairs, of a type that the transform takes."""
         self._check_pcollection(pvalueish)
         key_value_types(self, pvalueish.element_type)
@@ -124,7 +124,7 @@ class GroupByKey(Grouping):
     def to_primitive(self) -> graph.Primitive:
         return graph.GroupByKey()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self.get_type_hints().simple_output_type(self.label) or grouped_type(self, input_type)
 
     def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
@@ -146,7 +146,7 @@ class SpreadElements(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         return graph.Reshuffle(self._partitions, self._by_key)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return input_type
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
@@ -187,7 +187,7 @@ class Flatten(PTransform[Any, Any]):
     def to_primitive(self) -> graph.Primitive:
         return graph.Flatten()
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return input_type
 
     def get_windowing(self, inputs: Sequence[Any]) -> Windowing:
@@ -223,11 +223,11 @@ class FlattenWith(PTransform[Any, Any]):
         others: PCollections, or transforms at a pipeline's start such as ``Create``.
     """
 
-    def __init__(self, *others: Any) -> None:
+    def __init__(self, *others: object) -> None:
         super().__init__()
         self._others = others
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         pcolls = [pcoll]
         for other in self._others:
             if isinstance(other, pvalue.PCollection):

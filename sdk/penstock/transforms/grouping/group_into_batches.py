@@ -10,10 +10,13 @@ from penstock.checks.whole_numbers import check_whole_number
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import K, V
 from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
+    BaseTimer,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -51,7 +54,7 @@ class _Batches(PTransform[Any, Any]):
         self.max_buffering_duration_secs = max_buffering_duration_secs or 0
         self.clock = clock
 
-    def grouped(self, pcoll: Any, output_type: Any) -> Any:
+    def grouped(self, pcoll: PCollection[Any], output_type: object) -> PCollection[Any]:
         """The values of each key in batches; UnsupportedByRunner if batches may wait only so long and windows merge."""
         if not pcoll.is_bounded:
             if not pcoll.windowing.windowfn.is_merging():
@@ -67,7 +70,7 @@ class _Batches(PTransform[Any, Any]):
 def batches_of(batch_size: int) -> Callable[[Any, Iterable[Any]], Iterator[tuple[Any, list[Any]]]]:
     """The function from a key and its values to KVs of the key and a list; it holds one list at a time."""
 
-    def batches(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    def batches(key: object, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
         return ((key, batch) for batch in split_into_chunks(iter(values), batch_size))
 
     return batches
@@ -93,11 +96,11 @@ class GroupIntoBatches(_Batches):
     Example: ``rows_by_table | GroupIntoBatches(500) | MapTuple(insert_all)``.
     """
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         key_type, value_type = key_value_types(input_type)
         return KV[key_type, IterableHint[value_type]]
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         return self.grouped(pcoll, self.infer_output_type(pcoll.element_type))
 
     @with_input_types(Tuple[K, V])
@@ -107,11 +110,11 @@ class GroupIntoBatches(_Batches):
         The values of a key within a bundle go to its shards by the batch, so that most batches are full.
         """
 
-        def infer_output_type(self, input_type: Any) -> Any:
+        def infer_output_type(self, input_type: object) -> object:
             key_type, value_type = key_value_types(input_type)
             return KV[ShardedKeyTypeConstraint(key_type), IterableHint[value_type]]
 
-        def expand(self, pcoll: Any) -> Any:
+        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
             key_type, value_type = key_value_types(pcoll.element_type)
             sharded_type = KV[ShardedKeyTypeConstraint(key_type), value_type]
             sharded = ParDo(ShardingDoFn(self.batch_size)).with_output_types(sharded_type)
@@ -133,9 +136,9 @@ class GatheringDoFn(DoFn):
     def process(
         self,
         element: tuple[Any, Any],
-        values: Any = DoFn.StateParam(VALUES),
+        values: BagRuntimeState = DoFn.StateParam(VALUES),
         count: Any = DoFn.StateParam(COUNT),
-        waited: Any = DoFn.TimerParam(WAITED),
+        waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[tuple[Any, list[Any]]]:
         """A batch, if this value makes it full."""
         key, value = element
@@ -153,8 +156,8 @@ class GatheringDoFn(DoFn):
     @on_timer(WAITED)
     def flush(
         self,
-        key: Any = DoFn.KeyParam,
-        values: Any = DoFn.StateParam(VALUES),
+        key: object = DoFn.KeyParam,
+        values: BagRuntimeState = DoFn.StateParam(VALUES),
         count: Any = DoFn.StateParam(COUNT),
     ) -> Iterator[tuple[Any, list[Any]]]:
         """The waiting values, as a batch."""

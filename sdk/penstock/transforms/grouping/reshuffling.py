@@ -48,7 +48,7 @@ class ReshufflePerKey(PTransform[Any, Any]):
         return pcoll | SpreadElements(by_key=True)
 
 
-def _refuse_older(pcoll: Any) -> None:
+def _refuse_older(pcoll: PCollection[Any]) -> None:
     """Raises RuntimeError where the pipeline asks for Beam's older Reshuffle, which knew no types and lost panes."""
     pipeline = pcoll.pipeline
     if pipeline.options.is_compat_version_prior_to("2.65.0"):

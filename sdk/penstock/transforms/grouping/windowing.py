@@ -17,6 +17,8 @@ from penstock.functions.dofn import DoFn, MapDoFn, identity
 from penstock.scalars.expressions import field
 from penstock.scalars.field_functions import StampedBy
 from penstock.transforms.elements.pardo import Map
+from penstock.utils.timestamp import Timestamp
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import WindowedValue
 from penstock.windows.triggers import ClosingBehavior, OnTimeBehavior, TriggerFn
 from penstock.windows.window_fn import WindowFn
@@ -30,12 +32,15 @@ class WindowIntoFn(DoFn):
         self.windowing = windowing
 
     def process(
-        self, element: Any, timestamp: Any = DoFn.TimestampParam, window: Any = DoFn.WindowParam
+        self,
+        element: object,
+        timestamp: Timestamp = DoFn.TimestampParam,
+        window: BoundedWindow = DoFn.WindowParam,
     ) -> Any:
         context = WindowFn.AssignContext(timestamp, element=element, window=window)
         yield WindowedValue(element, context.timestamp, tuple(self.windowing.windowfn.assign(context)))
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return input_type
 
 
@@ -44,7 +49,7 @@ class _SameElements(PTransform[Any, Any]):
         self._check_pcollection(pcoll)
         return pvalue.PCollection.from_(pcoll)
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return self.get_type_hints().simple_output_type(self.label) or input_type
 
 
@@ -129,7 +134,7 @@ class SetTrigger(_SameElements):
         self,
         trigger: TriggerFn | None = None,
         accumulation_mode: Any = None,
-        allowed_lateness: Any = None,
+        allowed_lateness: object = None,
         timestamp_combiner: Any = None,
         on_time_behavior: OnTimeBehavior | None = None,
         closing_behavior: ClosingBehavior | None = None,
@@ -182,7 +187,7 @@ class WithTimestamps(PTransform[Any, Any]):
     def default_label(self) -> str:
         return f"WithTimestamps({label_from_callable(self._moment)})"
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type: object) -> object:
         return input_type
 
     def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
