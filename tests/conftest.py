@@ -146,11 +146,13 @@ def _end_hanging(item: pytest.Item, seconds: float) -> None:
         )
         faulthandler.dump_traceback(error, all_threads=True)
         below = _processes_below(os.getpid())
-        for process in filter(_is_java, below):
+        javas = [*filter(_is_java, below)]
+        for process in javas:
             # It writes the stacks of its threads to its standard output.
             with suppress(OSError):
                 os.kill(process, signal.SIGQUIT)
-        threading.Event().wait(_STACKS_SECONDS)
+        if javas:
+            threading.Event().wait(_STACKS_SECONDS)
         capture: Any = item.config.pluginmanager.getplugin("capturemanager")
         if capture.is_globally_capturing():
             print(*capture.read_global_capture(), sep="\n", file=error, flush=True)

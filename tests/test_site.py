@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.long
 def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     pytest.importorskip("apache_beam")

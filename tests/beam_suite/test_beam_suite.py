@@ -29,9 +29,11 @@ def run_suite(counts: Path, *arguments: str) -> dict[str, dict[str, dict[str, in
     return found
 
 
-def test_the_tests_of_beam_pass_that_need_no_spark(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.soak) for first in (1, 2, 3))])
+def test_the_tests_of_beam_pass_that_need_no_spark(tmp_path: Path, first: int) -> None:
+    """Those of every fourth module."""
     pytest.importorskip("apache_beam")
-    run_suite(tmp_path / "counts.json", "--engine=toy")
+    run_suite(tmp_path / "counts.json", "--engine=toy", *MODULES.tests[first::4])
 
 
 @pytest.mark.beam_suite

@@ -102,7 +102,7 @@ def columns_of(kind: pa.DataType, seed: int) -> Iterator[pa.Array]:
         [own[0], None],
     ]
     lists += [chance.choices([*own, None], k=5) for _ in range(5)] + [
-        chance.choices(own, k=5) for _ in range(20)
+        chance.choices(own, k=5) for _ in range(6)
     ]
     for values in lists:
         column = column_of(kind, values)

@@ -111,8 +111,14 @@ def together(stream: Stream) -> list[str]:
     return sorted(map(repr, stream.panes)) + [repr(sum(count for *_, count in stream.dropped))]
 
 
+SEEDS = [
+    *range(70),
+    *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(70, 150)),
+]
+
+
 @pytest.mark.usefixtures("objects")
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> None:
     random = Random(seed)
     windowing, combine = random_grouping(random, random_trigger(random, EARLY, LATE))
@@ -133,7 +139,7 @@ def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> Non
 
 
 @pytest.mark.usefixtures("objects")
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_elements_that_come_combined_give_what_machines_give(seed: int) -> None:
     random = Random(seed)
     windowing, combine = random_grouping(random, random_trigger(random, QUIET_EARLY, QUIET_LATE))
@@ -159,7 +165,7 @@ def watermarks_go_back(random: Random, number: int) -> dict[str, int | None]:
 
 
 @pytest.mark.usefixtures("objects")
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("combined", [False, True])
 def test_a_window_that_has_ended_and_is_open_again_gives_what_machines_give(
     seed: int, combined: bool

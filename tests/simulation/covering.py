@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
-from itertools import combinations
+from itertools import pairwise
 
 from stream_programs import Program, random_program
 
-TIMES = 12
+TIMES = 2
 """The least number of chosen programs with a pair of facts, unless fewer of all programs have it."""
+
+MORE_TIMES = 12
+"""The same for the programs among which a break is looked for whose seed is not known."""
 
 _BY_PRESENCE = {"lateness", "delay", "more_delay", "idle", "files_per_batch", "poll", "interval"}
 """The fields of a shape whose number makes no difference, only whether there is one."""
@@ -50,17 +53,22 @@ def chosen(seeds: Iterable[int], facts: Callable[[int], Iterable[str]], times: i
     >>> chosen([1, 2, 3, 4], {1: "ab", 2: "ab", 3: "bc", 4: "ac"}.__getitem__, times=1)
     [1, 3, 4]
     """
-    covered: Counter[tuple[str, str]] = Counter()
+    bits: dict[str, int] = {}
+    # For each fact, the facts that so many chosen programs have with it, as bits: all of them at first for none.
+    beside: list[dict[int, int]] = [defaultdict(lambda: -1), *(defaultdict(int) for _ in range(times))]
     found = []
     for seed in seeds:
-        pairs = [*combinations(sorted(facts(seed)), 2)]
-        if any(covered[pair] < times for pair in pairs):
-            covered.update(pairs)
+        own = [1 << bits.setdefault(fact, len(bits)) for fact in facts(seed)]
+        all_of_them = sum(own)
+        if any(all_of_them & ~beside[-1][fact] & ~fact for fact in own):
             found.append(seed)
+            for fewer, more in reversed([*pairwise(beside)]):
+                for fact in own:
+                    more[fact] |= fewer[fact] & all_of_them
     return found
 
 
 @cache
-def covering_seeds(count: int) -> frozenset[int]:
+def covering_seeds(count: int, times: int = TIMES) -> frozenset[int]:
     """Returns the seeds below a number whose programs cover each pair of facts of all programs below it."""
-    return frozenset(chosen(range(count), lambda seed: facts_of(random_program(seed))))
+    return frozenset(chosen(range(count), lambda seed: facts_of(random_program(seed)), times))

@@ -65,6 +65,8 @@ def wait_until(result, condition):
         if condition():
             break
         assert result.wait_until_finish(100) is None
+    else:
+        pytest.fail("it has not come true in a minute")
     result.cancel()
 
 
@@ -106,13 +108,14 @@ def test_what_waits_is_visible_outlives_a_restart_and_is_then_processed(spark, t
         return pipeline.run()
 
     def is_stored():
-        """A later micro-batch has begun than the one in which elements were seen to wait."""
+        """Elements were seen to wait, and the micro-batches that have begun are done."""
         told = result.watermarks().get("See")
-        if told is not None and told.waiting:
-            batches.append(len(list((checkpoint / "spark" / "commits").glob("[0-9]*"))))
-        return batches and batches[-1] > batches[0]
+        begun, done = (
+            len(list((checkpoint / "spark" / name).glob("[0-9]*"))) for name in ("offsets", "commits")
+        )
+        return told is not None and told.waiting and begun == done
 
-    result, batches = start(), []
+    result = start()
     wait_until(result, is_stored)
     assert result.watermarks()["See"].waiting == {"Side/view": 2}
     assert result.watermarks()["See"].output == 5

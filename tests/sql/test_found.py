@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -244,33 +243,3 @@ def test_a_query_in_parentheses_has_sessions_for_each_part() -> None:
             for rows in ("(SELECT * FROM a)", "a")
         ]
         assert of_query == of_table
-
-
-def test_decimals_keep_38_digits() -> None:
-    amounts = [Decimal("12345678901234567890123456789012"), Decimal(1)]
-    rows = [beam.Row(key="a", amount=amount) for amount in amounts]
-    found = rows_of("SELECT key, SUM(amount) AS total FROM PCOLLECTION GROUP BY key", *rows)
-    assert found == [("a", Decimal("12345678901234567890123456789013"))]
-
-
-def test_what_is_shown_of_a_key_is_a_value_of_its_group() -> None:
-    rows = [beam.Row(price=Decimal(price), n=1) for price in ("1.50", "1.50", "2.0", "-0.00")]
-    for query in (
-        "SELECT price, SUM(n) AS n FROM PCOLLECTION GROUP BY price",
-        "SELECT price, COUNT(*) AS n FROM PCOLLECTION GROUP BY price",
-        "SELECT price, COUNT(*) AS n FROM (SELECT price FROM PCOLLECTION INTERSECT ALL SELECT price FROM PCOLLECTION) "
-        "GROUP BY price",
-    ):
-        assert sorted(map(str, rows_of(query, *rows))) == [
-            "(Decimal('-0.00'), 1)",
-            "(Decimal('1.50'), 2)",
-            "(Decimal('2.0'), 1)",
-        ]
-    floats = rows_of("SELECT DISTINCT x FROM PCOLLECTION", beam.Row(x=-0.0), beam.Row(x=0.0))
-    assert str(floats) == "[(0.0,)]"
-
-
-def test_a_column_may_have_a_dot_in_its_name() -> None:
-    row = beam.Row(**{"a.b": 1, "c": 2})
-    assert rows_of("SELECT `a.b` + c AS total FROM PCOLLECTION", row) == [(3,)]
-    assert rows_of("SELECT `a.b` AS one FROM PCOLLECTION", beam.Row(**{"a.b": 1})) == [(1,)]

@@ -439,7 +439,7 @@ SEEDS = {
     "nothing is taken out of aggregates": 47,
     "MIN is MAX": 11,
     "aggregates take copies although they are DISTINCT": 48,
-    "DISTINCT is ignored": 8,
+    "DISTINCT is ignored": 15,
     "EXCEPT keeps copies": 6,
     "rows are not taken out of EXCEPT": 8,
     "INTERSECT is EXCEPT": 5,
@@ -452,6 +452,13 @@ SEEDS = {
     "a sum of DOUBLE is whole": 41,
     "validity ends too late": 7,
     "a left join by validity forgets the unmatched": 4,
+    "a full join forgets the right unmatched": 3,
+    "groups are valid too long": 3,
+    "ASOF JOIN takes the row before the valid one": 2,
+    "ASOF JOIN takes all rows before": 1,
+    "FOR SYSTEM_TIME AS OF takes the row before the valid one": 2,
+    "FOR SYSTEM_TIME AS OF is ignored": 1,
+    "NULL equals NULL in joins by validity": 2,
 }
 """Where the queries that find some of them begin; without it, many that do not would run before them."""
 

@@ -59,6 +59,7 @@ def test_the_wheel_has_the_packages_their_types_and_the_licence(wheel: Path) -> 
     assert "penstock_spark/live/page.html" in names
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_wheel_that_is_installed_by_itself_runs_a_batch_a_stream_and_the_command_line(
     wheel: Path, tmp_path: Path
