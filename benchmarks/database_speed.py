@@ -27,8 +27,8 @@ from penstock_connectors.database.pages import Page
 from penstock_connectors.database.postgres import PostgresWriter, StagedRows
 from penstock_spark.sinks.plan import MicroBatch
 
-sys.path.append(str(ROOT / "tests" / "ends"))
-import postgres_server
+sys.path.append(str(ROOT))
+from tests.ends import postgres_server
 
 BATCH = 4096
 """So many elements a task gets at a time."""

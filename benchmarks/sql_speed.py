@@ -202,8 +202,8 @@ def _stream_files(spark: SparkSession, folder: Path, events: int, files: int) ->
 
 def planning(queries: int) -> dict[str, Any]:
     """The seconds in which generated queries are parsed and planned; and the length of the queries."""
-    sys.path.insert(0, str(ROOT / "tests" / "sql"))
-    from random_queries import TABLES, random_query
+    sys.path.append(str(ROOT))
+    from tests.sql.random_queries import TABLES, random_query
 
     types = {"INTEGER": BIGINT, "STRING": STRING, "TIME": TIMESTAMP}
     columns = {

@@ -473,8 +473,9 @@ def test_some():
     assert not_run(examples, tests) == ["planted"]
 
 
-def test_tests_are_files_and_not_packages() -> None:
-    assert not list((ROOT / "tests").rglob("__init__.py"))
+def test_tests_are_one_package() -> None:
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
+    assert [folder.name for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
 def test_the_packages_are_the_ones_of_this_tree() -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import html
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from rows import Row, Subject
+from tests.bad_input.rows import Row, Subject
 
 PAGE = Path(__file__).parents[2] / "docs" / "bad_input.md"
 
 SUBJECTS: tuple[Subject, ...] = tuple(
-    import_module(f"rows_{name}").SUBJECT
+    import_module(f"tests.bad_input.rows_{name}").SUBJECT
     for name in (
         *("options", "spark_options", "pipelines", "user_code", "types", "keys", "windows", "files", "read"),
         *("sinks", "written", "sql", "state", "streams", "checkpoints", "coders"),
@@ -24,7 +21,7 @@ SUBJECTS: tuple[Subject, ...] = tuple(
 
 _HEAD = """# Bad input: what you write, and what you see
 
-<!-- python tests/bad_input/page_of_bad_input.py writes this page; every row is a test. -->
+<!-- python -m tests.bad_input.page_of_bad_input writes this page; every row is a test. -->
 
 This page has {count} small programs with something wrong or unusual in them, and what each shows: the last lines of the
 error, word for word, or what it prints. An error of penstock's says what is wrong, where, and what to do. Most are

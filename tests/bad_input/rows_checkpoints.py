@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rows import Row, Subject
+from tests.bad_input.rows import Row, Subject
 
 SUBJECT = Subject(
     "Checkpoints",

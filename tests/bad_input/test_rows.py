@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from page_of_bad_input import PAGE, SUBJECTS, page
-from rows import FOLDER, PROGRAM, Row, played
+
+from tests.bad_input.page_of_bad_input import PAGE, SUBJECTS, page
+from tests.bad_input.rows import FOLDER, PROGRAM, Row, played
 
 ROWS = [row for subject in SUBJECTS for row in subject.rows]
 FORBIDDEN = (
@@ -69,4 +70,4 @@ def test_the_names_of_rows_are_distinct() -> None:
 
 
 def test_the_page_shows_the_rows() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run python tests/bad_input/page_of_bad_input.py"
+    assert PAGE.read_text("utf-8") == page(), "run python -m tests.bad_input.page_of_bad_input"

@@ -1,6 +1,6 @@
 """Compares penstock's grouping with Beam's over generated programs, and says of each difference what causes it.
 
-As a program, ``python tests/beam/beam_comparison.py > tests/beam/outcomes_of_seeds.txt`` compares the programs of all
+As a program, ``python -m tests.beam.beam_comparison > tests/beam/outcomes_of_seeds.txt`` compares the programs of all
 seeds of the tests, writes down what came of each, and prints a table; ``0 250`` asks for other seeds.
 """
 
@@ -11,12 +11,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import beam_model
-import beam_runner
-import on_penstock
-from beam_panes import Shown, in_order
-from beam_programs import Program, programs
-from beam_quirks import Quirk
+from tests.beam import beam_model, beam_runner, on_penstock
+from tests.beam.beam_panes import Shown, in_order
+from tests.beam.beam_programs import Program, programs
+from tests.beam.beam_quirks import Quirk
 
 PROGRAMS_PER_SEED = 8
 SEEDS = (*range(250), 1096, 2014, 2291)

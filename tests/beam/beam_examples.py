@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import beam_runner
-import on_penstock
-from beam_panes import in_order
-from beam_programs import SECOND, Make, Program, Step
-from beam_quirks import Quirk
-
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark
+from tests.beam import beam_runner, on_penstock
+from tests.beam.beam_panes import in_order
+from tests.beam.beam_programs import SECOND, Make, Program, Step
+from tests.beam.beam_quirks import Quirk
 
 AFTER_WATERMARK = Make("AfterWatermark")
 ALWAYS = Make("Always")

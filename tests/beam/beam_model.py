@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from beam_model_triggers import Moment, Span, Trigger, trigger_of
-from beam_panes import Shown
-from beam_programs import END_OF_TIME, SECOND, Program
-from beam_quirks import Quirk
-
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, AddElement, AdvanceClock, AdvanceWatermark
 from penstock.transforms import window as described
 from penstock.utils.timestamp import Timestamp
+from tests.beam.beam_model_triggers import Moment, Span, Trigger, trigger_of
+from tests.beam.beam_panes import Shown
+from tests.beam.beam_programs import END_OF_TIME, SECOND, Program
+from tests.beam.beam_quirks import Quirk
 
 BEAM = frozenset(Quirk)
 PENSTOCK: frozenset[Quirk] = frozenset()

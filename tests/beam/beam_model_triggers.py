@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_programs import SECOND, Make
-from beam_quirks import Quirk
+from tests.beam.beam_programs import SECOND, Make
+from tests.beam.beam_quirks import Quirk
 
 Span = tuple[int, int]
 

@@ -7,10 +7,9 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from beam_panes import in_seconds
-
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark
 from penstock.utils.timestamp import MAX_TIMESTAMP
+from tests.beam.beam_panes import in_seconds
 
 SECOND = 1_000_000
 END_OF_TIME = AdvanceWatermark(MAX_TIMESTAMP.micros)

@@ -17,10 +17,10 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms import userstate
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
-from beam_panes import Shown, shown
-from beam_programs import Program, Step
 
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark
+from tests.beam.beam_panes import Shown, shown
+from tests.beam.beam_programs import Program, Step
 
 OPTIONS = ("--streaming", "--allow_unsafe_triggers", "--no_pipeline_type_check")
 

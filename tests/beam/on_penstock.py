@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from beam_panes import Shown, shown
-from beam_programs import END_OF_TIME, Program
-
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import AdvanceClock, Pane
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.windowing import Windowing
+from tests.beam.beam_panes import Shown, shown
+from tests.beam.beam_programs import END_OF_TIME, Program
 
 
 def run(program: Program) -> list[Shown]:

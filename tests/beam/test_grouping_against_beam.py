@@ -19,21 +19,18 @@ import pytest
 
 pytest.importorskip("apache_beam")
 
-import beam_model
-import beam_runner
-import on_penstock
-from beam_comparison import SEEDS, Report, causes, compare, model, outcome, sum_of
-from beam_examples import EXAMPLES, element, program, transcript
-from beam_panes import in_order
-from beam_programs import Make, Program, programs
-from beam_quirks import Quirk
-
 from penstock.machines.composite_triggers import AfterAllMachine
 from penstock.machines.program import GroupingProgram as MachineProgram
 from penstock.machines.simple_triggers import AfterCountMachine, EndOfWindowMachine
+from tests.beam import beam_model, beam_runner, on_penstock
+from tests.beam.beam_comparison import SEEDS, Report, causes, compare, model, outcome, sum_of
+from tests.beam.beam_examples import EXAMPLES, element, program, transcript
+from tests.beam.beam_panes import in_order
+from tests.beam.beam_programs import Make, Program, programs
+from tests.beam.beam_quirks import Quirk
 
 OUTCOMES = Path(__file__).parent / "outcomes_of_seeds.txt"
-"""What came of the programs of each seed; ``python tests/beam/beam_comparison.py`` writes it."""
+"""What came of the programs of each seed; ``python -m tests.beam.beam_comparison`` writes it."""
 
 EVERY = 20
 """Of so many seeds, the tests play the programs of one."""

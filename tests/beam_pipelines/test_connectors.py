@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import pickle
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -16,8 +15,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("apache_beam")
-sys.path.append(str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parent.parent / "ends"))
 import apache_beam as beam
 import pandas as pd
 from apache_beam.dataframe.convert import to_dataframe, to_pcollection
@@ -27,10 +24,10 @@ from apache_beam.ml.inference.base import RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils import retry
-from mongo_server import mongo_server
-from s3_server import s3_server
 
 from penstock_spark.beam import BeamRunner
+from tests.beam_pipelines.mongo_server import mongo_server
+from tests.ends.s3_server import s3_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 

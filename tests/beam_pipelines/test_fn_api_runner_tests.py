@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("apache_beam")
-sys.path.append(str(Path(__file__).parent))
 import apache_beam as beam
 from apache_beam.runners.portability.fn_api_runner import fn_runner_test
-from beams_tests import case_of
 
 from penstock_spark.beam import BeamRunner
+from tests.beam_pipelines.beams_tests import case_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 

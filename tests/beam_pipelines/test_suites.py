@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("apache_beam")
-sys.path.append(str(Path(__file__).parent))
 import apache_beam as beam
-from beams_tests import cases_of, is_marked
+
+from tests.beam_pipelines.beams_tests import cases_of, is_marked
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.filterwarnings("ignore")]
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("apache_beam")
-sys.path.append(str(Path(__file__).parent))
-from beams_tests import cases_of, is_marked
+from tests.beam_pipelines.beams_tests import cases_of, is_marked
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 

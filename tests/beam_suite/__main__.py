@@ -1,4 +1,4 @@
-"""Runs Beam's own tests on penstock: ``python tests/beam_suite --help`` says what can be chosen."""
+"""Runs Beam's own tests on penstock: ``python -m tests.beam_suite --help`` says what can be chosen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-from porting import PACKAGE, Modules, port  # noqa: E402
+from tests.beam_suite.porting import PACKAGE, Modules, port
 
 _INI = (
     "[pytest]\npython_files = *_test.py\n"
-    "addopts = -q --tb=native --import-mode=importlib -p suite_plugin --disable-warnings\n"
+    "addopts = -q --tb=native --import-mode=importlib -p tests.beam_suite.suite_plugin --disable-warnings\n"
 )
 
 
@@ -39,7 +36,7 @@ def run(arguments: list[str], modules: list[str], *, engine: str, counts: Path |
         known = os.environ.get("PYTHONPATH")
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([folder, str(HERE), *([known] if known else [])]),
+            "PYTHONPATH": os.pathsep.join([folder, *([known] if known else [])]),
             "BEAM_SUITE_ENGINE": engine,
             **({"BEAM_SUITE_COUNTS": str(counts.absolute())} if counts else {}),
         }

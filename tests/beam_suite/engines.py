@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-TOY = Path(__file__).parents[1] / "runner"
 
 Run = Callable[..., Any]
 
@@ -46,10 +43,6 @@ def _start_session() -> None:
 
 def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
     """Runs a batch pipeline whose elements are the program's own; skips the test if it needs Spark for more."""
-    if str(TOY) not in sys.path:
-        sys.path.append(str(TOY))
-    from plain_runner import Settings, run_plain
-
     from penstock.coders.deterministic import allow_pickled_keys
     from penstock.graph import DriverList, InlineValues, Read, Write
     from penstock.options.pipeline_options import TypeOptions
@@ -58,6 +51,7 @@ def _run_on_toy_engine(runner: Any, pipeline: Any, options: Any) -> Any:
     from penstock_spark.plan.batch_plan import Plan
     from penstock_spark.reports.spark_errors import raise_translated
     from penstock_spark.runs.result import SparkResult
+    from tests.runner.plain_runner import Settings, run_plain
 
     allow_pickled_keys(options.view_as(TypeOptions).allow_non_deterministic_key_coders)
     graph = pipeline.to_graph()

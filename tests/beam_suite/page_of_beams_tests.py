@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from porting import Modules, expected_failures
+from tests.beam_suite.porting import Modules, expected_failures
 
 PAGE = Path(__file__).parents[2] / "docs" / "beam_names.md"
-BEGIN = "<!-- of Beam's tests: python tests/beam_suite/page_of_beams_tests.py writes this -->"
+BEGIN = "<!-- of Beam's tests: python -m tests.beam_suite.page_of_beams_tests writes this -->"
 END = "<!-- the end of Beam's tests -->"
 _MARKED = re.compile(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}\n", re.DOTALL)
 

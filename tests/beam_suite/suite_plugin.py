@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import engine
-from porting import PACKAGE, PLACEHOLDERS, Modules, expected_failures
-from public_names import inner_part
+
+from tests.beam_suite.engines import engine
+from tests.beam_suite.porting import PACKAGE, PLACEHOLDERS, Modules, expected_failures
+from tests.beam_suite.public_names import inner_part
 
 GROUPS = ("run", "eager", "unit")
 SECONDS_MAX = int(os.environ.get("BEAM_SUITE_SECONDS", "120"))

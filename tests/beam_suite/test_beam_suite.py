@@ -9,19 +9,18 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-import page_of_beams_tests
 import pytest
-from porting import PACKAGE, Modules, beam_test_modules, expected_failures, ported
-from public_names import inner_part
 
-HERE = Path(__file__).parent
+from tests.beam_suite import page_of_beams_tests
+from tests.beam_suite.porting import PACKAGE, Modules, beam_test_modules, expected_failures, ported
+from tests.beam_suite.public_names import inner_part
 
 MODULES = Modules.read()
 
 
 def run_suite(counts: Path, *arguments: str) -> dict[str, dict[str, dict[str, int]]]:
     pytest.importorskip("parameterized")
-    command = [sys.executable, str(HERE), "--counts", str(counts), *arguments]
+    command = [sys.executable, "-m", "tests.beam_suite", "--counts", str(counts), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     print(done.stdout[done.stdout.find("= Beam's own tests") :])
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
@@ -61,7 +60,7 @@ def test_every_expected_failure_has_a_reason_and_a_module_that_is_ported() -> No
 def test_the_page_about_beams_names_tells_every_reason() -> None:
     text = page_of_beams_tests.PAGE.read_text(encoding="utf-8")
     assert page_of_beams_tests.BEGIN in text
-    assert page_of_beams_tests.updated(text) == text, "run: python tests/beam_suite/page_of_beams_tests.py"
+    assert page_of_beams_tests.updated(text) == text, "run: python -m tests.beam_suite.page_of_beams_tests"
     told = page_of_beams_tests.section()
     reasons = {*expected_failures().values(), *MODULES.left_out.values(), *MODULES.left_out_tests.values()}
     assert [why for why in reasons if page_of_beams_tests.cell_of(why) not in told] == []

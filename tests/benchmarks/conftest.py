@@ -1,18 +1,14 @@
-"""Lets the tests of this folder import its modules, those of the benchmarks, and the runner without Spark."""
+"""Lets the tests of this folder import the modules of the benchmarks."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-sys.path.insert(0, str(Path(__file__).parent))
-
-from benchmark_programs import BENCHMARKS, Load
+from tests.benchmarks.benchmark_programs import BENCHMARKS, Load
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmark_programs import BENCHMARKS, TAKES_MINUTES, Load, numbers_of, run_program
 from pyspark.sql import SparkSession
+
+from tests.benchmarks.benchmark_programs import BENCHMARKS, TAKES_MINUTES, Load, numbers_of, run_program
 
 
 @pytest.mark.spark

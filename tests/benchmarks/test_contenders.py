@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmark_programs import BENCHMARKS, TAKES_MINUTES, Load
-from plain_runner import collect, run_plain
 from pyspark.sql import SparkSession
 
 import penstock
+from tests.benchmarks.benchmark_programs import BENCHMARKS, TAKES_MINUTES, Load
+from tests.runner.plain_runner import collect, run_plain
 
 _SIZES = {"word_count": 3_000, "large_values": 2, "small_values": 20, "wide_rows": 20}
 _SIZE = 400

@@ -14,28 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmark_programs import Load, numbers_of
 from pyspark.sql import SparkSession
 
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.sql.errors import SqlError
 from penstock.transforms.sql import Catalog, SqlTransform
+from tests.benchmarks.benchmark_programs import Load, numbers_of
 
-TESTS = Path(__file__).parents[1]
 QUERIES = ("q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q11", "q12", "q19")
 EVENTS, PER_SECOND = 3_000, 100
 """So few in a second that there are several windows."""
 
 CLOCK_MICROS = 1_700_000_000 * 10**6
 SECONDS = 10**6
-
-
-@pytest.fixture
-def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets toy engines be imported."""
-    for folder in ("runner", "shards", "machines"):
-        monkeypatch.syspath_prepend(str(TESTS / folder))
 
 
 def made(load: Load, count: int = EVENTS) -> list[Any]:
@@ -112,9 +104,9 @@ Answered = Callable[[Load, str, Any], Any]
 @EITHER
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_batch_answers_what_the_plain_reading_does(
-    load: Load, toys: None, query: str, answered: Answered, count: int
+    load: Load, query: str, answered: Answered, count: int
 ) -> None:
-    from plain_runner import collect, run_plain
+    from tests.runner.plain_runner import collect, run_plain
 
     pipelines, asked = load("nexmark.pipelines"), load("nexmark.queries").QUERIES[query]
     events = made(load, count)
@@ -129,9 +121,9 @@ def test_a_batch_answers_what_the_plain_reading_does(
 @EITHER
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_stream_answers_what_the_plain_reading_does(
-    load: Load, toys: None, query: str, answered: Answered, count: int, tmp_path: Path
+    load: Load, query: str, answered: Answered, count: int, tmp_path: Path
 ) -> None:
-    from toy_query import ToyQuery
+    from tests.shards.toy_query import ToyQuery
 
     pipelines, inputs = load("nexmark.pipelines"), load("nexmark.inputs")
     events = made(load, count)

@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from benchmark_programs import BENCHMARKS, Load
+
+from tests.benchmarks.benchmark_programs import BENCHMARKS, Load
 
 
 def _recorded(load: Load, folder: Path, **files: Any) -> Any:

@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from benchmark_programs import Load
+
+from tests.benchmarks.benchmark_programs import Load
 
 _DAEMON = """
 import os, signal, sys, time

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmark_programs import TAKES_MINUTES, Load, numbers_of
+
+from tests.benchmarks.benchmark_programs import TAKES_MINUTES, Load, numbers_of
 
 
 @pytest.mark.spark

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from benchmark_programs import TAKES_MINUTES, Load, numbers_of, run_program
 from pyarrow import parquet
+
+from tests.benchmarks.benchmark_programs import TAKES_MINUTES, Load, numbers_of, run_program
 
 _TINY = ("--events=4000", "--files=2", "--turns=1", "--warming-seconds=0", "--keys=400", "--fill-files=2")
 _TINY_BATCHES = ("--batches=2", "--rows-per-batch=100", "--empty-batches=4", "--idle-seconds=2")

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from standalone import Cluster, standalone_cluster
+from tests.cluster.standalone import Cluster, standalone_cluster
 
 collect_ignore = ["jobs"]
 """The programs in that folder are run, not imported: the modules beside them are found only then."""

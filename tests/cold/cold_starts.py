@@ -129,9 +129,8 @@ RUN_PAGE = """
 import sys
 from pathlib import Path
 
-tests, page = map(Path, sys.argv[1:])
-sys.path.insert(0, str(tests))
-from test_docs import failures_of
+page = Path(sys.argv[1])
+from tests.test_docs import failures_of
 
 sys.argv[1:] = []
 failures = failures_of(page.name, page.read_text(encoding="utf-8"))

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from cold_starts import (
+
+from tests.cold.cold_starts import (
     COMMANDS,
     ELSEWHERE,
     NEED_A_SERVICE,
     OF_A_CHECKPOINT,
     QUICK,
-    ROOT,
     RUN_PAGE,
     STREAM,
     ColdStart,
@@ -91,7 +91,7 @@ def first_line_of(command: Sequence[str], folder: Path) -> str:
 @pytest.mark.soak
 @pytest.mark.parametrize("page", documented_sessions(), ids=lambda page: page.name)
 def test_the_lines_of_a_page_run_by_themselves(page: Path, tmp_path: Path) -> None:
-    output_of([sys.executable, "-c", RUN_PAGE, ROOT / "tests", page], tmp_path)
+    output_of([sys.executable, "-c", RUN_PAGE, page], tmp_path)
 
 
 @pytest.mark.spark

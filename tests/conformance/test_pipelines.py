@@ -9,8 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
-from toy_runner import ToyRunner, batches_of, cut_anywhere, taken
 
 from penstock.testing.test_stream import SignalEvent, WatermarkEvent
 from penstock.utils.timestamp import Timestamp
@@ -25,6 +23,8 @@ from penstock_conformance.parsing import load, parse
 from penstock_conformance.pipelines import Case, case_of, count_dropped, groups_of, pipeline_of, run_scenarios
 from penstock_conformance.scenario import Scenario
 from penstock_conformance.tapes import why_not_expressible
+from tests.conformance.toy_runner import ToyRunner, batches_of, cut_anywhere, taken
+from tests.shards.toy_query import ToyQuery
 
 SCENARIOS = load()
 

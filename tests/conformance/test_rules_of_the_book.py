@@ -9,9 +9,6 @@ from itertools import chain, permutations
 from typing import Any
 
 import pytest
-import toy_query
-from toy_query import ToyQuery
-from toy_runner import batches_of
 
 import penstock as beam
 from penstock.graph import PRIMITIVES
@@ -43,6 +40,9 @@ from penstock.windows.windowing import Windowing
 from penstock_spark.stream.state.header import Header
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import Message, WatermarkUpdate
+from tests.conformance.toy_runner import batches_of
+from tests.shards import toy_query
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 

@@ -7,8 +7,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from toy_query import ToyQuery
-from toy_runner import batches_of
 
 import penstock as beam
 from penstock.io.each_batch import WriteToMemory
@@ -18,6 +16,8 @@ from penstock.transforms.window import SlidingWindows, TimestampCombiner, Timest
 from penstock.utils.timestamp import Timestamp
 from penstock_conformance.moments import micros_of, window_of
 from penstock_conformance.stages import AVERAGES, LONGEST, USERS, AverageLengths
+from tests.conformance.toy_runner import batches_of
+from tests.shards.toy_query import ToyQuery
 
 END_OF_WINDOW = TimestampCombiner.OUTPUT_AT_EOW
 EARLIEST = TimestampCombiner.OUTPUT_AT_EARLIEST

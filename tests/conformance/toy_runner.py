@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from toy_query import ToyQuery
-
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult, PipelineState
 from penstock.testing.test_stream import Event, MicroBatchEvent
 from penstock_conformance.branches import GROUPING
 from penstock_conformance.judging import RoundOutput
 from penstock_conformance.pipelines import Case, pipeline_of
+from tests.shards.toy_query import ToyQuery
 
 
 class ToyResult(PipelineResult):

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import pytest
-from ports import free_port
+
+from tests.ends.ports import free_port
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 

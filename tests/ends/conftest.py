@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-import postgres_server
+from tests.ends import postgres_server
 
 if TYPE_CHECKING:
-    from brokers import Mock, Tansu
-    from postgres_server import Server
+    from tests.ends.brokers import Mock, Tansu
+    from tests.ends.postgres_server import Server
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +27,12 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def mock() -> Mock:
     """A cluster of Kafka in this process."""
-    return import_module("brokers").Mock()
+    return import_module("tests.ends.brokers").Mock()
 
 
 @pytest.fixture(scope="module")
 def tansu() -> Iterator[Tansu]:
     """A broker of Kafka in a process of its own."""
-    broker = import_module("brokers").Tansu()
+    broker = import_module("tests.ends.brokers").Tansu()
     yield broker
     broker.stop()

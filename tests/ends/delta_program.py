@@ -11,12 +11,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import power_cuts
-from scores import HIGHEST, highest_of, pipeline_of, scores_of
-
 import penstock as beam
 from penstock.io.delta import WriteToDelta
 from penstock_connectors.delta import writer
+from tests.ends import power_cuts
+from tests.ends.scores import HIGHEST, highest_of, pipeline_of, scores_of
 
 
 def kill_at(moment: str, commits: int) -> None:

@@ -11,13 +11,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import power_cuts
-from scores import pipeline_of, scores_of
-
 import penstock as beam
 from penstock.io import WriteToCsv, WriteToJson, WriteToOrc, WriteToParquet
 from penstock.io.avroio import WriteToAvro
 from penstock_spark.sinks import files
+from tests.ends import power_cuts
+from tests.ends.scores import pipeline_of, scores_of
 
 WRITERS = {
     "parquet": WriteToParquet,

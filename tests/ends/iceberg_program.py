@@ -10,14 +10,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import power_cuts
-from iceberg_tables import TABLE, properties
 from pyiceberg.table import Transaction
-from scores import HIGHEST, highest_of, pipeline_of, scores_of
 
 import penstock as beam
 from penstock.io.iceberg import WriteToIceberg
 from penstock_connectors.iceberg import writer
+from tests.ends import power_cuts
+from tests.ends.iceberg_tables import TABLE, properties
+from tests.ends.scores import HIGHEST, highest_of, pipeline_of, scores_of
 
 
 def kill_at(number: int, moment: str) -> None:

@@ -10,12 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import delta_program
-import files_program
-import iceberg_program
-import power_cuts
-
 import penstock as beam
+from tests.ends import delta_program, files_program, iceberg_program, power_cuts
 
 FORMATS = ("parquet", "orc", "delta", "iceberg")
 

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ports import free_port
+from tests.ends.ports import free_port
 
 PASSWORD = "s3cret-Pa55"
 HELD = "select count(*) from pg_stat_activity where state = 'idle in transaction'"

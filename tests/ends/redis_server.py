@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ports import free_port
+from tests.ends.ports import free_port
 
 PASSWORD = "s3cret-Redis"
 START_SECONDS_MAX = 20

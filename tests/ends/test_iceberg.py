@@ -26,9 +26,9 @@ from penstock.transforms.window import IntervalWindow
 pytest.importorskip("pyiceberg", reason="needs the package pyiceberg")
 pytest.importorskip("sqlalchemy", reason="needs the package sqlalchemy")
 
-from iceberg_tables import TABLE, make_namespace, properties, rows_of, table_of
-from s3_server import s3_server
-from scores import FILES, expected_of, pipeline_of, put, scores_of
+from tests.ends.iceberg_tables import TABLE, make_namespace, properties, rows_of, table_of
+from tests.ends.s3_server import s3_server
+from tests.ends.scores import FILES, expected_of, pipeline_of, put, scores_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -645,6 +645,5 @@ def test_a_killed_stream_leaves_each_element_once(
         )
         assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-3000:]
     # The last run saves a start of Spark.
-    monkeypatch.syspath_prepend(str(PROGRAM.parent))
-    importlib.import_module("iceberg_program").build(*arguments).run().wait_until_finish()
+    importlib.import_module("tests.ends.iceberg_program").build(*arguments).run().wait_until_finish()
     assert rows_of(lake) == expected_of(how)

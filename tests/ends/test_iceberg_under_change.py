@@ -23,12 +23,12 @@ from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 pytest.importorskip("pyiceberg", reason="needs the package pyiceberg")
 pytest.importorskip("sqlalchemy", reason="needs the package sqlalchemy")
 
-from iceberg_tables import TABLE, make_namespace, properties, rows_of, table_of
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Transaction
 
 from penstock_connectors.iceberg import scan, table, writer
 from penstock_spark.sinks import stream_commits
+from tests.ends.iceberg_tables import TABLE, make_namespace, properties, rows_of, table_of
 
 WHERE = "at step 'Write' (game.py:41)"
 SCORES = pa.schema([("team", pa.string()), ("points", pa.int64())])

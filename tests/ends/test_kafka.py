@@ -15,14 +15,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import copying
 import pyarrow as pa
 import pytest
-from brokers import Mock, Tansu
 from confluent_kafka import KafkaError, KafkaException
-from copying import RECORDS_PER_BATCH
-from killed import micro_batches, started, wait_until
-from numbered_files import wait_for
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -51,6 +46,11 @@ from penstock_spark.process.threads import start_in_thread
 from penstock_spark.sinks import task_writes
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch
 from penstock_spark.worker.batch import dumps
+from tests.ends import copying
+from tests.ends.brokers import Mock, Tansu
+from tests.ends.copying import RECORDS_PER_BATCH
+from tests.ends.killed import micro_batches, started, wait_until
+from tests.ends.numbered_files import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

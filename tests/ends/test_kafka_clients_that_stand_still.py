@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
-from brokers import Mock, Tansu
 
 from penstock.io.custom.ranges import SourceRange
 from penstock.io.kafka import ReadFromKafka, WriteToKafka
@@ -17,6 +16,7 @@ from penstock_connectors.kafka import client, sink, source
 from penstock_connectors.kafka.client import ClientStalled, abandon, call_in_time
 from penstock_connectors.kafka.producers import Clients
 from penstock_spark.worker.batch import dumps
+from tests.ends.brokers import Mock, Tansu
 
 pytestmark = pytest.mark.spark
 

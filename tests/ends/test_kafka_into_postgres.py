@@ -9,11 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import postgres_server
 import pytest
-from brokers import Mock, Tansu
-from killed import micro_batches, started, wait_until
-from visits import DISORDER_SECONDS, GAP_SECONDS, RECORDS_PER_BATCH, WINDOW_SECONDS, main
+
+from tests.ends import postgres_server
+from tests.ends.brokers import Mock, Tansu
+from tests.ends.killed import micro_batches, started, wait_until
+from tests.ends.visits import DISORDER_SECONDS, GAP_SECONDS, RECORDS_PER_BATCH, WINDOW_SECONDS, main
 
 PROGRAM = Path(__file__).parent / "visits.py"
 BEGIN_SECONDS = 1_700_000_040

@@ -13,8 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from brokers import Mock, Tansu, confluent_kafka
-from numbered_files import wait_for
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -26,6 +24,8 @@ from penstock.transforms.window import FixedWindows
 from penstock.utils import clock
 from penstock_connectors.kafka.sink import check_topic
 from penstock_connectors.kafka.source import Topics
+from tests.ends.brokers import Mock, Tansu, confluent_kafka
+from tests.ends.numbered_files import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -457,8 +457,7 @@ def test_a_partition_that_gets_another_leader_is_waited_for(
 
 KEEP = """
 import sys, time
-sys.path.insert(0, sys.argv[1])
-from brokers import Mock
+from tests.ends.brokers import Mock
 mock = Mock()
 mock.make("away")
 print(mock.servers, flush=True)
@@ -469,7 +468,7 @@ time.sleep(600)
 @pytest.mark.soak
 @pytest.mark.parametrize("patience_seconds", [2.0, 60.0])
 def test_brokers_that_hang_while_a_stream_reads(tmp_path: Path, patience_seconds: float) -> None:
-    program = [sys.executable, "-c", KEEP, str(Path(__file__).parent)]
+    program = [sys.executable, "-c", KEEP]
     keeper = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert keeper.stdout is not None

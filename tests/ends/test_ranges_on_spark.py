@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numbered_files
 import pytest
-from numbered_files import Files, add, has_been_away, wait_for
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -16,6 +14,8 @@ from penstock.io.custom.ranges import PartitionedSource, RangeSource, ReadFromSo
 from penstock.io.watermarks import BoundedDisorder, OrderedPartitions
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
+from tests.ends import numbered_files
+from tests.ends.numbered_files import Files, add, has_been_away, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -288,7 +288,7 @@ def test_an_old_spark_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_workers_can_import_the_source() -> None:
-    assert numbered_files.Files.__module__ == "numbered_files", "its module is not sent by value"
+    assert numbered_files.Files.__module__ == "tests.ends.numbered_files", "its module is not sent by value"
 
 
 class Interrupted(RangeSource[int]):

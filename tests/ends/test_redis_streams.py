@@ -14,8 +14,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from killed import started, wait_until
-from numbered_files import wait_for
 
 import penstock as beam
 from penstock.io import SourceRange, WriteToMemory
@@ -23,19 +21,19 @@ from penstock.io.watermarks import IdleTimeout, OrderedPartitions
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
 from penstock_spark.formats.registry import format_of
+from tests.ends.killed import started, wait_until
+from tests.ends.numbered_files import wait_for
 
 pytest.importorskip("redis")
 pytest.importorskip("sqlalchemy")
-sys.path += [
-    str(Path(__file__).parents[2] / folder) for folder in ("examples", "examples/redis_connector", "tests")
-]
-import redis_server
+sys.path.append(str(Path(__file__).parents[2] / "examples" / "redis_connector"))
 from penstock_redis import ReadFromRedis, RedisSink, RedisSource, WriteToRedis
 from penstock_redis import entries as redis_entries
 from penstock_redis.connector import KEYS, REDIS, STREAMS
 
 import redis_streams
-from installing import write_metadata
+from tests.ends import redis_server
+from tests.installing import write_metadata
 
 EXAMPLES = Path(redis_streams.__file__).parent
 
@@ -51,7 +49,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Lets this process, and those that it starts, find the connector as one that pip has installed."""
     folder = tmp_path_factory.mktemp("installed")
     write_metadata(EXAMPLES / "redis_connector", folder)
-    paths = [str(folder), str(EXAMPLES / "redis_connector")]
+    paths = [str(folder), str(EXAMPLES / "redis_connector"), os.environ["PYTHONPATH"]]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))

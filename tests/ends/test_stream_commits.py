@@ -19,7 +19,6 @@ pytest.importorskip("psycopg")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("sqlalchemy")
 import deltalake
-from iceberg_tables import TABLE, make_namespace, properties, rows_of
 
 from penstock.error import RunnerError
 from penstock.io.database import DatabaseSink
@@ -29,6 +28,7 @@ from penstock_spark.formats.registry import plan_sink, prepare_sink
 from penstock_spark.sinks import stream_commits
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.sinks.stream_commits import RetryCommit, retry_commits
+from tests.ends.iceberg_tables import TABLE, make_namespace, properties, rows_of
 
 WHERE = "at step 'Write' (game.py:41)"
 SCORES = pa.schema([("team", pa.string()), ("points", pa.int64())])

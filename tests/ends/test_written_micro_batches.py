@@ -22,8 +22,9 @@ pytest.importorskip("deltalake", reason="needs the package deltalake")
 pytest.importorskip("pyiceberg", reason="needs the package pyiceberg")
 
 import deltalake
-from iceberg_tables import TABLE, make_namespace, properties, rows_of
-from scores import pipeline_of
+
+from tests.ends.iceberg_tables import TABLE, make_namespace, properties, rows_of
+from tests.ends.scores import pipeline_of
 
 pytestmark = pytest.mark.spark
 

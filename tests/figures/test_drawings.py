@@ -8,8 +8,6 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recorded_figures import SECOND, figure, of_inputs, transcripts
-from svg_reading import SVG, along, circles, classes, elements_drawn, number, overlaps, parsed, texts
 
 from penstock.diagrams.colours import DARK, LIGHT
 from penstock.diagrams.markup import MINUS
@@ -17,6 +15,18 @@ from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock_figures import RecordedInput, RecordedPane, Recording, draw
 from penstock_figures.layout import KEYS_MAX, WIDTH
+from tests.figures.recorded_figures import SECOND, figure, of_inputs, transcripts
+from tests.figures.svg_reading import (
+    SVG,
+    along,
+    circles,
+    classes,
+    elements_drawn,
+    number,
+    overlaps,
+    parsed,
+    texts,
+)
 
 
 def minutes(label: str) -> float:

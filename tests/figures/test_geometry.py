@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from math import hypot
 
 import pytest
-from recorded_figures import figure, transcripts
-from svg_reading import SVG, Text, overlaps, parsed, texts
 
 from penstock.diagrams.markup import MINUS, measure_text, shorten
 from penstock.machines.recorder import RecordedPane
@@ -16,6 +14,8 @@ from penstock_figures.layout import WIDTH, Layout, Panel, layout_of, timeline_of
 from penstock_figures.pane_marks import CLASSES
 from penstock_figures.room import Area
 from penstock_figures.style import FONT_SIZES
+from tests.figures.recorded_figures import figure, transcripts
+from tests.figures.svg_reading import SVG, Text, overlaps, parsed, texts
 
 LINE = 36
 """A value is within two lines of the upper edge of its pane."""

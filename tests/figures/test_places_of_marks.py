@@ -6,13 +6,13 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from recorded_figures import figure, of_inputs, transcripts
-from svg_reading import SVG, Text, circles, classes, number, parsed, texts
 
 from penstock.diagrams.colours import LIGHT
 from penstock.diagrams.markup import MINUS
 from penstock_figures import draw
 from penstock_figures.room import Area
+from tests.figures.recorded_figures import figure, of_inputs, transcripts
+from tests.figures.svg_reading import SVG, Text, circles, classes, number, parsed, texts
 
 
 def test_the_values_of_figure_14_are_in_their_panes() -> None:

@@ -10,9 +10,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-import program_processes
-from traps import MOMENTS, POINTS
-from under_fire import Target
+from tests.fire import program_processes
+from tests.fire.traps import MOMENTS, POINTS
+from tests.fire.under_fire import Target
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def main(folder: str, *flags: str) -> None:
     """Runs until it is told to drain."""
     settings = json.loads(Path(folder, "settings.json").read_text())
     if settings["traps"]:
-        from traps import set_up
+        from tests.fire.traps import set_up
 
         set_up(Path(folder))
     result: Any = build(settings, *flags).run()

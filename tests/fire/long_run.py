@@ -1,6 +1,6 @@
 """Runs a job for long, at 1,000 events a second with 250 new keys a second, and says what grows.
 
-    python tests/fire/long_run.py --minutes 60
+    python -m tests.fire.long_run --minutes 60
 
 Every ten seconds it notes the memory of Java, of the driver and of Python's workers, the files of the checkpoint and of
 Spark's local folder, and the time of the last micro-batch. In the end it verifies that no event was lost or counted
@@ -23,9 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import program_processes
-from standing_program import EVENTS_PER_KEY, SAMPLE_SECONDS
-from trends import Trend, trend_of
+from tests.fire import program_processes
+from tests.fire.standing_program import EVENTS_PER_KEY, SAMPLE_SECONDS
+from tests.fire.trends import Trend, trend_of
 
 # What keeps the numbers of benchmarks keeps these too.
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -6,11 +6,9 @@ It says where it listens, and ends with its input.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1] / "ends"))
-    from brokers import Mock
+    from tests.ends.brokers import Mock
 
     mock = Mock()
     mock.make("numbers")

@@ -20,17 +20,14 @@ from random import Random
 from statistics import median
 from typing import Any
 
-import faults
-import feeding
-from faults import Fault
-from fired_program import EPOCH_SECONDS, KEYS, NUMBERS_PER_SECOND, WINDOW_SECONDS
-from shifted_clock import shifted_clock
-from under_fire import DISK_BYTES, Supervisor, Target
-from verifying import Verdict, verify
+from tests.fire import faults, feeding
+from tests.fire.faults import Fault
+from tests.fire.fired_program import EPOCH_SECONDS, KEYS, NUMBERS_PER_SECOND, WINDOW_SECONDS
+from tests.fire.shifted_clock import shifted_clock
+from tests.fire.under_fire import DISK_BYTES, Supervisor, Target
+from tests.fire.verifying import Verdict, verify
 
 _HERE = Path(__file__).parent
-# Servers and a cluster are there for other tests, too.
-sys.path += [str(_HERE.parent / "ends"), str(_HERE.parent / "cluster")]
 
 DRAIN_SECONDS_MAX = 600
 EVERY_SECONDS = 25.0
@@ -190,7 +187,7 @@ def _prepared(
     }
     server, brokers = None, []
     if spec.has_server:
-        from postgres_server import postgres
+        from tests.ends.postgres_server import postgres
 
         server = stack.enter_context(postgres("wal_level=logical"))
         settings["url"] = server.url
@@ -199,7 +196,7 @@ def _prepared(
         settings["brokers"] = source
         brokers.append(process)
     if "kafka" in spec.sinks:
-        from brokers import Tansu
+        from tests.ends.brokers import Tansu
 
         tansu = Tansu()
         stack.callback(tansu.stop)
@@ -207,7 +204,7 @@ def _prepared(
         settings["target_brokers"] = tansu.servers
         brokers.append(tansu._process.pid)
     if "iceberg" in spec.sinks:
-        from iceberg_tables import make_namespace
+        from tests.ends.iceberg_tables import make_namespace
 
         settings["catalog"] = make_namespace(disk / "iceberg")
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -217,7 +214,7 @@ def _prepared(
     environment = {**os.environ, "PENSTOCK_QUIET": "1", **(clock.environment() if clock else {})}
     cluster = None
     if spec.is_on_cluster:
-        from standalone import standalone_cluster
+        from tests.cluster.standalone import standalone_cluster
 
         (folder / "cluster").mkdir()
         cluster = stack.enter_context(standalone_cluster(folder / "cluster"))

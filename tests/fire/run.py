@@ -1,7 +1,7 @@
 """Puts a stream under fire on real Spark, and verifies that nothing is lost or doubled.
 
-    python tests/fire/run.py --minutes 60 --seed 1
-    python tests/fire/run.py --minutes 20 --seed 1 --cluster
+    python -m tests.fire.run --minutes 60 --seed 1
+    python -m tests.fire.run --minutes 20 --seed 1 --cluster
 
 See ``rounds.py`` for what runs, and ``faults.py`` for what happens to it.
 """
@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from rounds import ROUNDS, fire, table_of
+from tests.fire.rounds import ROUNDS, fire, table_of
 
 
 def main() -> None:

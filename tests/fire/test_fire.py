@@ -6,13 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import program_processes
 import pytest
-from faults import Kill, KillAtCommit
-from fired_program import EPOCH_SECONDS, KEYS, NUMBERS_PER_SECOND, WINDOW_SECONDS
-from rounds import fire
-from trends import trend_of
-from verifying import verify
+
+from tests.fire import program_processes
+from tests.fire.faults import Kill, KillAtCommit
+from tests.fire.fired_program import EPOCH_SECONDS, KEYS, NUMBERS_PER_SECOND, WINDOW_SECONDS
+from tests.fire.rounds import fire
+from tests.fire.trends import trend_of
+from tests.fire.verifying import verify
 
 COUNT = 3 * WINDOW_SECONDS * NUMBERS_PER_SECOND
 

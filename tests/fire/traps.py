@@ -68,7 +68,7 @@ def _spring(folder: Path, point: str, moment: str, arguments: tuple[Any, ...]) -
 
 def _die() -> None:
     """Kills this program's processes as a power cut would, and itself last."""
-    import program_processes
+    from tests.fire import program_processes
 
     own = os.getpid()
     others = [each.pid for each in program_processes.processes_of(os.getsid(0)) if each.pid != own]

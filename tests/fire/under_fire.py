@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import program_processes
-from shifted_clock import ShiftedClock
+from tests.fire import program_processes
+from tests.fire.shifted_clock import ShiftedClock
 
 PROGRAM = Path(__file__).with_name("fired_program.py")
 STALL_SECONDS_MAX = 600

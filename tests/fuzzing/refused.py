@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from chance import Chance
+
+from tests.fuzzing.chance import Chance
 
 SECONDS_MAX = 10
 """So long may one input take; it is a guard against hangs, and far above what any needs."""

@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chance import Chance
-from checkpoint_plans import BASE, lines
-from disk_place import COMMIT, DiskPlace, note_micro_batch
-from refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
 
 from penstock_spark.checkpoints.custody import lease
 from penstock_spark.checkpoints.custody.clock_resets import read_counted_seconds
@@ -26,6 +22,10 @@ from penstock_spark.checkpoints.resharding import HEARTBEAT_SLOT, slots_of
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.temporary import is_abandoned, new_name
 from penstock_spark.process.identity import Process, this_process
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
+from tests.runner.checkpoint_plans import BASE, lines
+from tests.runner.disk_place import COMMIT, DiskPlace, note_micro_batch
 
 
 def wrong_content(chance: Chance, content: bytes) -> bytes:

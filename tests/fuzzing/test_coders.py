@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from chance import Chance
-from refused import each_seed, is_refusal, result_or_refusal, seeds
 
 from penstock import coders
 from penstock.coders.deterministic import decode_key, encode_key, encode_keys
 from penstock.transforms.window import IntervalWindow
 from penstock.utils.timestamp import Timestamp
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, is_refusal, result_or_refusal, seeds
 
 
 def same(one: Any, other: Any) -> bool:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chance import Chance
 
 import penstock as beam
 from penstock.io import ReadFromCsv, WriteToMemory
+from tests.fuzzing.chance import Chance
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

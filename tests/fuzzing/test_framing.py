@@ -10,13 +10,13 @@ from pathlib import Path
 
 import fastavro
 import pytest
-from chance import Chance
-from refused import each_seed, seeds
 
 from penstock_connectors.avro import parts as avro_parts
 from penstock_connectors.avro.parts import NotAvroError, open_part
 from penstock_connectors.tfrecord.records import DamagedRecord, encode_records, read_records
 from penstock_spark.files.splits import Split
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, seeds
 
 SCHEMA = {
     "type": "record",

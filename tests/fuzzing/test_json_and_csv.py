@@ -8,13 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from chance import Chance
-from refused import each_seed, result_or_refusal, seeds
-
 from penstock.io.csvio import CsvSource
 from penstock.io.jsonio import JsonSource
 from penstock_spark.formats import json as json_format
 from penstock_spark.formats.csv.sample import type_of_csv
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, result_or_refusal, seeds
 
 NAMES = ["team", "points", "at"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime
 from typing import Any, NamedTuple
 
-from chance import Chance
-from refused import each_seed, result_or_refusal, seeds
-
 import penstock as beam
 from penstock.transforms.sql import SqlTransform
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, result_or_refusal, seeds
 
 QUERIES = (
     "SELECT team, SUM(points) AS total FROM goals GROUP BY team HAVING SUM(points) > 3 ORDER BY total DESC LIMIT 2",

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from chance import Chance
-from refused import each_seed, is_refusal, result_or_refusal, seeds
 
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.transforms.window import GlobalWindow, IntervalWindow
@@ -20,6 +18,8 @@ from penstock_spark.stream.state.page_index import NOTHING, PageNotes
 from penstock_spark.stream.state.window_pages import WindowPage, page_of, stored_window
 from penstock_spark.stream.transport import control
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, is_refusal, result_or_refusal, seeds
 
 
 def time_of(chance: Chance) -> int:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from chance import Chance
-from refused import each_seed, result_or_refusal, seeds
 
 from penstock.io.formats.records import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files import splits
 from penstock_spark.files.splits import Split
 from penstock_spark.formats.text.scan import SplitReader
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, result_or_refusal, seeds
 
 ENDS = [b"\n", b"\n", b"\r\n", b"\r"]
 PIECES = [*ENDS, b"a", b"bc", b"", BOM_UTF8, "ä\U0001f600".encode(), b",", b'"', b"\x00", b"x" * 70]

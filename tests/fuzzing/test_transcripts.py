@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from chance import Chance
-from refused import each_seed, is_refusal, seeds
-
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.parsing import TRANSCRIPTS, parse
+from tests.fuzzing.chance import Chance
+from tests.fuzzing.refused import each_seed, is_refusal, seeds
 
 TEXTS = {path.name: path.read_text("utf-8") for path in sorted(TRANSCRIPTS.rglob("*.transcript"))}
 WORDS = sorted({word for text in TEXTS.values() for word in text.split()})

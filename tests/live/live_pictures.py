@@ -1,4 +1,4 @@
-"""Takes the pictures of a run for the documentation: ``python tests/live/live_pictures.py docs/screenshots``.
+"""Takes the pictures of a run for the documentation: ``python -m tests.live.live_pictures docs/screenshots``.
 
 They show the live page, the tree in a terminal, and the example notebook. It needs Chromium and Spark. ``--all FOLDER``
 takes only the page, at two widths, light and dark, for a person to look at.
@@ -17,11 +17,10 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-from sample import SECOND, batch, hostile, stream
-
 from penstock.utils import clock
 from penstock_spark.live.server import LiveServer
 from penstock_spark.live.snapshot import RunSnapshot
+from tests.live.sample import SECOND, batch, hostile, stream
 
 WIDTHS = {"wide": (1280, 1180), "narrow": (400, 1900)}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scores.ipynb"

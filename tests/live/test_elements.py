@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sample import BEGAN, FLOWS, PER_SECOND, SECOND, SUM, TOTAL, batch, stream
 
 import penstock as beam
 from penstock.metrics.execution import ELEMENTS, take_out
@@ -32,6 +31,7 @@ from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import RunFacts, StreamFacts, stream_snapshot, with_elements
 from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import GroupingReport, Watermarks, take_snapshots
+from tests.live.sample import BEGAN, FLOWS, PER_SECOND, SECOND, SUM, TOTAL, batch, stream
 
 ABOUT = RunFacts(
     "a", "r", "streaming", 0, flows=FLOWS, composites=composites_of(FLOWS), counted=frozenset(range(9)) - {3}

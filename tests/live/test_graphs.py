@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample import HOSTILE, STEPS
 
 from penstock.construction.pipeline import Pipeline
 from penstock.diagrams.graphs import mermaid_of, svg_of
@@ -21,6 +20,7 @@ from penstock.transforms.core import Create, DoFn, FlatMap, ParDo
 from penstock.transforms.display import DisplayDataItem
 from penstock_conformance import command
 from penstock_conformance.program_graphs import pipeline_of_program
+from tests.live.sample import HOSTILE, STEPS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAM = """

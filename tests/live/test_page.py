@@ -6,11 +6,11 @@ import html
 import re
 
 import pytest
-from live_pictures import as_of_now, browser, run_browser
-from sample import HOSTILE, SUM, batch, hostile, stream
 
 from penstock_spark.live.server import LiveServer, Look
 from penstock_spark.live.snapshot import RunSnapshot
+from tests.live.live_pictures import as_of_now, browser, run_browser
+from tests.live.sample import HOSTILE, SUM, batch, hostile, stream
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="there is no Chromium on this machine")
 

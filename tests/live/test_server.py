@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sample import HOSTILE, SUM, batch, hostile, stream
 
 from penstock_spark.live.kept import NAME, FollowedRun, read_snapshot
 from penstock_spark.live.prometheus import metrics_text
 from penstock_spark.live.server import LiveServer, page
 from penstock_spark.live.snapshot import RunSnapshot
+from tests.live.sample import HOSTILE, SUM, batch, hostile, stream
 
 Serve = Callable[[RunSnapshot | None], LiveServer]
 

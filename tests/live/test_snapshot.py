@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from sample import HOSTILE, SECOND, STEPS, SUM, batch, hostile, stream
 
 from penstock.diagrams.steps import StepView
 from penstock.machines.records import MAX_MICROS
 from penstock_spark.live.history import FIRINGS_MAX, POINTS_MAX, Firing, History, extend_history
 from penstock_spark.live.snapshot import RunSnapshot
+from tests.live.sample import HOSTILE, SECOND, STEPS, SUM, batch, hostile, stream
 
 
 @pytest.mark.parametrize("now", [stream(60), batch(), hostile()], ids=["stream", "batch", "hostile"])

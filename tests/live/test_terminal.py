@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from sample import BEGAN, SECOND, batch, hostile, stream
 
 from penstock_spark.live.progress import Bar, Lines, render_bar
 from penstock_spark.live.snapshot import RunSnapshot, Stages
 from penstock_spark.live.views import LINE_SECONDS, View, render_stream_line
+from tests.live.sample import BEGAN, SECOND, batch, hostile, stream
 
 
 def after(seconds: float, state: str = "RUNNING", doing: str = "Sum") -> RunSnapshot:

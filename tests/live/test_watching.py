@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample import batch, stream
 
 import penstock as beam
 from penstock.options.spark import SparkOptions
@@ -24,6 +23,7 @@ from penstock_spark.live.progress import Bar, Lines
 from penstock_spark.live.views import Page, SnapshotFile, Watch, views_of
 from penstock_spark.process import interrupts, progress
 from penstock_spark.runner import SparkRunner
+from tests.live.sample import batch, stream
 
 
 class Terminal(io.StringIO):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from generated_triggers import random_trigger
-
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Event
@@ -33,6 +31,7 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.windows.windowing import Windowing
+from tests.machines.generated_triggers import random_trigger
 
 FOREVER = 10**9
 """An allowed lateness, in seconds, that no generated watermark comes to the end of before the input ends."""

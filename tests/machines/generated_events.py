@@ -7,9 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import Case, random_windowing
-from generated_triggers import PERCENTILES
-
 from penstock.machines.records import (
     MIN_MICROS,
     AddElement,
@@ -19,6 +16,8 @@ from penstock.machines.records import (
     Event,
     Signal,
 )
+from tests.machines.generated import Case, random_windowing
+from tests.machines.generated_triggers import PERCENTILES
 
 SECOND = 1_000_000
 KEYS = ("ann", "bob")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from generated import Case
+from tests.machines.generated import Case
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,6 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from generated import Case
-from generated_events import SECOND, random_case, with_events
-from law_book import law
-from laws_of_merging import PlainSight, random_machine, random_state
-from outcomes import (
-    ACCUMULATING,
-    DISCARDING,
-    RETRACTING,
-    as_it_is_now,
-    dropped,
-    finals,
-    latest,
-    net,
-    panes,
-    settled,
-    settled_together,
-    windows_of,
-)
-
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.machines.arrivals import unite_arrivals
 from penstock.machines.grouping import GroupingMachine
@@ -44,6 +25,24 @@ from penstock.machines.records import (
     Times,
 )
 from penstock.machines.trigger_machine import TriggerMachine
+from tests.machines.generated import Case
+from tests.machines.generated_events import SECOND, random_case, with_events
+from tests.machines.law_book import law
+from tests.machines.laws_of_merging import PlainSight, random_machine, random_state
+from tests.machines.outcomes import (
+    ACCUMULATING,
+    DISCARDING,
+    RETRACTING,
+    as_it_is_now,
+    dropped,
+    finals,
+    latest,
+    net,
+    panes,
+    settled,
+    settled_together,
+    windows_of,
+)
 
 PRODUCERS = 3
 

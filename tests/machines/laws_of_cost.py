@@ -10,12 +10,6 @@ from itertools import product
 from types import FrameType
 from typing import Any
 
-from generated import ReversibleSum
-from generated_events import SECOND
-from generated_triggers import AfterQuiet
-from law_book import law_of_each
-from outcomes import ACCUMULATING, DISCARDING, RETRACTING
-
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MIN_MICROS, Element, Times
 from penstock.transforms.trigger import (
@@ -37,6 +31,11 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.windows.windowing import Windowing
+from tests.machines.generated import ReversibleSum
+from tests.machines.generated_events import SECOND
+from tests.machines.generated_triggers import AfterQuiet
+from tests.machines.law_book import law_of_each
+from tests.machines.outcomes import ACCUMULATING, DISCARDING, RETRACTING
 
 WINDOWS: tuple[WindowFn, ...] = (
     Sessions(10),

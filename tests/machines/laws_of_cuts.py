@@ -7,28 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import ALL_WINDOWS, FIXED, FOREVER, SESSIONS, Case
-from generated_events import (
-    SECOND,
-    only_arrivals,
-    random_case,
-    with_events,
-)
-from generated_triggers import BeforeEnd
-from law_book import law
-from outcomes import (
-    ACCUMULATING,
-    ENGINES,
-    RETRACTING,
-    finals,
-    latest,
-    net,
-    played,
-    sorted_by_time,
-    windows_of,
-    without_steps,
-)
-
 from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import (
     MIN_MICROS,
@@ -40,6 +18,27 @@ from penstock.machines.records import (
     EventOutput,
 )
 from penstock.windows.triggers import walk_parts
+from tests.machines.generated import ALL_WINDOWS, FIXED, FOREVER, SESSIONS, Case
+from tests.machines.generated_events import (
+    SECOND,
+    only_arrivals,
+    random_case,
+    with_events,
+)
+from tests.machines.generated_triggers import BeforeEnd
+from tests.machines.law_book import law
+from tests.machines.outcomes import (
+    ACCUMULATING,
+    ENGINES,
+    RETRACTING,
+    finals,
+    latest,
+    net,
+    played,
+    sorted_by_time,
+    windows_of,
+    without_steps,
+)
 
 
 @law(random_case, cases=300)

@@ -8,12 +8,6 @@ from itertools import permutations
 from random import Random
 from typing import Any
 
-from generated import COMBINES, FOREVER, SESSIONS, Case
-from generated_events import SECOND, only_arrivals, random_case, with_events
-from generated_triggers import is_even, is_third, size_of
-from law_book import law
-from outcomes import ACCUMULATING, RETRACTING, finals, latest, played, reckoned, settled
-
 from penstock.functions.folds import Fold
 from penstock.machines.composite_triggers import (
     AfterAllMachine,
@@ -37,6 +31,11 @@ from penstock.machines.simple_triggers import (
 )
 from penstock.machines.trigger_machine import TriggerMachine, WindowStatus
 from penstock.transforms.window import IntervalWindow
+from tests.machines.generated import COMBINES, FOREVER, SESSIONS, Case
+from tests.machines.generated_events import SECOND, only_arrivals, random_case, with_events
+from tests.machines.generated_triggers import is_even, is_third, size_of
+from tests.machines.law_book import law
+from tests.machines.outcomes import ACCUMULATING, RETRACTING, finals, latest, played, reckoned, settled
 
 
 def session_case(random: Random) -> Case:

@@ -8,11 +8,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import FIXED, OTHER_MERGING, SESSIONS, Case, may_open_again
-from generated_events import clock_apart, random_case
-from law_book import law
-from outcomes import ENGINES, RETRACTING, contains, dropped, panes, windows_of
-
 from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MAX_MICROS,
@@ -26,6 +21,10 @@ from penstock.machines.records import (
 from penstock.transforms.trigger import OnTimeBehavior
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.output_times import output_times_of
+from tests.machines.generated import FIXED, OTHER_MERGING, SESSIONS, Case, may_open_again
+from tests.machines.generated_events import clock_apart, random_case
+from tests.machines.law_book import law
+from tests.machines.outcomes import ENGINES, RETRACTING, contains, dropped, panes, windows_of
 
 EARLY, ON_TIME, LATE = PaneInfoTiming.EARLY, PaneInfoTiming.ON_TIME, PaneInfoTiming.LATE
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from random import Random
 
-from generated import FIXED, FOREVER, SESSIONS, Case, may_finish, may_open_again
-from generated_events import clock_apart, only_arrivals, random_case
-from law_book import law
-from outcomes import (
+from penstock.machines.playing import ReferenceEngine
+from penstock.machines.records import MIN_MICROS, AddElement, AdvanceWatermark, DropReason
+from penstock.machines.triggers import looks_at_last_pane
+from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
+from tests.machines.generated import FIXED, FOREVER, SESSIONS, Case, may_finish, may_open_again
+from tests.machines.generated_events import clock_apart, only_arrivals, random_case
+from tests.machines.law_book import law
+from tests.machines.outcomes import (
     ACCUMULATING,
     DISCARDING,
     ENGINES,
@@ -28,11 +32,6 @@ from outcomes import (
     together,
     windows_of,
 )
-
-from penstock.machines.playing import ReferenceEngine
-from penstock.machines.records import MIN_MICROS, AddElement, AdvanceWatermark, DropReason
-from penstock.machines.triggers import looks_at_last_pane
-from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
 
 
 def blind_case(random: Random) -> Case:

@@ -8,10 +8,13 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import COMBINES, FOREVER, OF_SECONDS, SESSIONS, Case, random_windowing
-from generated_events import only_arrivals, random_case, with_events
-from law_book import law
-from outcomes import (
+from penstock.machines.playing import play
+from penstock.machines.records import AddElement, Event, EventOutput
+from penstock.utils.windowed_value import ValueKind
+from tests.machines.generated import COMBINES, FOREVER, OF_SECONDS, SESSIONS, Case, random_windowing
+from tests.machines.generated_events import only_arrivals, random_case, with_events
+from tests.machines.law_book import law
+from tests.machines.outcomes import (
     ACCUMULATING,
     DISCARDING,
     ENGINES,
@@ -25,10 +28,6 @@ from outcomes import (
     reckoned,
     windows_of,
 )
-
-from penstock.machines.playing import play
-from penstock.machines.records import AddElement, Event, EventOutput
-from penstock.utils.windowed_value import ValueKind
 
 
 def numbers_case(random: Random) -> Case:

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from generated import COMBINES, Case
-from generated_events import only_arrivals
-
 from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import AddElement, Dropped, Event, EventOutput, Pane
 from penstock.transforms.trigger import AccumulationMode
 from penstock.transforms.window import Sessions, WindowFn
 from penstock.utils.timestamp import Timestamp
+from tests.machines.generated import COMBINES, Case
+from tests.machines.generated_events import only_arrivals
 
 DISCARDING = AccumulationMode.DISCARDING
 ACCUMULATING = AccumulationMode.ACCUMULATING

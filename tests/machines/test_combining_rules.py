@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from generated import Sum
-from generated_triggers import AfterQuiet, is_third
-from shorthand import ACCUMULATING, DISCARDING, FOREVER, SECOND, element, shown, watermark, windowed
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import AdvanceClock, Arrival, Dropped, DropReason, Emitted, Signal, Times
@@ -34,6 +31,18 @@ from penstock.transforms.trigger import (
     TriggerFn,
 )
 from penstock.transforms.window import BoundedSessions, FixedWindows, IntervalWindow, Sessions, WindowFn
+from tests.machines.generated import Sum
+from tests.machines.generated_triggers import AfterQuiet, is_third
+from tests.machines.shorthand import (
+    ACCUMULATING,
+    DISCARDING,
+    FOREVER,
+    SECOND,
+    element,
+    shown,
+    watermark,
+    windowed,
+)
 
 MINUTES = AfterProcessingTime(60)
 

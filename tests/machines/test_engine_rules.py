@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from shorthand import (
-    ACCUMULATING,
-    DISCARDING,
-    element,
-    in_tens,
-    shown,
-    told,
-    watermark,
-    windowed,
-)
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import ReferenceEngine
@@ -28,6 +18,16 @@ from penstock.transforms.window import (
     GlobalWindows,
 )
 from penstock.windows.windowing import Windowing
+from tests.machines.shorthand import (
+    ACCUMULATING,
+    DISCARDING,
+    element,
+    in_tens,
+    shown,
+    told,
+    watermark,
+    windowed,
+)
 
 EACH = Repeatedly(AfterCount(1))
 

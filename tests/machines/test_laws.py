@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import inspect
 
-import laws_of_combining
-import laws_of_cost
-import laws_of_cuts
-import laws_of_merging
-import laws_of_panes
-import laws_of_refinement
-import laws_of_retraction
-import mutants
-import mutants_of_combining
-import mutants_of_cost
 import pytest
-from law_book import Law
-from mutants import Mutant
+
+from tests.machines import (
+    laws_of_combining,
+    laws_of_cost,
+    laws_of_cuts,
+    laws_of_merging,
+    laws_of_panes,
+    laws_of_refinement,
+    laws_of_retraction,
+    mutants,
+    mutants_of_combining,
+    mutants_of_cost,
+)
+from tests.machines.law_book import Law
+from tests.machines.mutants import Mutant
 
 KILLED_BY: dict[Law, tuple[Mutant, ...]] = {
     laws_of_refinement.the_modes_agree: (

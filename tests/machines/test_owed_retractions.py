@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shorthand import ACCUMULATING, DISCARDING, RETRACTING, SECOND, element, told, watermark, windowed
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import ReferenceEngine
@@ -13,6 +12,16 @@ from penstock.machines.records import Event
 from penstock.transforms.trigger import AfterCount, AfterWatermark
 from penstock.transforms.window import Sessions, TimestampCombiner
 from penstock.windows.windowing import Windowing
+from tests.machines.shorthand import (
+    ACCUMULATING,
+    DISCARDING,
+    RETRACTING,
+    SECOND,
+    element,
+    told,
+    watermark,
+    windowed,
+)
 
 
 def sessions(early: int, lateness: float = 0, mode: Any = RETRACTING, **more: Any) -> Windowing:

@@ -5,22 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from generated import Listing, ReversibleSum, Sum
-from shorthand import (
-    ACCUMULATING,
-    DISCARDING,
-    RETRACTING,
-    clock,
-    element,
-    in_tens,
-    micros,
-    outcome,
-    shown,
-    taken_back,
-    told,
-    watermark,
-    windowed,
-)
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
@@ -42,6 +26,22 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import ValueKind
 from penstock.windows.windowing import Windowing
+from tests.machines.generated import Listing, ReversibleSum, Sum
+from tests.machines.shorthand import (
+    ACCUMULATING,
+    DISCARDING,
+    RETRACTING,
+    clock,
+    element,
+    in_tens,
+    micros,
+    outcome,
+    shown,
+    taken_back,
+    told,
+    watermark,
+    windowed,
+)
 
 EACH = Repeatedly(AfterCount(1))
 EACH_UNTIL_THE_END = AfterWatermark(early=AfterCount(1))

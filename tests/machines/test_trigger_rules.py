@@ -6,20 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from generated import Sum
-from generated_triggers import AfterQuiet
-from shorthand import (
-    ACCUMULATING,
-    DISCARDING,
-    clock,
-    element,
-    in_one,
-    in_tens,
-    shown,
-    told,
-    watermark,
-    windowed,
-)
 
 from penstock.machines.records import EndMicroBatch, Signal
 from penstock.transforms.timeutil import TimeDomain
@@ -45,6 +31,20 @@ from penstock.transforms.trigger import (
     Repeatedly,
 )
 from penstock.transforms.window import Sessions
+from tests.machines.generated import Sum
+from tests.machines.generated_triggers import AfterQuiet
+from tests.machines.shorthand import (
+    ACCUMULATING,
+    DISCARDING,
+    clock,
+    element,
+    in_one,
+    in_tens,
+    shown,
+    told,
+    watermark,
+    windowed,
+)
 
 
 def test_the_default_trigger_fires_at_the_end_and_at_once_for_each_late_element() -> None:

@@ -3,17 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from shorthand import (
-    DISCARDING,
-    RETRACTING,
-    element,
-    in_tens,
-    shown,
-    taken_back,
-    told,
-    watermark,
-    windowed,
-)
 
 from penstock.functions.combinefn import CombineFn
 from penstock.transforms.trigger import (
@@ -26,6 +15,17 @@ from penstock.transforms.window import (
     Sessions,
     SlidingWindows,
     WindowFn,
+)
+from tests.machines.shorthand import (
+    DISCARDING,
+    RETRACTING,
+    element,
+    in_tens,
+    shown,
+    taken_back,
+    told,
+    watermark,
+    windowed,
 )
 
 EACH = Repeatedly(AfterCount(1))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from plain_runner import collect
-
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.relations.changelog import Changelog
 from penstock.transforms.window import TimestampedValue
 from penstock.utils.timestamp import Timestamp
+from tests.runner.plain_runner import collect
 
 
 def exact(key: Any) -> Any:

@@ -9,14 +9,13 @@ from itertools import combinations_with_replacement, product
 from random import Random
 from typing import Any, NamedTuple
 
-from graph_meanings import meaning_in_time
-from random_pipelines import OPERATIONS, SOURCES, VIEWS, WINDOWS, Making, Numbers
-
 import penstock as beam
 from penstock import graph
 from penstock.io.sink_transforms import SinkTransform
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import TimestampedValue
+from tests.runner.graph_meanings import meaning_in_time
+from tests.runner.random_pipelines import OPERATIONS, SOURCES, VIEWS, WINDOWS, Making, Numbers
 
 SIZE = 30
 """The number of features of a pipeline."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import golden_pipelines
 from pyspark.sql import types
 
 import penstock as beam
@@ -19,6 +18,7 @@ from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.compiler import Target, compile_graph
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.plan.stream_plan import StreamPlan
+from tests.runner import golden_pipelines
 
 ACCUMULATING, DISCARDING = AccumulationMode.ACCUMULATING, AccumulationMode.DISCARDING
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING

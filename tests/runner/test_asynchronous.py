@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
 from penstock.elements.tagged_output import TaggedOutput
@@ -19,6 +18,7 @@ from penstock.pvalue import AsSingleton
 from penstock.transforms.window import FixedWindows, SlidingWindows, TimestampedValue
 from penstock.utils.windowed_value import WindowedValue
 from penstock_spark.reports.failure import StepFailure, find_failure
+from tests.runner.plain_runner import Settings, collect, collect_timed, run_plain
 
 under_way = 0
 most_under_way = 0

@@ -9,15 +9,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 import pytest
-from batch_kinds import (
-    Doubled,
-    DoubledArray,
-    Either,
-    Same,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
 from penstock.coders import FastPrimitivesCoder
@@ -33,6 +26,13 @@ from penstock.transforms.window import (
 )
 from penstock.utils.windowed_value import ValueKind
 from penstock_spark.supported import check
+from tests.runner.batch_kinds import (
+    Doubled,
+    DoubledArray,
+    Either,
+    Same,
+)
+from tests.runner.plain_runner import Settings, collect, collect_timed, run_plain
 
 SETTINGS = pytest.mark.parametrize(
     "settings", [Settings(1, 1000), Settings(3, 2), Settings(2, 1000, without={"whole_batches"})]

@@ -7,18 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_kinds import (
-    Doubled,
-    DoubledArray,
-    DoubledArrow,
-    DoubledSeries,
-    Either,
-    Lengths,
-    Repeated,
-    Same,
-    Tripled,
-)
-from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
 from penstock.elements.tagged_output import TaggedOutput
@@ -34,6 +22,18 @@ from penstock.transforms.window import (
 from penstock.utils.windowed_value import HomogeneousWindowedBatch, PaneInfoTiming, WindowedValue
 from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.worker.batch_dofns import FEWEST_ELEMENTS
+from tests.runner.batch_kinds import (
+    Doubled,
+    DoubledArray,
+    DoubledArrow,
+    DoubledSeries,
+    Either,
+    Lengths,
+    Repeated,
+    Same,
+    Tripled,
+)
+from tests.runner.plain_runner import Settings, collect, collect_timed, run_plain
 
 SETTINGS = pytest.mark.parametrize(
     "settings", [Settings(1, 1000), Settings(3, 2), Settings(2, 1000, without={"whole_batches"})]

@@ -13,8 +13,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from large_values import SIZE_BYTES, Content
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.transforms.window import TimestampedValue
@@ -22,6 +20,8 @@ from penstock_spark.worker import batch_sizer
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.batch_sizer import BatchSizer, Scale, WeighedConsumer
 from penstock_spark.worker.sizes import bytes_of, estimated_bytes
+from tests.runner.large_values import SIZE_BYTES, Content
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 COUNT = 300
 

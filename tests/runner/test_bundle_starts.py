@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from plain_runner import run_plain
 
 import penstock as beam
 from penstock_spark.reports.spark_errors import translate
+from tests.runner.plain_runner import run_plain
 
 
 class Returning(beam.DoFn):

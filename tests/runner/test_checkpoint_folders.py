@@ -11,14 +11,14 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
-from checkpoint_plans import BASE, grouped, windowed, written
-from disk_place import COMMIT, DiskPlace, note_micro_batch
 
 from penstock.transforms.trigger import AfterCount
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody import folder
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
 from penstock_spark.checkpoints.custody.lease import CheckpointInUse
+from tests.runner.checkpoint_plans import BASE, grouped, windowed, written
+from tests.runner.disk_place import COMMIT, DiskPlace, note_micro_batch
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from checkpoint_plans import ACCUMULATING, BASE, RETRACTING, Pipeline, grouped, into, lines, windowed, written
 
 import penstock as beam
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
@@ -42,6 +41,17 @@ from penstock.transforms.window import (
 from penstock.utils.timestamp import Duration
 from penstock_spark.checkpoints.contract.compare import compare
 from penstock_spark.checkpoints.contract.signature import as_text, describe_combine
+from tests.runner.checkpoint_plans import (
+    ACCUMULATING,
+    BASE,
+    RETRACTING,
+    Pipeline,
+    grouped,
+    into,
+    lines,
+    windowed,
+    written,
+)
 
 # What fits.
 

@@ -6,12 +6,12 @@ import importlib
 from typing import Any, NamedTuple
 
 import pytest
-from checkpoint_plans import BASE, Pipeline
 
 import penstock as beam
 from penstock.coders import Coder
 from penstock.coders.typecoders import CoderRegistry
 from penstock_spark.checkpoints.contract.compare import compare
+from tests.runner.checkpoint_plans import BASE, Pipeline
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from dataclasses import make_dataclass
 from typing import Any, NamedTuple
 
 import pytest
-from checkpoint_plans import Pipeline
 
 import penstock as beam
 from penstock.coders import Coder, ListCoder, PickleCoder, RowCoder, VarIntCoder
 from penstock.transforms.userstate import BagStateSpec, MapStateSpec, StateSpec
 from penstock_spark.checkpoints.contract.compare import compare
+from tests.runner.checkpoint_plans import Pipeline
 
 
 class Node(NamedTuple):

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoint_plans import BASE, Pipeline
-from disk_place import DiskPlace, note_micro_batch
 
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
+from tests.runner.checkpoint_plans import BASE, Pipeline
+from tests.runner.disk_place import DiskPlace, note_micro_batch
 
 MORE = replace(BASE, shards=8)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from dataclasses import replace
 
-import golden_pipelines
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -30,6 +29,7 @@ from penstock_spark.plan.column_kinds import NotInColumns, name_kind
 from penstock_spark.plan.column_plan import ColumnsSource, Table
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS
 from penstock_spark.worker.column_read import ColumnReader
+from tests.runner import golden_pipelines
 
 FIELDS = (
     ("n", types.LongType()),

@@ -29,9 +29,7 @@ from penstock_spark.formats.registry import FORMATS, format_of, formats_of, open
 from penstock_spark.plan.column_plan import Columns, ColumnsSource
 from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.shipping.user_modules import pickle_by_value_modules
-
-sys.path.append(str(Path(__file__).parents[1]))
-from installing import write_entry_points, write_metadata
+from tests.installing import write_entry_points, write_metadata
 
 ROOT = Path(__file__).parents[2]
 CONNECTOR = """

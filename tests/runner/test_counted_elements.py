@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from graph_meanings import meaning
-from plain_runner import Settings, collect, plan_of, run_plain
-from random_pipelines import random_pipeline
 
 import penstock as beam
 from penstock.metrics.execution import ELEMENTS, take_out
@@ -16,6 +13,9 @@ from penstock.transforms.window import FixedWindows, Sessions, SlidingWindows, T
 from penstock_spark.folding.direct_steps import DirectCounting
 from penstock_spark.plan.batch_plan import Deferred, Plan, Stage
 from penstock_spark.stages.stage import Counting
+from tests.runner.graph_meanings import meaning
+from tests.runner.plain_runner import Settings, collect, plan_of, run_plain
+from tests.runner.random_pipelines import random_pipeline
 
 SEEDS = range(60)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.metrics import Metrics
 from penstock.pvalue import AsIter, TaggedOutput
 from penstock.transforms.window import FixedWindows, GlobalWindows, IntervalWindow, TimestampedValue, WindowFn
 from penstock_spark.reports.failure import StepFailure
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 
 def count(name="n"):

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from disk_place import DiskPlace
 
 from penstock_spark.lowering.readings import OpenReading
 from penstock_spark.runs.draining import Backlog, reaches
+from tests.runner.disk_place import DiskPlace
 
 ASKED_MILLIS = 100_000
 

@@ -9,12 +9,12 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from disk_place import DiskPlace
 
 from penstock.transforms.periodicsequence import PeriodicSource
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody.clock_resets import ERAS, CountedSeconds, read_counted_seconds
 from penstock_spark.sources.heartbeats import ClockPeriod, Heartbeat, HeartbeatDecoder
+from tests.runner.disk_place import DiskPlace
 
 FIRST_MILLIS = 1_700_000_000_000
 HOURS_MILLIS = 3_600_000

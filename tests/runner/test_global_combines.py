@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.functions.combinefn import DefaultingCombineFn
 from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock_spark.folding import group_write
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 COMBINES: dict[str, tuple[Any, Any]] = {
     "sum": (sum, 0),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect_timed, run_plain
 
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
@@ -25,6 +24,7 @@ from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Tim
 from penstock_spark.folding import group_read, group_write, tables
 from penstock_spark.stages import stage
 from penstock_spark.worker import flush_limit, inline, outputs
+from tests.runner.plain_runner import Settings, collect_timed, run_plain
 
 TINY = {
     flush_limit: {"FLUSH_BYTES": 200, "FIRST_ELEMENTS": 4},

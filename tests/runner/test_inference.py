@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
 import penstock.ml.inference.base as penstock_inference
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock_spark.reports.failure import StepFailure, find_failure
+from tests.runner.plain_runner import Settings, collect, collect_timed, run_plain
 
 loads: list[str] = []
 batches: list[int] = []

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from disk_place import DiskPlace
 
 from penstock_spark.checkpoints.custody.holder import Holder, this_holder
 from penstock_spark.checkpoints.custody.lease import HOLDERS, CheckpointInUse, Lease, Timing, take_lease
+from tests.runner.disk_place import DiskPlace
 
 QUICK = Timing(beat_seconds=0.02, silence_seconds=0.5)
 

@@ -8,9 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import Out, by_key, changes, exact, grouping, new_pipeline, timed
-from plain_runner import Settings, run_plain
-from random_triggers import KEYS, random_combine, random_elements, random_trigger, random_windowing, weight
 
 import penstock as beam
 from penstock.coders.deterministic import encode_key
@@ -29,6 +26,16 @@ from penstock_spark.passes import choose_folds
 from penstock_spark.stages import stage
 from penstock_spark.worker import batch, inline, outputs
 from penstock_spark.worker.rows import exchange_records
+from tests.runner.changes import Out, by_key, changes, exact, grouping, new_pipeline, timed
+from tests.runner.plain_runner import Settings, run_plain
+from tests.runner.random_triggers import (
+    KEYS,
+    random_combine,
+    random_elements,
+    random_trigger,
+    random_windowing,
+    weight,
+)
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 SEEDS = range(200)

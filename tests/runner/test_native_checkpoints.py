@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disk_place import DiskPlace, note_micro_batch
-from native_plans import AGAIN, GLOBAL, MINUTES, OUT, TOTAL, plan_of
 
 import penstock as beam
 from penstock import field
@@ -18,6 +16,8 @@ from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.checkpoints.custody.folder import open_at
 from penstock_spark.checkpoints.resharding import must_rewrite, operators_of, slots_of
 from penstock_spark.checkpoints.spark_state import check_state
+from tests.runner.disk_place import DiskPlace, note_micro_batch
+from tests.runner.native_plans import AGAIN, GLOBAL, MINUTES, OUT, TOTAL, plan_of
 
 SUM = "Sum" >> TOTAL
 FIRST: list[Any] = [MINUTES, SUM, OUT]

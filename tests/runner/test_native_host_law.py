@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from native_host import NativeHost, Result, Row
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
@@ -36,6 +35,7 @@ from penstock.transforms.window import FixedWindows, SlidingWindows
 from penstock.utils.timestamp import Duration
 from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
+from tests.runner.native_host import NativeHost, Result, Row
 
 SIZE, DELAY, AHEAD = 10_000_000, 5_000_000, 20_000_000
 SEEDS = range(60)

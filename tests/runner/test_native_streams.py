@@ -6,18 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from native_plans import (
-    ACCUMULATING,
-    AGAIN,
-    DISCARDING,
-    GLOBAL,
-    MINUTES,
-    OUT,
-    RETRACTING,
-    TOTAL,
-    plan_after,
-    plan_of,
-)
 
 import penstock as beam
 from penstock import field
@@ -39,6 +27,18 @@ from penstock.transforms.window import (
 )
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.plan.stream_plan import show_stream_plan
+from tests.runner.native_plans import (
+    ACCUMULATING,
+    AGAIN,
+    DISCARDING,
+    GLOBAL,
+    MINUTES,
+    OUT,
+    RETRACTING,
+    TOTAL,
+    plan_after,
+    plan_of,
+)
 
 
 def pane_of(element: Any, pane: Any = beam.DoFn.PaneInfoParam) -> Any:

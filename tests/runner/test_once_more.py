@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plain_runner import Frame, collect, run_plain
 
 import penstock as beam
 from penstock.pvalue import AsIter
+from tests.runner.plain_runner import Frame, collect, run_plain
 
 GIVEN_UP = (
     "Job aborted due to stage failure: A shuffle map stage with indeterminate output was failed and retried. "

@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import pytest
-from plain_runner import collect, collect_timed, run_plain
 
 import penstock as beam
 from penstock.pvalue import AsDict, AsIter, AsSingleton
@@ -26,6 +25,7 @@ from penstock_spark.reports.failure import StepFailure, find_failure, to_excepti
 from penstock_spark.worker.batch import Batch, decode_page, encode_page
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.windowing import make_assigner
+from tests.runner.plain_runner import collect, collect_timed, run_plain
 
 # Windows.
 

@@ -13,11 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import golden_pipelines
 import pytest
-from graph_meanings import meaning
-from plain_runner import Settings, collect, plan_of, run_plain
-from random_pipelines import random_pipeline
 
 import penstock as beam
 from penstock import graph
@@ -35,6 +31,10 @@ from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNod
 from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream
 from penstock_spark.plan.hosts import BySpark
 from penstock_spark.plan.stream_plan import show_stream_plan
+from tests.runner import golden_pipelines
+from tests.runner.graph_meanings import meaning
+from tests.runner.plain_runner import Settings, collect, plan_of, run_plain
+from tests.runner.random_pipelines import random_pipeline
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 STATELESS = (graph.ParDo, graph.AssignWindows, graph.Flatten)

@@ -7,13 +7,13 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watermark_inputs import SECOND, Element, Step, micros, played, ticks
 
 from penstock.io.streaming.watermark_policy import Recorded
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, IngressTime, Percentiles
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, AddElement
 from penstock_conformance.parsing import load
 from penstock_spark.source_watermarks import delays
+from tests.runner.watermark_inputs import SECOND, Element, Step, micros, played, ticks
 
 SILENT = Recorded()
 """A policy whose own watermark never moves here."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, collect_timed, run_plain
 from pyspark import TaskContext
 
 import penstock as beam
@@ -20,6 +19,7 @@ from penstock.transforms.window import FixedWindows, IntervalWindow
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.registry import FORMATS
 from penstock_spark.sources.scan import Scan
+from tests.runner.plain_runner import Settings, collect, collect_timed, run_plain
 
 SECONDS_MAX = 2.0
 """Generous: each takes less than half a second on a small machine."""

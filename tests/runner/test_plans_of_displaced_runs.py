@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoint_plans import BASE, Pipeline, grouped, written
-from disk_place import DiskPlace, note_micro_batch
 
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
 from penstock_spark.checkpoints.custody.lease import CheckpointInUse
 from penstock_spark.checkpoints.custody.plans import read_latest_plans
+from tests.runner.checkpoint_plans import BASE, Pipeline, grouped, written
+from tests.runner.disk_place import DiskPlace, note_micro_batch
 
 MORE_SHARDS = replace(BASE, shards=BASE.shards + 1)
 WITH_A_SINK = replace(BASE, more=written("Out"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from changes import grouping, timed
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.coders import VarIntCoder
@@ -39,6 +37,8 @@ from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, W
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.reports.failure import StepFailure
 from penstock_spark.supported import check
+from tests.runner.changes import grouping, timed
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 

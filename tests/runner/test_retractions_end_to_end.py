@@ -7,14 +7,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from changes import timed
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.relations.joins import JoinRows
 from penstock.transforms.combiners import Count
 from penstock.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
+from tests.runner.changes import timed
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 SECOND = 1_000_000
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.coders import FastPrimitivesCoder
@@ -20,6 +19,7 @@ from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 

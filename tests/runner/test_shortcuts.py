@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import pytest
-from plain_runner import Settings, collect_timed, run_plain
 
 import penstock as beam
 from penstock.functions.combinefn import CallableWrapperCombineFn
@@ -29,6 +28,7 @@ from penstock_spark.folding.loops import loop_of
 from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.worker import batch_sizer, fixed_windows, flush_limit
 from penstock_spark.worker import keys as worker_keys
+from tests.runner.plain_runner import Settings, collect_timed, run_plain
 
 WINDOWS = (
     GlobalWindows(),

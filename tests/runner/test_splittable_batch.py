@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, collect_timed, run_plain
 
 import penstock as beam
 from penstock.coders import StrUtf8Coder
@@ -22,6 +21,7 @@ from penstock.utils import clock
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.reports.failure import StepFailure, find_failure
 from penstock_spark.supported import check, default_mode
+from tests.runner.plain_runner import Settings, collect, collect_timed, run_plain
 
 
 class Ranges(RestrictionProvider):

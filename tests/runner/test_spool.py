@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.coders.deterministic import encode_key
@@ -23,6 +22,7 @@ from penstock_spark.plan.hosts import Loop
 from penstock_spark.worker import spool
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.spool import GroupedValues, Spool, drain_if_kept
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 # Spools and the values of large groups.
 

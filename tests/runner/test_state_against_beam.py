@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, run_plain
+
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 pytest.importorskip("apache_beam")
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
+from attribution import RECORDS, Attribute
 from penstock.coders import FastPrimitivesCoder, StrUtf8Coder
 from penstock.error import UnsupportedByRunner
 from penstock.options.pipeline_options import PipelineOptions
@@ -25,9 +23,7 @@ from penstock.transforms.userstate import (
     on_window_expiration,
 )
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from attribution import RECORDS, Attribute
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from native_plans import ACCUMULATING, DISCARDING, GLOBAL, OUT, TOTAL, plan_after, plan_of
 
 import penstock as beam
 from penstock.io import ReadFromText
@@ -14,6 +13,7 @@ from penstock.transforms.combiners import CountCombineFn, MeanCombineFn
 from penstock.transforms.trigger import AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import CalendarWindows, FixedWindows, Sessions, SlidingWindows
 from penstock_spark.plan.stream_plan import show_stream_plan
+from tests.runner.native_plans import ACCUMULATING, DISCARDING, GLOBAL, OUT, TOTAL, plan_after, plan_of
 
 
 def pair(row: Any) -> tuple[str, int]:

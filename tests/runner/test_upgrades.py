@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disk_place import DiskPlace, note_micro_batch
-from upgrades import ROWS, Change, Row, table
 
 from penstock_spark.checkpoints.custody.folder import Checkpoint, open_at
+from tests.runner.disk_place import DiskPlace, note_micro_batch
+from tests.runner.upgrades import ROWS, Change, Row, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "streaming.md"
 

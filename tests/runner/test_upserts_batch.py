@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.construction.retractions import may_retract
@@ -22,6 +21,7 @@ from penstock.transforms.window import (
 )
 from penstock.typehints.decorators import TypeCheckError
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 SETTINGS = pytest.mark.parametrize("settings", [Settings(1, 1), Settings(3, 2), Settings(4, 1000, b"salt")])
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from changes import grouping, new_pipeline, timed
-from plain_runner import Settings, collect, run_plain
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -25,6 +23,8 @@ from penstock.transforms.trigger import (
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
 from penstock_spark.folding import machine_read
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
+from tests.runner.changes import grouping, new_pipeline, timed
+from tests.runner.plain_runner import Settings, collect, run_plain
 
 
 def test_the_elements_of_a_window_that_takes_no_more_are_counted():

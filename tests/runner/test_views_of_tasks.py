@@ -7,7 +7,6 @@ import weakref
 from typing import Any
 
 import pytest
-from plain_runner import Broadcast
 
 from penstock.elements.bounded_window import GlobalWindow
 from penstock.windows.window_fn import GlobalWindows
@@ -15,6 +14,7 @@ from penstock_spark.worker import views
 from penstock_spark.worker.batch import Batch, encode_page
 from penstock_spark.worker.program import ViewSpec
 from penstock_spark.worker.views import BroadcastContents, View
+from tests.runner.plain_runner import Broadcast
 
 
 def broadcast() -> Any:

@@ -10,17 +10,6 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watermark_inputs import (
-    SECOND,
-    Element,
-    Step,
-    any_steps,
-    cut,
-    micros,
-    observed,
-    played,
-    watermarks,
-)
 
 from penstock.io.streaming.watermark_policy import Recorded, WatermarkPolicy, Wrapping
 from penstock.io.watermarks import (
@@ -36,6 +25,17 @@ from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.source_watermarks import ENDED, Estimator, estimator
 from penstock_spark.source_watermarks.rules import LatestRule
+from tests.runner.watermark_inputs import (
+    SECOND,
+    Element,
+    Step,
+    any_steps,
+    cut,
+    micros,
+    observed,
+    played,
+    watermarks,
+)
 
 
 class Wavering(CustomWatermark):

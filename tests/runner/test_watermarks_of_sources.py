@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from watermark_inputs import (
+
+from penstock.io.watermarks import (
+    BoundedDisorder,
+    EstimationBand,
+    IdleTimeout,
+    IngressTime,
+    OrderedPartitions,
+)
+from penstock.machines.records import MIN_MICROS
+from tests.runner.watermark_inputs import (
     Element,
     Step,
     any_steps,
@@ -15,15 +24,6 @@ from watermark_inputs import (
     ticks,
     watermarks,
 )
-
-from penstock.io.watermarks import (
-    BoundedDisorder,
-    EstimationBand,
-    IdleTimeout,
-    IngressTime,
-    OrderedPartitions,
-)
-from penstock.machines.records import MIN_MICROS
 
 
 def test_ingress_time_is_the_clock_and_nothing_is_late() -> None:  # C3-05

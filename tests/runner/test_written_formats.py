@@ -10,8 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from checkpoint_plans import BASE
-from disk_place import DiskPlace
 
 import penstock
 from penstock_spark.checkpoints.custody.folder import open_at
@@ -27,6 +25,8 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import KeyPage, keys_of
 from penstock_spark.stream.state.window_pages import is_by_window, page_of
 from penstock_spark.stream.transport.control import COMMAND, decoded
+from tests.runner.checkpoint_plans import BASE
+from tests.runner.disk_place import DiskPlace
 
 
 def page_of_keys() -> bytes:

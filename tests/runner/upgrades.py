@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from checkpoint_plans import BASE, RETRACTING, Pipeline, grouped, lines, windowed, written
-
 import penstock as beam
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout, OrderedPartitions
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.transforms.trigger import AfterCount
 from penstock.transforms.window import FixedWindows
+from tests.runner.checkpoint_plans import BASE, RETRACTING, Pipeline, grouped, lines, windowed, written
 
 Signature = dict[str, Any]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from random_pipelines import WINDOWS, AtTheEnd, CountUp, Seen, keyed, later, risky, signed, spread_over
-
 import penstock as beam
 from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton
 from penstock.relations.changelog import Changelog
@@ -24,6 +22,17 @@ from penstock.transforms.trigger import (
     AfterWatermark,
     DefaultTrigger,
     Repeatedly,
+)
+from tests.runner.random_pipelines import (
+    WINDOWS,
+    AtTheEnd,
+    CountUp,
+    Seen,
+    keyed,
+    later,
+    risky,
+    signed,
+    spread_over,
 )
 
 TRIGGERS = (

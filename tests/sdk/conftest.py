@@ -1,12 +1,8 @@
-"""Lets the tests of this folder import its modules that are not tests."""
+"""What tests of options need."""
 
 import gc
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import math
 import operator
 import types
 
-from inference_classes import Colour, Doubler, Item, Odd, Parser, Person
-
 from penstock.pvalue import Row, TaggedOutput
 from penstock.typehints import with_output_types
 from penstock.typehints.containers import InferredListConstraint
@@ -24,6 +22,7 @@ from penstock.typehints.typehints import (
     Tuple,
     Union,
 )
+from tests.sdk.inference_classes import Colour, Doubler, Item, Odd, Parser, Person
 
 CONSTANT = 5
 NO_CONSTANT = None

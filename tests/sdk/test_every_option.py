@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-import page_of_options
 import pytest
 
 import penstock as beam
@@ -16,6 +15,7 @@ from penstock.options.checks import check_given
 from penstock.options.option import Ignored, Option, Refused
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.test_stream import TestStream
+from tests.sdk import page_of_options
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,8 +5,6 @@ import time
 import types
 
 import pytest
-from inference_cases import CASES
-from inference_classes import Doubler, Odd, Person
 
 from penstock.elements.row import Row
 from penstock.transforms.core import DoFn
@@ -31,6 +29,8 @@ from penstock.typehints.typehints import (
     Union,
     describe_mismatch,
 )
+from tests.sdk.inference_cases import CASES
+from tests.sdk.inference_classes import Doubler, Odd, Person
 
 
 class Watched:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1]))
-from installing import files_of_page
+from tests.installing import files_of_page
 
 _ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from toy_query import ToyQuery
-
 import penstock as beam
 from penstock.construction.retractions import may_retract
 from penstock.io import WriteToMemory
@@ -17,6 +15,7 @@ from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock.typehints import KV
 from penstock_spark.stream.shards.waiting import STATE, kept_state
 from penstock_spark.stream.state.header import Header
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 BEGIN = 1_500_000_000

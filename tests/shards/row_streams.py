@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from toy_query import ToyQuery
-
 import penstock as beam
 from penstock.coders import VarIntCoder
 from penstock.io import WriteToMemory
@@ -16,6 +14,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.userstate import ReadModifyWriteStateSpec
 from penstock.transforms.window import GlobalWindows, TimestampedValue
 from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
+from tests.shards.toy_query import ToyQuery
 
 DELETE = ValueKind.DELETE
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import tempfile
 from typing import Any, NamedTuple
 
-from expiring_rounds import SECOND, Case, Streams
-
 import penstock as beam
 from penstock import combiners
 from penstock.coders import BytesCoder, VarIntCoder
@@ -45,6 +43,7 @@ from penstock.utils.timestamp import Duration, Timestamp
 from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
 from penstock.windows import triggers
 from penstock.windows.window_fn import BoundedSessions, PerElementFixedWindows, UnalignedFixedWindows
+from tests.shards.expiring_rounds import SECOND, Case, Streams
 
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING
 EARLY_AND_LATE = AfterWatermark(early=AfterCount(1), late=AfterCount(1))

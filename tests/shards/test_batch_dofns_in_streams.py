@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io.each_batch import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.window import FixedWindows
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io.each_batch import WriteToMemory
@@ -15,6 +14,7 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, Repeatedly
 from penstock.transforms.window import FixedWindows
 from penstock.utils.windowed_value import WindowedValue
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 

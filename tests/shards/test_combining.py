@@ -10,11 +10,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from generated import COMBINES, Case, Listing, Sum
-from generated_events import with_events
-from laws_of_combining import crowded_case, logical_times_of, outcome, punctual_case
-from outcomes import ACCUMULATING, RETRACTING, finals, latest, settled
-from shard_streams import GROUPING, DictStore, Stream
 
 from penstock.coders.deterministic import encode_key
 from penstock.functions.combinefn import CombineFn
@@ -46,6 +41,11 @@ from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.messages import LogicalTime, Message, Part
+from tests.machines.generated import COMBINES, Case, Listing, Sum
+from tests.machines.generated_events import with_events
+from tests.machines.laws_of_combining import crowded_case, logical_times_of, outcome, punctual_case
+from tests.machines.outcomes import ACCUMULATING, RETRACTING, finals, latest, settled
+from tests.shards.shard_streams import GROUPING, DictStore, Stream
 
 SECOND = 1_000_000
 NOON = LogicalTime(12, 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shard_streams import DictStore
-
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import MIN_MICROS, Element, Pane, Times
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermarkPercentile, Repeatedly
@@ -14,6 +12,7 @@ from penstock_spark.stream.shards.keys import KeyTable
 from penstock_spark.stream.state.key_pages import KeyPages
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.pages import FIRST_PAGES
+from tests.shards.shard_streams import DictStore
 
 SECOND = 1_000_000
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from large_values import SIZE_BYTES, Content
-from toy_query import Placed, ToyQuery
 
 import penstock as beam
 from penstock.coders import VarIntCoder
@@ -19,6 +17,8 @@ from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.stream.shards import operators
 from penstock_spark.stream.transport import writer
 from penstock_spark.worker import batch_sizer
+from tests.runner.large_values import SIZE_BYTES, Content
+from tests.shards.toy_query import Placed, ToyQuery
 
 COUNT = 300
 MOST_BYTES = writer.BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)

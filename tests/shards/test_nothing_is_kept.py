@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from expiring_rounds import Rounds, case_of, pipeline_of
-from states import CASES, KEPT_FOR_EVER, MODES, STATELESS, WINDOWS_AND_TRIGGERS
-from toy_query import ToyQuery
 
 import penstock
 from penstock.construction.applied import PipelineVisitor
@@ -29,6 +26,9 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import KeyPages
 from penstock_spark.stream.state.pages import Pages
 from penstock_spark.stream.state.segments import Segments
+from tests.shards.expiring_rounds import Rounds, case_of, pipeline_of
+from tests.shards.states import CASES, KEPT_FOR_EVER, MODES, STATELESS, WINDOWS_AND_TRIGGERS
+from tests.shards.toy_query import ToyQuery
 
 NO_STATE = {
     "GroupIntoBatches that are full in the global window",

@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from toy_query import Placed, ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -14,6 +13,7 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions
 from penstock_spark.stream.transport import inbox
+from tests.shards.toy_query import Placed, ToyQuery
 
 DISCARDING, ACCUMULATING = AccumulationMode.DISCARDING, AccumulationMode.ACCUMULATING
 EACH = GlobalWindows(), Repeatedly(AfterCount(1)), ACCUMULATING

@@ -7,13 +7,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-import test_order_in_ticks as ticks
-import test_splittable_streams as restrictions
-import test_waiting_state as waiting_state
-import toy_query
-from shard_streams import DictStore
-from toy_query import ToyQuery
-from waiting_streams import MINUTES, SECOND, at, built, streams
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -28,6 +21,13 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.window_pages import WindowPage, page_of, stored_window
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
+from tests.shards import test_order_in_ticks as ticks
+from tests.shards import test_splittable_streams as restrictions
+from tests.shards import test_waiting_state as waiting_state
+from tests.shards import toy_query
+from tests.shards.shard_streams import DictStore
+from tests.shards.toy_query import ToyQuery
+from tests.shards.waiting_streams import MINUTES, SECOND, at, built, streams
 
 COUNTS = (1, 2, 3, 5)
 

@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from shard_streams import DictStore
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.records import Element, Times
@@ -29,6 +28,7 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import KeyPages
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.pages import FIRST_PAGES
+from tests.shards.shard_streams import DictStore
 
 SECOND = 1_000_000
 NAMES = [b"s" + str(number).encode() for number in range(300)]

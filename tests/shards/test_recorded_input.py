@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -22,6 +21,7 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows, GlobalWindows, TimestampedValue
 from penstock_figures import recording_of_test_stream
+from tests.shards.toy_query import ToyQuery
 
 BY_SIGNAL = beam.WindowInto(GlobalWindows(), Repeatedly(AfterSignal("now")), AccumulationMode.DISCARDING)
 BY_HALF = beam.WindowInto(FixedWindows(10), AfterWatermarkPercentile(0.5), AccumulationMode.DISCARDING)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -17,6 +16,7 @@ from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue,
 from penstock.windows.windowing import Windowing
 from penstock_figures import Recording, recording_of_test_stream
 from penstock_figures.of_runs import Figure, recording_of_grouping
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 

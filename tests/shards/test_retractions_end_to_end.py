@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import Balance, net_of
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -22,6 +20,8 @@ from penstock.transforms.combiners import Count, MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, Sessions, TimestampedValue
 from penstock.utils.windowed_value import ValueKind
+from tests.shards.row_streams import Balance, net_of
+from tests.shards.toy_query import ToyQuery
 
 GAP = 10
 FOREVER = 10**6

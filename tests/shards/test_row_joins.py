@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import DELETE, Come, batches_of, net_of, seconds, sides
 
 import penstock as beam
 from penstock.relations import joins
@@ -16,6 +15,7 @@ from penstock.relations.joins import JoinRows
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import FixedWindows
 from penstock.utils.windowed_value import ValueKind
+from tests.shards.row_streams import DELETE, Come, batches_of, net_of, seconds, sides
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 5])
 MODES = pytest.mark.parametrize("mode", ["streaming", "micro_batch"])

@@ -7,11 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from generated_events import random_case
-from shard_streams import GROUPING, DictStore, Stream, machine_of
-from test_other_shards import divided, law
-from test_shards import cuts, of_machine, of_stream
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.coders import FastPrimitivesCoder
@@ -34,6 +29,11 @@ from penstock_spark.stream.state.key_pages import keys_of
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.segments import Segments, sizes_of
 from penstock_spark.stream.state.window_pages import is_by_window, page_of
+from tests.machines.generated_events import random_case
+from tests.shards.shard_streams import GROUPING, DictStore, Stream, machine_of
+from tests.shards.test_other_shards import divided, law
+from tests.shards.test_shards import cuts, of_machine, of_stream
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 FEW_BYTES = 13

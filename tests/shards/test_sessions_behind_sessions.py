@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import Balance, batches_of, net_of
 
 import penstock as beam
 from penstock.machines import merging, splitting
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions, TimestampedValue
+from tests.shards.row_streams import Balance, batches_of, net_of
 
 GAP = 10
 SIZE = 5

@@ -13,7 +13,15 @@ from itertools import product
 from typing import Any
 
 import pytest
-from covering_pipelines import (
+
+import penstock as beam
+from penstock.error import UnsupportedByRunner
+from penstock.pvalue import AsIter, AsList
+from penstock_spark.lowering import query, stage
+from penstock_spark.passes import side_views
+from penstock_spark.stages import stage as worker
+from penstock_spark.stream.shards.shard import Shard
+from tests.runner.covering_pipelines import (
     CANNOT,
     Choice,
     Pair,
@@ -24,18 +32,10 @@ from covering_pipelines import (
     pairs_of,
     wanted,
 )
-from plain_runner import Settings, run_plain
-from random_pipelines import COUNTER, WINDOWS, AtTheEnd
-from toy_query import ToyQuery
-from wild_pipelines import wild_pipeline
-
-import penstock as beam
-from penstock.error import UnsupportedByRunner
-from penstock.pvalue import AsIter, AsList
-from penstock_spark.lowering import query, stage
-from penstock_spark.passes import side_views
-from penstock_spark.stages import stage as worker
-from penstock_spark.stream.shards.shard import Shard
+from tests.runner.plain_runner import Settings, run_plain
+from tests.runner.random_pipelines import COUNTER, WINDOWS, AtTheEnd
+from tests.runner.wild_pipelines import wild_pipeline
+from tests.shards.toy_query import ToyQuery
 
 
 @cache

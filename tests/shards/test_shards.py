@@ -7,8 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from generated_events import random_case
-from shard_streams import Stream, machine_of
 
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.playing import play
@@ -28,6 +26,8 @@ from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, A
 from penstock.transforms.window import FixedWindows, TimestampCombiner
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.windowing import Windowing
+from tests.machines.generated_events import random_case
+from tests.shards.shard_streams import Stream, machine_of
 
 CASES = 150
 

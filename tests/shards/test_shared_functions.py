@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from plain_runner import collect, run_plain
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io.each_batch import WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
+from tests.runner.plain_runner import collect, run_plain
+from tests.shards.toy_query import ToyQuery
 
 CHECKED = ["--runtime_type_check"]
 

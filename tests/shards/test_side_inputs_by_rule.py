@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from waiting_streams import at, run, streams
 
 from penstock.machines.side_inputs import SideInputMachine
 from penstock.pvalue import AsList
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
+from tests.shards.waiting_streams import at, run, streams
 
 EVENTS = st.lists(
     st.one_of(

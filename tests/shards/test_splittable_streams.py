@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io.each_batch import WriteToMemory
@@ -20,6 +19,7 @@ from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_spark.lowering.query import heartbeat_of
 from penstock_spark.reports.failure import StepFailure, find_failure
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 END = 10**9

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
+from attribution import Attribute, recorded
 from penstock.coders import FastPrimitivesCoder, StrUtf8Coder
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
@@ -24,9 +22,7 @@ from penstock.transforms.userstate import (
     on_window_expiration,
 )
 from penstock.transforms.window import FixedWindows, TimestampedValue
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from attribution import Attribute, recorded
+from tests.shards.toy_query import ToyQuery
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 5])
 ATTRIBUTED = [

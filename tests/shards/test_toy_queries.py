@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io.each_batch import WriteToMemory
@@ -24,6 +23,7 @@ from penstock.transforms.trigger import (
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.stream.state.header import Header
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 

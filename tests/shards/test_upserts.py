@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import DELETE, Come, TakeBack
-from toy_query import ToyQuery
 
+import ledger
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
@@ -23,9 +20,8 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions, TimestampedValue
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-import ledger
+from tests.shards.row_streams import DELETE, Come, TakeBack
+from tests.shards.toy_query import ToyQuery
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 5])
 MODES = pytest.mark.parametrize("mode", ["streaming", "micro_batch"])

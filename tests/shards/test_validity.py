@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from row_streams import DELETE, Come, batches_of, net_of, seconds, sides
 
 import penstock as beam
 from penstock.relations import validity
 from penstock.relations.validity import Valid, ValidFrom, ValidityJoin
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from tests.shards.row_streams import DELETE, Come, batches_of, net_of, seconds, sides
 
 RATES = {
     "12:04:13": ("USD", 102, "12:00"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from toy_query import ToyQuery
-from waiting_streams import MINUTES, SECOND, at, streams
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -14,6 +12,8 @@ from penstock.pvalue import AsList, AsSingleton
 from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.userstate import CombiningValueStateSpec, TimerSpec, on_timer
 from penstock.transforms.window import GlobalWindows
+from tests.shards.toy_query import ToyQuery
+from tests.shards.waiting_streams import MINUTES, SECOND, at, streams
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 3])
 MODES = pytest.mark.parametrize("mode", ["streaming", "micro_batch"])

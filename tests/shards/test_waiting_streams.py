@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
-from waiting_streams import MINUTES, SECOND, at, built, run, seen, streams
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -16,6 +14,8 @@ from penstock.pvalue import AsDict, AsIter, AsList, AsMultiMap, AsSingleton, Emp
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
 from penstock.transforms.window import GlobalWindows, SlidingWindows
 from penstock_spark.reports.failure import StepFailure, find_failure
+from tests.shards.toy_query import ToyQuery
+from tests.shards.waiting_streams import MINUTES, SECOND, at, built, run, seen, streams
 
 CUTS = pytest.mark.parametrize("events_per_batch", [None, 1, 2, 3])
 SHARDS = pytest.mark.parametrize("shards", [1, 3])

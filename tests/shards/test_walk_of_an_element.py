@@ -9,9 +9,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from plain_runner import run_plain
-from toy_query import ToyQuery
-
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
@@ -19,6 +16,8 @@ from penstock.transforms.window import FixedWindows
 from penstock_spark.stream.transport.inbox import Inbox, Received
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message
+from tests.runner.plain_runner import run_plain
+from tests.shards.toy_query import ToyQuery
 
 DESIGN = Path(__file__).parents[2] / "docs" / "design"
 WORD = "zebra"

@@ -6,13 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from test_splittable_streams import Committed, query_of
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io.watch import PollResult, Watch, after_total_of
 from penstock.machines.records import MAX_MICROS
 from penstock.transforms.window import FixedWindows, TimestampedValue
+from tests.shards.test_splittable_streams import Committed, query_of
 
 SECOND = 1_000_000
 

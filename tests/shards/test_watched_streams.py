@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.coders import VarIntCoder
@@ -23,6 +22,7 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import keys_of
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.window_pages import is_by_window, page_of
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 Score = tuple[str, int, int]

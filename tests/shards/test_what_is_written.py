@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from shard_streams import DictStore
 
 from penstock.coders import StrUtf8Coder
 from penstock.machines.grouping import GroupingMachine
@@ -20,6 +19,7 @@ from penstock_spark.stream.state import key_pages as module
 from penstock_spark.stream.state.key_pages import PAGE_BYTES, KeyPages
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.pages import FIRST_PAGES
+from tests.shards.shard_streams import DictStore
 
 NAMES = [b"s" + str(number).encode() for number in range(300)]
 SEEN = SetStateSpec("seen", StrUtf8Coder())

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -25,6 +24,7 @@ from penstock_spark.stream.transport import writer
 from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import LogicalTime, Message
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 LEVELS = 3

@@ -8,12 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from generated import FIXED, FOREVER, Largest, Listing, Sum, random_windowing
-from generated_events import SECOND, random_events
-from shard_streams import GROUPING, SOURCE, DictStore, Stream, machine_of
-from test_combining import CombinedStream
-from test_shards import cuts
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.coders.deterministic import encode_keys
@@ -47,6 +41,12 @@ from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.window_pages import StoredWindow, WindowPages, page_of
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
+from tests.machines.generated import FIXED, FOREVER, Largest, Listing, Sum, random_windowing
+from tests.machines.generated_events import SECOND, random_events
+from tests.shards.shard_streams import GROUPING, SOURCE, DictStore, Stream, machine_of
+from tests.shards.test_combining import CombinedStream
+from tests.shards.test_shards import cuts
+from tests.shards.toy_query import ToyQuery
 
 EARLY = (None, AfterCount(1), AfterCount(3), AfterProcessingTime(1), AfterProcessingTime(0))
 LATE = (AfterCount(1), AfterCount(2), AfterProcessingTime(1), AfterProcessingTime.aligned_to(2))

@@ -6,8 +6,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from row_streams import net_of
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -22,6 +20,8 @@ from penstock.transforms.trigger import (
 )
 from penstock.transforms.window import FixedWindows
 from penstock.utils.windowed_value import ValueKind
+from tests.shards.row_streams import net_of
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 RETRACTING = AccumulationMode.ACCUMULATING_AND_RETRACTING

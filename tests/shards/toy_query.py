@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
-from plain_runner import views_of
-from shard_streams import DictStore
 
 from penstock.graph import Read
 from penstock.metrics.execution import ELEMENTS, merge_snapshots, take_out
@@ -39,6 +37,8 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.transport.control import Command, heartbeat
 from penstock_spark.stream.transport.inbox import Received
 from penstock_spark.worker.batch import decode_page, dumps, loads
+from tests.runner.plain_runner import views_of
+from tests.shards.shard_streams import DictStore
 
 
 class Placed(NamedTuple):

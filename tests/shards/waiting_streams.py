@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from toy_query import ToyQuery
-
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.window import FixedWindows, TimestampedValue
+from tests.shards.toy_query import ToyQuery
 
 SECOND = 1_000_000
 MINUTES = FixedWindows(60)

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache
 from itertools import pairwise
 
-from stream_programs import Program, random_program
+from tests.simulation.stream_programs import Program, random_program
 
 TIMES = 2
 """The least number of chosen programs with a pair of facts, unless fewer of all programs have it."""

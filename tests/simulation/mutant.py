@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from stream_programs import Program, random_program
+from tests.simulation.stream_programs import Program, random_program
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import simulated_spark
-from mutant import Mutant
-from stream_programs import Arriving, Life, Program, Shape, random_program
-
 from penstock_spark.checkpoints.custody import folder
 from penstock_spark.files import temporary
 from penstock_spark.lowering import native_stream, readings
@@ -19,6 +15,9 @@ from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.runs import execute_stream
 from penstock_spark.runs.running import StreamRun
 from penstock_spark.stream.sources.sums import SummingTask
+from tests.simulation import simulated_spark
+from tests.simulation.mutant import Mutant
+from tests.simulation.stream_programs import Arriving, Life, Program, Shape, random_program
 
 
 def a_native_stream(seed: int) -> Program:

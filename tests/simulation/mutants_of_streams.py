@@ -6,10 +6,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from mutant import Mutant
-from mutants_of_native_streams import OF_NATIVE_STREAMS
-from stream_programs import Arriving, Life, Program, Shape, random_program
-
 from penstock.io.custom.ranges import NumberedSource
 from penstock.relations import joins, validity
 from penstock_connectors.database import errors, postgres
@@ -34,6 +30,9 @@ from penstock_spark.stream.shards import shard, window_table
 from penstock_spark.stream.shards.keys import KeyTable
 from penstock_spark.stream.shards.waiting import WaitingOperator
 from penstock_spark.stream.state import segments
+from tests.simulation.mutant import Mutant
+from tests.simulation.mutants_of_native_streams import OF_NATIVE_STREAMS
+from tests.simulation.stream_programs import Arriving, Life, Program, Shape, random_program
 
 FILES = tuple(
     Arriving(seconds, f"{number:02d}.txt", lines)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
-from simulated_drivers import Simulation
-from stream_checks import check
-from stream_programs import Program, Shape, random_program
+from tests.simulation.simulated_drivers import Simulation
+from tests.simulation.stream_checks import check
+from tests.simulation.stream_programs import Program, Shape, random_program
 
 _TRIES = 400
 _SEEDS = 3

@@ -18,10 +18,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import psycopg
-from simulated_world import Process, World
 
 from penstock_connectors.database import check, postgres, writer
 from penstock_spark.sinks import stream_commits
+from tests.simulation.simulated_world import Process, World
 
 URL = "postgresql://sim/db"
 INLINE_BYTES, CHUNK_BYTES = 20, 30

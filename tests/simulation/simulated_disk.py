@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from simulated_world import World
-
 from penstock_spark.files.file_store import LocalFiles
+from tests.simulation.simulated_world import World
 
 
 def plain(path: str) -> str:

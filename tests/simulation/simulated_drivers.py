@@ -12,15 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import simulated_native as native
-import simulated_spark as sim
-import simulated_tables as tables
 from pyspark import TaskContext
-from simulated_database import Server
-from simulated_disk import Disk, DisksOfMachines, File, Shard
-from simulated_log import Log, open_log, use
-from simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
-from stream_programs import CHECKPOINT, FOLDERS, Calls, Life, Program, Shape, partition_of, plan_of
 
 from penstock.io.custom.ranges import RangesOfSource
 from penstock.io.parquetio import ParquetSource
@@ -50,6 +42,23 @@ from penstock_spark.stages import stage
 from penstock_spark.stream import tasks
 from penstock_spark.stream.state import segments
 from penstock_spark.worker.batch import dumps_with_code
+from tests.simulation import simulated_native as native
+from tests.simulation import simulated_spark as sim
+from tests.simulation import simulated_tables as tables
+from tests.simulation.simulated_database import Server
+from tests.simulation.simulated_disk import Disk, DisksOfMachines, File, Shard
+from tests.simulation.simulated_log import Log, open_log, use
+from tests.simulation.simulated_world import CALM, Chances, Process, Threading, World, WorldsClock
+from tests.simulation.stream_programs import (
+    CHECKPOINT,
+    FOLDERS,
+    Calls,
+    Life,
+    Program,
+    Shape,
+    partition_of,
+    plan_of,
+)
 
 _PATIENCE_SECONDS = 20.0
 """So long a driver that is to fail may go on."""

@@ -14,8 +14,6 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from simulated_spark import Query, Source, Stream
-from simulated_world import World
 
 from penstock.io.custom.ranges import NumberedSource, RangesOfSource, SourceRange
 from penstock.io.streaming.stream_sources import MAX_RECORDS
@@ -24,6 +22,8 @@ from penstock_spark.formats.ranges.reading import StreamDecoder
 from penstock_spark.reports.reporting import current_reporting
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code
+from tests.simulation.simulated_spark import Query, Source, Stream
+from tests.simulation.simulated_world import World
 
 _FAULTS_MAX = 4
 _POLL_SECONDS = 0.1

@@ -10,10 +10,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from native_host import Group, Sums
-from simulated_disk import File, Folder, plain
-from simulated_spark import Files, Planned, Rows, Stream
-from simulated_world import START_MICROS
 
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.whole_files import CheckFiles
@@ -25,6 +21,10 @@ from penstock_spark.sources.scan import StreamScan
 from penstock_spark.stream.sources.sums import MOVES, SUMS
 from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
+from tests.runner.native_host import Group, Sums
+from tests.simulation.simulated_disk import File, Folder, plain
+from tests.simulation.simulated_spark import Files, Planned, Rows, Stream
+from tests.simulation.simulated_world import START_MICROS
 
 _NEVER_MICROS = END_MICROS
 """When a group is over that no watermark ends."""

@@ -29,9 +29,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
-from native_host import aggregate, runs_without_data
-from simulated_disk import Disk, File, FileUtil, Folder, HadoopPath, plain
-from simulated_world import Process, World
 
 from penstock.utils import clock
 from penstock_spark.checkpoints.resharding import HEARTBEAT_SLOT
@@ -40,6 +37,9 @@ from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.sources.stream_files import CHANGED, FILE, START
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
+from tests.runner.native_host import aggregate, runs_without_data
+from tests.simulation.simulated_disk import Disk, File, FileUtil, Folder, HadoopPath, plain
+from tests.simulation.simulated_world import Process, World
 
 SECOND_MICROS = 1_000_000
 _IDLE_SECONDS = 10.0

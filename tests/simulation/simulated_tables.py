@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
-from simulated_disk import File, plain
-from simulated_spark import Jobs, Query, Row, Session, Source, Stream, last_commit
 
 from penstock_spark.session.shard_keys import shard_keys
+from tests.simulation.simulated_disk import File, plain
+from tests.simulation.simulated_spark import Jobs, Query, Row, Session, Source, Stream, last_commit
 
 _TYPES = {
     "level": pa.int32(),

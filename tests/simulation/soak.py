@@ -4,10 +4,10 @@ What a run does with files decides what a seed means. So a change of that needs 
 
 Some ways to call it::
 
-    python tests/simulation/soak.py --programs 10000
-    python tests/simulation/soak.py --until-stopped --first 1000000
-    python tests/simulation/soak.py --seed 4711
-    python tests/simulation/soak.py --breaks --programs 2000
+    python -m tests.simulation.soak --programs 10000
+    python -m tests.simulation.soak --until-stopped --first 1000000
+    python -m tests.simulation.soak --seed 4711
+    python -m tests.simulation.soak --breaks --programs 2000
 """
 
 from __future__ import annotations
@@ -17,13 +17,9 @@ import itertools
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mutants_of_streams import MUTANTS, Mutant
-from shrinking import failure_of, shrunk
+from tests.simulation.mutants_of_streams import MUTANTS, Mutant
+from tests.simulation.shrinking import failure_of, shrunk
 
 
 def main() -> int:

@@ -12,24 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.parquet as pq
-from simulated_disk import File
-from simulated_drivers import Simulation
-from simulated_native import STRANGE
-from simulated_spark import Noted, noted
-from stream_parts import NET, ORACLES, Moment, Part, PlayerThatGoesBack, net_of
-from stream_programs import (
-    FOLDERS,
-    MODES,
-    READ,
-    TABLE,
-    WINDOWS,
-    Shape,
-    event_time,
-    late_line,
-    line_of,
-    parsed,
-    policy_of,
-)
 
 import penstock as beam
 from penstock.machines.grouping import GroupingMachine
@@ -50,6 +32,24 @@ from penstock_spark.checkpoints.custody.lease import CheckpointInUse
 from penstock_spark.files.temporary import MARK
 from penstock_spark.folding.machine_read import DROPPED
 from penstock_spark.source_watermarks import ENDED, Estimator
+from tests.simulation.simulated_disk import File
+from tests.simulation.simulated_drivers import Simulation
+from tests.simulation.simulated_native import STRANGE
+from tests.simulation.simulated_spark import Noted, noted
+from tests.simulation.stream_parts import NET, ORACLES, Moment, Part, PlayerThatGoesBack, net_of
+from tests.simulation.stream_programs import (
+    FOLDERS,
+    MODES,
+    READ,
+    TABLE,
+    WINDOWS,
+    Shape,
+    event_time,
+    late_line,
+    line_of,
+    parsed,
+    policy_of,
+)
 
 SPARK = "/checkpoint/spark"
 _NAME = re.compile(r"(\w+)-batch-(\d{6})-\d{5}-of-\d{5}\Z")

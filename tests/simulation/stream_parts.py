@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulated_world import START_MICROS
-
 import penstock as beam
 from penstock.functions.userstate import on_timer
 from penstock.machines.grouping import GroupingMachine
@@ -33,6 +31,7 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWater
 from penstock.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from penstock.transforms.window import FixedWindows
 from penstock.windows.time_domain import TimeDomain
+from tests.simulation.simulated_world import START_MICROS
 
 SIZE = 10
 WINDOWS = FixedWindows(SIZE)

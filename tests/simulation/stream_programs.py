@@ -9,10 +9,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import types
-from simulated_database import URL
-from simulated_log import Records
-from simulated_world import START_MICROS
-from stream_parts import MOVABLE, ORACLES, OTHERWISE, lines_of
 
 import penstock as beam
 from penstock.io import ForEachBatch, ReadFromParquet, ReadFromSource, WriteToParquet
@@ -31,6 +27,10 @@ from penstock.transforms.trigger import (
 from penstock.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.runner import SparkRunner
+from tests.simulation.simulated_database import URL
+from tests.simulation.simulated_log import Records
+from tests.simulation.simulated_world import START_MICROS
+from tests.simulation.stream_parts import MOVABLE, ORACLES, OTHERWISE, lines_of
 
 START = START_MICROS // 1_000_000
 TABLE = "lines"

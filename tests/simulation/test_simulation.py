@@ -12,9 +12,9 @@ import pytest
 # A table is written by penstock's own code for PostgreSQL, and only the server is simulated.
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
-from covering import MORE_TIMES, TIMES, covering_seeds, facts_of
-from mutants_of_native_streams import a_run_that_is_displaced_while_it_writes
-from mutants_of_streams import (
+from tests.simulation.covering import MORE_TIMES, TIMES, covering_seeds, facts_of
+from tests.simulation.mutants_of_native_streams import a_run_that_is_displaced_while_it_writes
+from tests.simulation.mutants_of_streams import (
     KNOWN,
     MUTANTS,
     ORDER,
@@ -25,9 +25,9 @@ from mutants_of_streams import (
     a_table_and_another_watermark,
     one_source_more,
 )
-from shrinking import Failure, failure_of, shrunk
-from simulated_drivers import Simulation
-from stream_programs import random_program
+from tests.simulation.shrinking import Failure, failure_of, shrunk
+from tests.simulation.simulated_drivers import Simulation
+from tests.simulation.stream_programs import random_program
 
 USUAL, LONG = 10_000, 20_000
 """Of the first number, programs always run that cover all pairs of facts; with ``soak``, all of the second number run.

@@ -7,9 +7,6 @@ import pytest
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
 import pyarrow as pa
-from mutant import Mutant
-from simulated_database import URL, Server
-from simulated_world import CALM, World
 
 from penstock_connectors.database import postgres
 from penstock_connectors.database.address import Address
@@ -17,6 +14,9 @@ from penstock_connectors.database.errors import RowsLost
 from penstock_connectors.database.layout import Layout
 from penstock_connectors.database.pages import Page
 from penstock_spark.sinks.plan import MicroBatch
+from tests.simulation.mutant import Mutant
+from tests.simulation.simulated_database import URL, Server
+from tests.simulation.simulated_world import CALM, World
 
 ADDRESS = Address(URL, "lines", URL, "at step 'Write'")
 LAYOUT = Layout(pa.schema([("line", pa.string())]), (), "insert", "rows", "at step 'Write'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HERE = Path(__file__).parent
-# Tests import the program that they kill, and workers what that has defined; and expressions of SQL by chance.
-sys.path[:0] = [str(_HERE), str(_HERE.parent / "sdk" / "sql"), str(_HERE.parent / "runner")]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

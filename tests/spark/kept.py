@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
+
+from tests.golden.checkpoints import keep as KEEP
 
 FOLDER = Path(__file__).parents[1] / "golden" / "checkpoints"
 
 
-def _keep() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("keep", FOLDER / "keep.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-KEEP = _keep()
 VERSIONS = sorted(path.name for path in FOLDER.iterdir() if (path / KEEP.ARCHIVE).exists())
 """The versions that have kept one."""
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from restartable import Ledger, arrival_of, best_of, parsed, shown, time_of
-
 import penstock as beam
 from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, Sessions
+from tests.spark.restartable import Ledger, arrival_of, best_of, parsed, shown, time_of
 
 FILES = 6
 LINES = 60

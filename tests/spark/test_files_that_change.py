@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from readable import assert_readable, failure_of
 
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.pipeline import Pipeline
 from penstock_spark.lowering.batch_writer import BatchWriter
+from tests.spark.readable import assert_readable, failure_of
 
 HERE = Path(__file__).name
 

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kept
-import lasting
 import pytest
 
 from penstock_spark.checkpoints.spark_state import pages_of_operator
 from penstock_spark.process import written_formats as forms
 from penstock_spark.session.spark_versions import version_of
+from tests.spark import kept, lasting
 
 MARKS = re.compile(r"checkpoint/holders/\d+\.(over|beat\.\d+)|checkpoint/inputs-\d+/[^/]+/pages/_SUCCESS")
 """Empty files whose names say everything, beside a file with a number."""

@@ -20,11 +20,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from restartable import ENDLESS, PIPELINES, main
 
 import penstock as beam
 from penstock.error import RunnerError
 from penstock.options.pipeline_options import PipelineOptions
+from tests.spark.restartable import ENDLESS, PIPELINES, main
 
 PROGRAM = Path(__file__).parent / "restartable.py"
 FILES = 6

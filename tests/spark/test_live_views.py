@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_stream_runs import add, sums, wait_for
 
 import penstock as beam
 from penstock import field
@@ -19,6 +18,7 @@ from penstock_conformance import command
 from penstock_spark.live import views as live_views
 from penstock_spark.live.kept import read_snapshot
 from penstock_spark.live.snapshot import RunSnapshot
+from tests.spark.test_stream_runs import add, sums, wait_for
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
-from native_runs import WAIT_SECONDS_MAX, counted, ended, instants, pipeline_of, until
 from pyarrow import orc
 
 import penstock as beam
@@ -26,6 +25,7 @@ from penstock.io import ReadFromCsv, ReadFromOrc, ReadFromSpark, WriteToParquet
 from penstock.io.delta import ReadFromDelta
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.window import FixedWindows
+from tests.runner.native_runs import WAIT_SECONDS_MAX, counted, ended, instants, pipeline_of, until
 
 pytestmark = pytest.mark.spark
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import native_totals
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests.spark import native_totals
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from native_host import NativeHost, Row
-from native_runs import INSTANT, WAIT_SECONDS_MAX, counted, ended, instants, pipeline_of, until
 
 import penstock as beam
 from penstock import field
@@ -28,6 +26,8 @@ from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, A
 from penstock.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
 from penstock_spark import read_state
 from penstock_spark.lowering.batch_writer import BatchWriter
+from tests.runner.native_host import NativeHost, Row
+from tests.runner.native_runs import INSTANT, WAIT_SECONDS_MAX, counted, ended, instants, pipeline_of, until
 
 pytestmark = pytest.mark.spark
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from readable import assert_readable, failure_of
 
 import penstock as beam
 from penstock.options.pipeline_options import PipelineOptions
+from tests.spark.readable import assert_readable, failure_of
 
 HERE = Path(__file__).name
 

@@ -7,13 +7,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import kept
-import lasting
 import pytest
-from lasting import Changes
 
 from penstock_spark.checkpoints.resharding import Rewriting
 from penstock_spark.session.spark_versions import version_of
+from tests.spark import kept, lasting
+from tests.spark.lasting import Changes
 
 CHANGED = Changes(more_source=True, deeper=True, names_first=False)
 

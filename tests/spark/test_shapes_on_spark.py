@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-
-from covering_pipelines import Choice, Program, covering_programs, differing, observed
+from tests.runner.covering_pipelines import Choice, Program, covering_programs, differing, observed
 
 SIDES = Program(
     1,

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
-from scanned import WHERE, elements
 
 import penstock as beam
 from penstock.coders import coders
@@ -34,6 +33,7 @@ from penstock.io import (
 from penstock.io.sparkio import DataFrameSource
 from penstock.testing.util import assert_that, equal_to
 from penstock_spark.formats.registry import open_source
+from tests.spark.scanned import WHERE, elements
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from scanned import WHERE, elements
 
 import penstock as beam
 from penstock.error import RunnerError
@@ -19,6 +18,7 @@ from penstock.io import ReadFromCsv, ReadFromJson, ReadFromSpark, WriteToMemory
 from penstock.pvalue import Row
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.formats.registry import open_source
+from tests.spark.scanned import WHERE, elements
 
 
 @pytest.fixture

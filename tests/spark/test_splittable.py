@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from endless_logs import Bytes, Tail, start
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -22,6 +21,7 @@ from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTrack
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.core import RestrictionProvider
+from tests.spark.endless_logs import Bytes, Tail, start
 
 PROGRAM = Path(__file__).parent / "endless_logs.py"
 WAIT_SECONDS_MAX = 240

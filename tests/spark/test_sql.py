@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import penstock as beam
 from penstock.io import WriteToMemory
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))
-
-import book_chapter_8
-import book_chapter_9
-import one_sql
-from listings import at, inputs_of, shown, stream_of
+from tests.sql import book_chapter_8, book_chapter_9, one_sql
+from tests.sql.listings import at, inputs_of, shown, stream_of
 
 SOURCES = {
     "Streaming Systems, chapter 8": book_chapter_8.LISTINGS,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 import re
-import sys
 from collections import Counter
 from decimal import Decimal
 from itertools import product
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -18,10 +16,7 @@ import pytest
 import penstock as beam
 from penstock.sql.execution import equality
 from penstock.transforms.sql import SqlTransform
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
-
-from plain_runner import collect, run_plain
+from tests.runner.plain_runner import collect, run_plain
 
 
 class Thing(NamedTuple):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import texts
-from function_cases import CASES, Case
-from sql_values import AS_WRITTEN, identical, with_settings
-
 from penstock.scalars.row_functions import Projection
+from tests.sdk.sql import texts
+from tests.sdk.sql.function_cases import CASES, Case
+from tests.spark.sql_values import AS_WRITTEN, identical, with_settings
 
 
 def differences(spark: Any, cases: Sequence[Case]) -> list[str]:

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow
 import pytest
 from pyspark.errors import PySparkException
-from random_scalars import COLUMNS, PRODUCTIONS, made, rows, scalar_of
-from sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Scalar, walk
+from tests.sdk.sql.random_scalars import COLUMNS, PRODUCTIONS, made, rows, scalar_of
+from tests.spark.sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 
 FAMILIES = {
     "numbers": ["BIGINT", "DOUBLE"],

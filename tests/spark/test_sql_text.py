@@ -15,15 +15,10 @@ from typing import Any
 
 import pyarrow
 import pytest
-import query_texts
-import texts
-from plain_runner import Settings, collect, run_plain
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 from sqlglot import exp
 from sqlglot.parsers.spark import SparkParser
-from texts import NAMES, TYPES, Refused
 
 import penstock as beam
 from penstock.elements.row import Row
@@ -45,6 +40,10 @@ from penstock.sql.language.dialect import _Parser
 from penstock.sql.plan.relations import ColumnDef
 from penstock.transforms.sql import SqlTransform
 from penstock.typehints.row_type import RowTypeConstraint
+from tests.runner.plain_runner import Settings, collect, run_plain
+from tests.sdk.sql import query_texts, texts
+from tests.sdk.sql.texts import NAMES, TYPES, Refused
+from tests.spark.sql_values import AS_WRITTEN, arrow_type, identical, with_settings
 
 _SETTINGS = {
     **AS_WRITTEN,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from penstock.io import WriteToMemory
 from penstock.io.sparkio import WriteToSpark, from_dataframe
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.sql import Catalog, SqlTransform
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))
-from query_cases import CASES as QUERY_CASES
-from query_cases import shown
+from tests.sql.query_cases import CASES as QUERY_CASES
+from tests.sql.query_cases import shown
 
 CASES = {case.name.removeprefix("goals: "): case for case in QUERY_CASES if case.name.startswith("goals: ")}
 GOALS = CASES["sums"].tables["goals"]

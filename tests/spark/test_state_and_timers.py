@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import penstock as beam
+from attribution import RECORDS, Attribute, recorded
 from penstock.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.io import WriteToMemory
 from penstock.io.external.generate_sequence import GenerateSequence
@@ -17,9 +15,6 @@ from penstock.transforms.deduplicate import Deduplicate
 from penstock.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec
 from penstock.transforms.window import TimestampedValue
 from penstock_spark import read_state
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from attribution import RECORDS, Attribute, recorded
 
 ATTRIBUTED = [
     "imp=123 http://search.com?q=xyz → http://xyz.com/ → http://xyz.com/join-mailing-list",

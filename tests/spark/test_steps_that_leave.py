@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from readable import assert_readable, failure_of
 
 import penstock as beam
+from tests.spark.readable import assert_readable, failure_of
 
 HERE = Path(__file__).name
 

@@ -20,7 +20,6 @@ import pytest
 from pyarrow import orc
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from readable import assert_readable
 
 from penstock.coders import coders
 from penstock.elements.row import Row
@@ -42,6 +41,7 @@ from penstock_spark.reports.reporting import current_reporting, report_with, rep
 from penstock_spark.session.session import runner_session
 from penstock_spark.sources.scan import Rejected, StreamScan
 from penstock_spark.sources.stream_files import SURVEYED_FILES
+from tests.spark.readable import assert_readable
 
 WHERE = "at step 'Read' (game.py:41)"
 Parts = list[tuple[str, list[Any]]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import lasting
 import pytest
 from pyspark import TaskContext
 
@@ -13,6 +12,7 @@ import penstock as beam
 from penstock.io import WriteToMemory, WriteToText
 from penstock.options.pipeline_options import PipelineOptions
 from penstock_spark.session.parallelism import PARALLELISM
+from tests.spark import lasting
 
 FILES = 8
 

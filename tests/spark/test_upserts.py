@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+import ledger
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.options.pipeline_options import PipelineOptions
@@ -15,9 +14,6 @@ from penstock.relations.upserts import Upsert, keep_last_upserts
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.window import IntervalWindow, Sessions, TimestampedValue
-
-sys.path.append(str(Path(__file__).parents[2] / "examples"))
-import ledger
 
 FILES = 5
 

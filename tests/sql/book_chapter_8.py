@@ -10,7 +10,7 @@ import datetime
 import re
 from typing import NamedTuple
 
-from listings import Arrival, Listing, at
+from tests.sql.listings import Arrival, Listing, at
 
 
 class SmallScore(NamedTuple):

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from random_queries import Query, Text, random_query, random_windowed_query
-from relations import (
+from penstock_spark.reports.failure import StepFailure
+from tests.sql.random_queries import Query, Text, random_query, random_windowed_query
+from tests.sql.relations import (
     Advance,
     Input,
     Rows,
@@ -19,8 +20,6 @@ from relations import (
     final_rows,
     random_input,
 )
-
-from penstock_spark.reports.failure import StepFailure
 
 RENDERINGS = ["CHANGES", "CHANGES", "CHANGES", "STREAM", "TVR", "TABLE"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from random_queries import TABLES, Text, Window, sessions, text
+from tests.sql.random_queries import TABLES, Text, Window, sessions, text
 
 KINDS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 FORMS = ("FROM", "GROUP BY")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from typing import NamedTuple
 
-from listings import Arrival, Listing, at
+from tests.sql.listings import Arrival, Listing, at
 
 
 class Bid(NamedTuple):

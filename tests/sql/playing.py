@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from listings import Listing, inputs_of, shown, stream_of
-from toy_query import ToyQuery
-
 import penstock as beam
 from penstock.io import WriteToMemory
+from tests.shards.toy_query import ToyQuery
+from tests.sql.listings import Listing, inputs_of, shown, stream_of
 
 
 def played(

@@ -13,9 +13,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 import duckdb
-from plain_runner import Settings, collect, run_plain
-from random_queries import TABLES, Text
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
@@ -23,6 +20,9 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.sql import SqlTransform
 from penstock.transforms.window import TimestampedValue
 from penstock.utils.windowed_value import ValueKind, WindowedValue, unknown_pane
+from tests.runner.plain_runner import Settings, collect, run_plain
+from tests.shards.toy_query import ToyQuery
+from tests.sql.random_queries import TABLES, Text
 
 EPOCH = datetime.datetime(2026, 1, 1)
 SECONDS = (EPOCH - datetime.datetime(1970, 1, 1)).total_seconds()

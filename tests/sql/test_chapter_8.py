@@ -8,9 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from book_chapter_8 import FOR_SESSIONS, LISTINGS, NINE, SMALL, WATERMARK
-from listings import Arrival, Listing, at, inputs_of, stream_of
-from playing import played
 
 import penstock as beam
 from penstock.construction.retractions import may_retract
@@ -20,6 +17,9 @@ from penstock.sql.binding.statement import Tables
 from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Project, Relation, Scan
 from penstock.sql.plan.relations import inputs_of as below
 from penstock.transforms.sql import SqlError, SqlTransform
+from tests.sql.book_chapter_8 import FOR_SESSIONS, LISTINGS, NINE, SMALL, WATERMARK
+from tests.sql.listings import Arrival, Listing, at, inputs_of, stream_of
+from tests.sql.playing import played
 
 BY_NAME = {listing.name: listing for listing in LISTINGS}
 

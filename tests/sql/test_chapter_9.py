@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from book_chapter_9 import LISTINGS
-from listings import Listing
-from playing import played
+
+from tests.sql.book_chapter_9 import LISTINGS
+from tests.sql.listings import Listing
+from tests.sql.playing import played
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.name)

@@ -6,10 +6,6 @@ import datetime
 from typing import Any
 
 import pytest
-from law import check_emitted, check_text
-from plain_runner import collect, run_plain
-from random_queries import validity
-from relations import Advance, Change, Input, changes, random_input
 
 import penstock as beam
 from penstock.scalars.types import BIGINT
@@ -19,6 +15,10 @@ from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Join, skip_projections
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailure
+from tests.runner.plain_runner import collect, run_plain
+from tests.sql.law import check_emitted, check_text
+from tests.sql.random_queries import validity
+from tests.sql.relations import Advance, Change, Input, changes, random_input
 
 FOUND = [
     # A condition that neither belongs to one side nor is an equality was pushed down for ever.

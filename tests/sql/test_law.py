@@ -11,11 +11,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from law import check, check_emitted, check_late, check_text, first_broken
-from nested_windows import FORMS, SHOWN, nested_windows
-from nested_windows import KINDS as WINDOWS
-from random_queries import random_query
-from relations import KINDS
 
 import penstock as beam
 from penstock.relations import bags, validity
@@ -30,6 +25,11 @@ from penstock.sql.plan import lineage
 from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Top, Valid
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
+from tests.sql.law import check, check_emitted, check_late, check_text, first_broken
+from tests.sql.nested_windows import FORMS, SHOWN, nested_windows
+from tests.sql.nested_windows import KINDS as WINDOWS
+from tests.sql.random_queries import random_query
+from tests.sql.relations import KINDS
 
 ALWAYS, ALL, BLOCK = 50, 2_000, 50
 EMITTED_ALWAYS, EMITTED = 20, 500

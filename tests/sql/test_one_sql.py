@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from listings import Listing, at
-from one_sql import BIDS, LISTINGS, Bid
-from playing import played
-from toy_query import Placed, ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.sql import SqlTransform
+from tests.shards.toy_query import Placed, ToyQuery
+from tests.sql.listings import Listing, at
+from tests.sql.one_sql import BIDS, LISTINGS, Bid
+from tests.sql.playing import played
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.name)

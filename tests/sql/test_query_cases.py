@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plain_runner import collect, run_plain
-from query_cases import CASES, Case, cases_of, shown
-from toy_query import ToyQuery
 
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.transforms.sql import SqlTransform
+from tests.runner.plain_runner import collect, run_plain
+from tests.shards.toy_query import ToyQuery
+from tests.sql.query_cases import CASES, Case, cases_of, shown
 
 
 def result_of(pipeline: beam.Pipeline, case: Case) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from law import check_text
-from relations import KINDS
 
 from penstock.scalars.types import from_hint
 from penstock.sql.binding.queries import bind
@@ -14,6 +12,8 @@ from penstock.sql.binding.statement import Tables
 from penstock.sql.execution.kept_state import list_kept_state
 from penstock.sql.plan.relations import ColumnDef, Relation, Top, inputs_of
 from penstock.typehints import row_type
+from tests.sql.law import check_text
+from tests.sql.relations import KINDS
 
 _NUMBERED = "(SELECT k, s, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, s) AS n FROM a) AS t"
 LIMITED = {

@@ -5,10 +5,6 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from book_chapter_8 import NINE
-from book_chapter_9 import EURO
-from listings import Listing
-from playing import played
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
@@ -17,6 +13,10 @@ from penstock.sql.language.dialect import parse_query
 from penstock.transforms.sql import SqlTransform
 from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
 from penstock_spark.supported import check
+from tests.sql.book_chapter_8 import NINE
+from tests.sql.book_chapter_9 import EURO
+from tests.sql.listings import Listing
+from tests.sql.playing import played
 
 EACH = Repeatedly(AfterCount(1))
 MINUTELY = AfterProcessingTime(60)

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
 from pyspark.sql.types import ByteType, DataType, IntegerType, LongType, ShortType, StringType
 
 import penstock as beam
@@ -32,6 +31,7 @@ from penstock_spark.formats.parquet.writer import parquet_files
 from penstock_spark.sources.contents import ColumnsReader
 from penstock_spark.sources.partition_values import partition_values
 from penstock_spark.sources.stream_files import Naming
+from tests.values.matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
 
 SPELLINGS: dict[str, list[pa.DataType]] = {
     "boolean": [pa.bool_()],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -14,8 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from arrow_borders import find_no_losses, fits
-from matrix import NUMBER, WHERE, Border, Column, Trip, padded, spelled
 
 import penstock as beam
 from penstock.io.database import DatabaseSink, DatabaseSource, ReadFromDatabase
@@ -31,9 +28,9 @@ from penstock_connectors.database.pages import Page
 from penstock_connectors.database.reader import Part, RowsReader, _choose_columns, _columns, _planning
 from penstock_connectors.database.through_driver import DriverWriter
 from penstock_spark.sinks.plan import MicroBatch
-
-sys.path.append(str(Path(__file__).parents[1] / "ends"))
-import postgres_server
+from tests.ends import postgres_server
+from tests.values.arrow_borders import find_no_losses, fits
+from tests.values.matrix import NUMBER, WHERE, Border, Column, Trip, padded, spelled
 
 # --- PostgreSQL.
 

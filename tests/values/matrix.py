@@ -3,7 +3,7 @@
 A *border* says how it spells each type of the table (`penstock.values.types`), and has *ways*: functions that take the
 values across, together, and return what arrives, by column. `differences` compares that with what the table says. A way
 that needs a pipeline is a `Step`: the steps of all borders run in one pipeline for batches, and in one for streams.
-``python tests/values/borders.py`` prints the pairs that are covered.
+``python -m tests.values.borders`` prints the pairs that are covered.
 
 Another border is about fifteen lines: a name for each type that it has, a function that writes records, and its ways.
 See `borders.py`, which lists all borders.

@@ -12,8 +12,6 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
-from arrow_borders import COMMON, WITHIN, composite, find_no_losses, fits, schema_of, table_of
-from matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
 from pyarrow import orc
 from pyspark.sql import SparkSession
 
@@ -37,6 +35,8 @@ from penstock_spark.formats.orc.writer import orc_files
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks.records import RecordRows
 from penstock_spark.sources.partition_values import partition_values
+from tests.values.arrow_borders import COMMON, WITHIN, composite, find_no_losses, fits, schema_of, table_of
+from tests.values.matrix import NUMBER, WHERE, Border, Column, Step, Trip, padded, spelled, write_records
 
 NANOS_LEAST = datetime.datetime(1677, 9, 21, 0, 12, 43, 145_225)
 NANOS_GREATEST = datetime.datetime(2262, 4, 11, 23, 47, 16, 854_775)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from arrow_borders import fits
 from pyspark.sql import types as T
 
 from penstock.values.types import BOOLEAN, DATE, FLOAT, INSTANT, INTEGER, LOCAL_TIME, NOTHING, TEXT
 from penstock_spark.columns import common_types
 from penstock_spark.columns.common_types import common_type, is_wider
 from penstock_spark.columns.types import UNKNOWN, arrow_schema_of, in_spark, value_in_spark
+from tests.values.arrow_borders import fits
 
 DECIMALS = [T.DecimalType(*each) for each in ((5, 2), (10, 4), (38, 0), (38, 18))]
 COLUMNS = [

@@ -6,13 +6,13 @@ import math
 from pathlib import Path
 
 import pytest
-from borders import BORDERS
-from matrix import Border, Step, crossed, unaccounted
 
 from penstock.elements.row import Row
 from penstock.typehints import Optional
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock_spark.columns.pandas_batches import FrameConverter
+from tests.values.borders import BORDERS
+from tests.values.matrix import Border, Step, crossed, unaccounted
 
 DIRECT = [
     pytest.param(border, way, id=f"{border.name} {way}")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from borders import BORDERS
-from matrix import crossed_in_a_pipeline, steps_of
 
 import penstock as beam
+from tests.values.borders import BORDERS
+from tests.values.matrix import crossed_in_a_pipeline, steps_of
 
 
 @pytest.mark.spark

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from borders import BORDERS
-from matrix import Border, Column, refusals
 
 from penstock.values.types import TYPES
+from tests.values.borders import BORDERS
+from tests.values.matrix import Border, Column, refusals
 
 WRITTEN_ALIKE = {
     "Parquet of Spark's types",

@@ -11,9 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from arrow_borders import read_all_parquet, read_content, read_groups, read_names
-from matrix import as_dict
-from other_borders import read_orc
 from pyarrow import orc
 
 import penstock as beam
@@ -22,6 +19,9 @@ from penstock_spark.columns.values import to_dicts
 from penstock_spark.files.file_store import LocalFiles
 from penstock_spark.formats.parquet.records import footer_of
 from penstock_spark.formats.parquet.scan import records_of_file
+from tests.values.arrow_borders import read_all_parquet, read_content, read_groups, read_names
+from tests.values.matrix import as_dict
+from tests.values.other_borders import read_orc
 
 PAIR = pa.list_(pa.float32(), 2)
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from arrow_borders import composite
-from matrix import WHERE, Border, Column, Step, Trip, as_dict, padded, spelled, write_records
 
 import penstock as beam
 from penstock.io.csvio import CsvSink
@@ -24,6 +22,8 @@ from penstock_spark.formats.csv import records
 from penstock_spark.formats.csv.scan import missing_texts
 from penstock_spark.formats.csv.writer import csv_files
 from penstock_spark.formats.json import json_files
+from tests.values.arrow_borders import composite
+from tests.values.matrix import WHERE, Border, Column, Step, Trip, as_dict, padded, spelled, write_records
 
 # --- JSON.
 

@@ -1,6 +1,6 @@
 """Keeps a checkpoint of this version, half-way through the program `tests/spark/lasting.py`, for later versions.
 
-Run it once for each release: ``python tests/golden/checkpoints/keep.py``. It makes the folder of the version beside it,
+Run it once for each release: ``python -m tests.golden.checkpoints.keep``. It makes the folder of the version beside it,
 with an archive of the checkpoint, the input and the output so far, and with what the program writes in the end.
 """
 
@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
+import penstock
+from penstock_spark.session.session import SessionOptions, session_for
+from tests.spark import lasting
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1] / "spark"))
-
-import lasting  # noqa: E402
-
-import penstock  # noqa: E402
-from penstock_spark.session.session import SessionOptions, session_for  # noqa: E402
-
 ARCHIVE, EXPECTED = "kept.tar.xz", "expected.json"
 SHARDS = 2
 LAST = 2

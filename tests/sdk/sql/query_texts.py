@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from texts import decimals
-
 from penstock.scalars.types import BIGINT, SqlType
+from tests.sdk.sql.texts import decimals
 
 _TEXT, _DAY, _TIME = SqlType("STRING"), SqlType("DATE"), SqlType("TIMESTAMP")
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import texts
-from function_cases import CASES, Case
 
 from penstock.scalars.function import ScalarFunction, choose_always
 from penstock.scalars.functions import FUNCTIONS, RECORDS
@@ -16,6 +14,8 @@ from penstock.scalars.resolving import takes
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Call, Literal, Scalar, walk
+from tests.sdk.sql import texts
+from tests.sdk.sql.function_cases import CASES, Case
 
 FIRST = texts.table()[0]
 

@@ -12,7 +12,6 @@ from typing import Any, Optional
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_scalars import COLUMNS, PRODUCTIONS, literal, made, rows, scalar_of
 
 from penstock.scalars import conditions
 from penstock.scalars.functions import RECORDS, call
@@ -49,6 +48,7 @@ from penstock.scalars.types import (
 )
 from penstock.sql.errors import SqlError, make_sql_error
 from penstock.utils.timestamp import Timestamp
+from tests.sdk.sql.random_scalars import COLUMNS, PRODUCTIONS, literal, made, rows, scalar_of
 
 TRUTHS = (True, False, None)
 MOMENT = datetime(2024, 2, 29, 12, 34, 56, 789_012, UTC)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import texts
 
 from penstock.scalars.row_functions import Projection
+from tests.sdk.sql import texts
 
 FIRST = texts.table()[0]
 

@@ -11,8 +11,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from random_scalars import VALUES
-
 from penstock.scalars.functions import FUNCTIONS, call
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
@@ -22,6 +20,7 @@ from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Project
 from penstock.sql.transform import allow_deep_calls
+from tests.sdk.sql.random_scalars import VALUES
 
 
 def decimals(precision: int, scale: int) -> SqlType:

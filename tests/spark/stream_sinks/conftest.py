@@ -1,8 +1,7 @@
-"""Micro-batches made by hand, and what Spark calls with them; also lets the tests of this folder import `writing`."""
+"""Micro-batches made by hand, and what Spark calls with them."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,7 @@ from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.session.session import move_to_session, runner_session
 from penstock_spark.worker.batch import Batch, encode_page
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from writing import ROWS
+from tests.spark.stream_sinks.writing import ROWS
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from writing import contents, dying
 
 import penstock as beam
 from penstock.io import ReadFromParquet, WriteToCsv, WriteToJson, WriteToParquet
@@ -29,6 +28,7 @@ from penstock_spark.formats.registry import window_files
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure
 from penstock_spark.sinks.window_files import WriteWindow
+from tests.spark.stream_sinks.writing import contents, dying
 
 Writer = Callable[..., BatchWriter]
 SCHEMA = pa.schema([("team", pa.string()), ("points", pa.int64())])

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from writing import SCHEMES, contents, dying, lines
 
 from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToSpark, WriteToText
@@ -21,6 +20,7 @@ from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.files.temporary import MARK, PREFIX
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.process.identity import this_process
+from tests.spark.stream_sinks.writing import SCHEMES, contents, dying, lines
 
 Writer = Callable[..., BatchWriter]
 

@@ -15,7 +15,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
-from writing import ROWS, contents, jobs, lines, runs
 
 import penstock as beam
 from penstock.coders import coders
@@ -35,6 +34,7 @@ from penstock_spark.session.session import runner_session
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.worker.batch import Batch, encode_page
+from tests.spark.stream_sinks.writing import ROWS, contents, jobs, lines, runs
 
 Writer = Callable[..., BatchWriter]
 PATIENCE = 120

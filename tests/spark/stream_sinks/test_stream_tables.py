@@ -10,7 +10,6 @@ from unittest.mock import MagicMock
 
 import pytest
 from pyspark.sql import SparkSession
-from writing import contents, dying, jobs, runs, score
 
 from penstock.error import RunnerError, UnsupportedByRunner
 from penstock.io import WriteToSpark
@@ -19,6 +18,7 @@ from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.sinks.plan import MicroBatch
+from tests.spark.stream_sinks.writing import contents, dying, jobs, runs, score
 
 Writer = Callable[..., BatchWriter]
 ALL_FORMATS = ("parquet", "orc", "csv", "json")

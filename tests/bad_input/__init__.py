@@ -1,0 +1,1 @@
+"""Programs with something wrong or unusual in them, and what each shows."""

@@ -1,0 +1,1 @@
+"""Groupings of penstock against those of Apache Beam."""

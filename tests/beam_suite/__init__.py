@@ -1,0 +1,1 @@
+"""All of Beam's own tests, run on penstock."""

@@ -1,0 +1,1 @@
+"""Documented commands, each in a new process."""

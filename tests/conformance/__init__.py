@@ -1,0 +1,1 @@
+"""Tests of the transcripts and of the table of conformance."""

@@ -1,0 +1,1 @@
+"""Sources and sinks, with servers where they need them."""

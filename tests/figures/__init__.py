@@ -1,0 +1,1 @@
+"""Tests of the figures of the paper and the book."""

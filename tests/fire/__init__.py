@@ -1,0 +1,1 @@
+"""Programs under injected faults."""

@@ -1,0 +1,1 @@
+"""Damaged texts, keys, pages, checkpoints and files."""

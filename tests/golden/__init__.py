@@ -1,0 +1,1 @@
+"""Results that stay as they are."""

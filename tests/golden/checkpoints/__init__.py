@@ -1,0 +1,1 @@
+"""Checkpoints that earlier versions have made."""

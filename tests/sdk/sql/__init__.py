@@ -1,0 +1,1 @@
+"""Tests of SQL's texts and functions, without a runner."""

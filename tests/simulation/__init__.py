@@ -1,0 +1,1 @@
+"""Random programs in a simulated Spark, with faults."""

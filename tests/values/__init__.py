@@ -1,0 +1,1 @@
+"""Values of each kind at each border."""
