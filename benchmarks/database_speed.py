@@ -28,7 +28,7 @@ from penstock_connectors.database.postgres import PostgresWriter, StagedRows
 from penstock_spark.sinks.plan import MicroBatch
 
 sys.path.append(str(ROOT))
-from tests.ends import postgres_server
+from tests.connectors import postgres_server
 
 BATCH = 4096
 """So many elements a task gets at a time."""

@@ -36,7 +36,7 @@ from stream_report import markdown
 from stream_session import start_session
 
 sys.path.append(str(ROOT))
-from tests.ends.brokers import Tansu
+from tests.connectors.brokers import Tansu
 
 PARTITIONS, KEYS, BEGIN_MILLIS = 4, 1_000, 1_700_000_040_000
 _HERE = Path(__file__).parent

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import AddElement, Event, EventOutput
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock_conformance.comparing import find_differences, hold_text, judge
 from penstock_conformance.malformed import Malformed
 from penstock_conformance.programs import program_of

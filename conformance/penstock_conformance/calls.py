@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from penstock.elements.bounded_window import BoundedWindow, TimestampedValue
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import noun_for
-from penstock.functions.params import kind_of
+from penstock.functions.dofn_parameters import kind_of
 from penstock.functions.signature import bind, signature_of
 from penstock.functions.userstate import UserStateContext
 from penstock.graph import ParDo

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.machines import records
-from penstock.machines.playing import ReferenceEngine
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock_conformance.branches import played_of
 from penstock_conformance.comparing import PANE_INFO, find_differences, format_played, hold_text
 from penstock_conformance.programs import program_of

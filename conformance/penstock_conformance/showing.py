@@ -18,8 +18,8 @@ from penstock.diagrams.steps import fold_composite, steps_of
 from penstock.error import refusal
 from penstock.graph import show
 from penstock_conformance.program_graphs import pipeline_of_program
-from penstock_spark.live.kept import FollowedRun
 from penstock_spark.live.server import LOOPBACK, LiveServer
+from penstock_spark.live.snapshot_files import FollowedRun
 
 FORMS = ("text", "svg", "mermaid")
 TABLES = ("table", "csv", "json")

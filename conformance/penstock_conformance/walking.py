@@ -30,7 +30,7 @@ class ProgramMachine:
     pane only its window, its event time and its kind are known. No step learns about bundles. The program is one ParDo
     with state, and other ParDos and Flattens before and after it.
 
-    >>> from penstock.machines.playing import play
+    >>> from penstock.machines.reference_engine import play
     >>> from penstock.machines.records import AddElement
     >>> from penstock.relations.validity import ValidFrom
     >>> from penstock.transforms.window import GlobalWindows

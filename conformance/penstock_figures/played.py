@@ -15,7 +15,6 @@ from penstock.io.streaming.recorded_stream import (
     WatermarkEvent,
 )
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
 from penstock.machines.recorder import RecordedInput, RecordedPane, record_input, record_pane
 from penstock.machines.records import (
     MAX_MICROS,
@@ -29,6 +28,7 @@ from penstock.machines.records import (
     EventOutput,
     Pane,
 )
+from penstock.machines.reference_engine import play
 from penstock.testing.test_stream import TestStream
 from penstock.windows.windowing import Windowing
 from penstock_figures.recording import Recording
@@ -51,8 +51,8 @@ def recording_of_played(
     stays at the beginning of time until the round ends, and is then at the end of time for an instant.
 
     Args:
-        events: The input of `penstock.machines.playing.play`, or of a `ReferenceEngine`; a batch may get it in any
-            order.
+        events: The input of `penstock.machines.reference_engine.play`, or of a `ReferenceEngine`; a batch may get it in
+            any order.
         played: The output.
         title: What the recording shows.
         mode: The mode in which it was played.

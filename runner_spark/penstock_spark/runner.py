@@ -41,7 +41,7 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.reports.spark_errors import ErrorContext, translate_errors
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
-        from penstock_spark.runs.opened import OpenSession
+        from penstock_spark.runs.open_session import OpenSession
         from penstock_spark.session.job_tags import leave_connection
 
         settings = self._settings(options)
@@ -94,7 +94,7 @@ class SparkRunner(PipelineRunner):
 
     def start_engine(self, options: PipelineOptions) -> None:
         """Starts the session that a run with these options takes."""
-        from penstock_spark.runs.opened import OpenSession
+        from penstock_spark.runs.open_session import OpenSession
 
         _ = OpenSession(self._settings(options), self.local_only).spark
 
@@ -108,7 +108,7 @@ class SparkRunner(PipelineRunner):
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only
-        from penstock_spark.runs.opened import OpenSession
+        from penstock_spark.runs.open_session import OpenSession
         from penstock_spark.session.session import move_to_session
 
         pipeline = pcoll.pipeline
@@ -140,7 +140,7 @@ class SparkRunner(PipelineRunner):
         """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
         from penstock_spark.live.views import views_of
         from penstock_spark.runs.execute import execute
-        from penstock_spark.runs.opened import OpenSession
+        from penstock_spark.runs.open_session import OpenSession
 
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []

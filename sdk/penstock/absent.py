@@ -14,7 +14,7 @@ from opcode import opmap
 from types import FrameType, ModuleType
 from typing import Any
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.error import three_parts
 from penstock.where import here
 

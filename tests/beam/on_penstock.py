@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import AdvanceClock, Pane
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.utils.timestamp import Timestamp
 from penstock.windows.windowing import Windowing
 from tests.beam.beam_panes import Shown, shown

@@ -27,7 +27,7 @@ from apache_beam.utils import retry
 
 from penstock_spark.beam import BeamRunner
 from tests.beam_pipelines.mongo_server import mongo_server
-from tests.ends.s3_server import s3_server
+from tests.connectors.s3_server import s3_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 

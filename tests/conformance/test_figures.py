@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import MAX_MICROS, AddElement, AdvanceWatermark, Event, EventOutput, Pane
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterWatermark
 from penstock.transforms.window import (

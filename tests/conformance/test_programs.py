@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Dropped, Pane
+from penstock.machines.reference_engine import ReferenceEngine, play
 from penstock.relations import joins, validity
 from penstock.relations.joins import JoinRows
 from penstock.transforms.core import DoFn, GroupByKey, Map, ParDo

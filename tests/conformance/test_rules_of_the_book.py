@@ -15,8 +15,8 @@ from penstock.graph import PRIMITIVES
 from penstock.io.each_batch import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
 from penstock.machines.records import AddElement, AdvanceWatermark, Pane
+from penstock.machines.reference_engine import play
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.deduplicate import DeduplicatePerKey
 from penstock.transforms.stats import ApproximateQuantilesCombineFn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
+from penstock.machines.reference_engine import play
 from penstock_conformance.parsing import load
 from penstock_conformance.programs import program_of
 from penstock_figures import RecordedInput, Recording, recording_of_played

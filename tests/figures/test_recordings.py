@@ -7,7 +7,6 @@ import pytest
 from penstock.coders.coders import Coder, PickleCoder
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -17,6 +16,7 @@ from penstock.machines.records import (
     EndMicroBatch,
     Event,
 )
+from penstock.machines.reference_engine import ReferenceEngine, play
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.combiners import MeanCombineFn
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, Repeatedly

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    from tests.ends.brokers import Mock
+    from tests.connectors.brokers import Mock
 
     mock = Mock()
     mock.make("numbers")

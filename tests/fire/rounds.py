@@ -187,7 +187,7 @@ def _prepared(
     }
     server, brokers = None, []
     if spec.has_server:
-        from tests.ends.postgres_server import postgres
+        from tests.connectors.postgres_server import postgres
 
         server = stack.enter_context(postgres("wal_level=logical"))
         settings["url"] = server.url
@@ -196,7 +196,7 @@ def _prepared(
         settings["brokers"] = source
         brokers.append(process)
     if "kafka" in spec.sinks:
-        from tests.ends.brokers import Tansu
+        from tests.connectors.brokers import Tansu
 
         tansu = Tansu()
         stack.callback(tansu.stop)
@@ -204,7 +204,7 @@ def _prepared(
         settings["target_brokers"] = tansu.servers
         brokers.append(tansu._process.pid)
     if "iceberg" in spec.sinks:
-        from tests.ends.iceberg_tables import make_namespace
+        from tests.connectors.iceberg_tables import make_namespace
 
         settings["catalog"] = make_namespace(disk / "iceberg")
     (folder / "settings.json").write_text(json.dumps(settings))

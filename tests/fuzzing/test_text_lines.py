@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.io.formats.records import split_records
+from penstock.io.formats.record_splitter import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files import splits
 from penstock_spark.files.splits import Split

@@ -10,9 +10,9 @@ from typing import Any
 from penstock.diagrams.steps import StepView
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
+from penstock.machines.pane_counts import PaneCounter, Tally
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Dropped, Event
-from penstock.machines.tally import PaneCounter, Tally
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.metrics.execution import COUNTERS
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
-from penstock.machines.tally import Tally
 from penstock.metrics.execution import COUNTERS
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.spark_stages import JobNow, SparkStages

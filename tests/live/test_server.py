@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.live.kept import NAME, FollowedRun, read_snapshot
 from penstock_spark.live.prometheus import metrics_text
 from penstock_spark.live.server import LiveServer, page
 from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.snapshot_files import NAME, FollowedRun, read_snapshot
 from tests.live.sample import HOSTILE, SUM, batch, hostile, stream
 
 Serve = Callable[[RunSnapshot | None], LiveServer]

@@ -18,8 +18,8 @@ import penstock as beam
 from penstock.options.spark import SparkOptions
 from penstock_conformance import command
 from penstock_spark.live import views as live_views
-from penstock_spark.live.kept import NAME
 from penstock_spark.live.progress import Bar, Lines
+from penstock_spark.live.snapshot_files import NAME
 from penstock_spark.live.views import Page, SnapshotFile, Watch, views_of
 from penstock_spark.process import interrupts, progress
 from penstock_spark.runner import SparkRunner
@@ -210,7 +210,9 @@ def test_what_starts_no_run_refuses_a_view(given: dict[str, Any]) -> None:
 def test_a_port_that_is_taken_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     views = views_of(options(live_port=0), False)
     port = int(str(views.url).split(":")[2].strip("/"))
-    monkeypatch.setattr("penstock_spark.runs.opened.open_session", lambda *_: pytest.fail("it has started"))
+    monkeypatch.setattr(
+        "penstock_spark.runs.open_session.open_session", lambda *_: pytest.fail("it has started")
+    )
     pipeline = beam.Pipeline(runner=SparkRunner(), live_port=port)
     _ = pipeline | beam.Create([1])
     with pytest.raises(ValueError, match=f"port {port}"):
@@ -221,7 +223,7 @@ def test_a_run_that_fails_before_it_begins_gives_its_port_back(monkeypatch: pyte
     def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("no Spark today")
 
-    monkeypatch.setattr("penstock_spark.runs.opened.open_session", refuse)
+    monkeypatch.setattr("penstock_spark.runs.open_session.open_session", refuse)
     pipeline = beam.Pipeline(runner=SparkRunner(), live_port=0)
     _ = pipeline | beam.Create([1]) | beam.Map(print)
     with pytest.raises(RuntimeError, match="no Spark today"):

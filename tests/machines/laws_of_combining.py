@@ -11,7 +11,6 @@ from typing import Any
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.machines.arrivals import unite_arrivals
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MIN_MICROS,
     AddElement,
@@ -24,6 +23,7 @@ from penstock.machines.records import (
     Pane,
     Times,
 )
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.machines.trigger_machine import TriggerMachine
 from tests.machines.generated import Case
 from tests.machines.generated_events import SECOND, random_case, with_events

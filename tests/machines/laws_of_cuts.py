@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import (
     MIN_MICROS,
     AddElement,
@@ -17,6 +16,7 @@ from penstock.machines.records import (
     Event,
     EventOutput,
 )
+from penstock.machines.reference_engine import ReferenceEngine, play
 from penstock.windows.triggers import walk_parts
 from tests.machines.generated import ALL_WINDOWS, FIXED, FOREVER, SESSIONS, Case
 from tests.machines.generated_events import (

@@ -8,7 +8,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -18,6 +17,7 @@ from penstock.machines.records import (
     EventOutput,
     Pane,
 )
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.transforms.trigger import OnTimeBehavior
 from penstock.utils.windowed_value import PaneInfoTiming
 from penstock.windows.output_times import output_times_of

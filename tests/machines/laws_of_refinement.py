@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from random import Random
 
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import MIN_MICROS, AddElement, AdvanceWatermark, DropReason
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.machines.triggers import looks_at_last_pane
 from penstock.transforms.trigger import AccumulationMode, ClosingBehavior
 from tests.machines.generated import FIXED, FOREVER, SESSIONS, Case, may_finish, may_open_again

@@ -8,8 +8,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from penstock.machines.playing import play
 from penstock.machines.records import AddElement, Event, EventOutput
+from penstock.machines.reference_engine import play
 from penstock.utils.windowed_value import ValueKind
 from tests.machines.generated import COMBINES, FOREVER, OF_SECONDS, SESSIONS, Case, random_windowing
 from tests.machines.generated_events import only_arrivals, random_case, with_events

@@ -15,14 +15,14 @@ from penstock.machines import (
     folds,
     grouping,
     merging,
-    pieces,
-    playing,
+    reference_engine,
+    separable_values,
     splitting,
     visiting,
 )
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Dropped, DropReason
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.machines.simple_triggers import AfterCountMachine
 from penstock.machines.states import AlarmQueue, KeyState
 from penstock.machines.trigger_machine import select_unfinished
@@ -71,7 +71,7 @@ def debts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
         held[0].append(value)
         return held
 
-    for module in (folds, pieces):
+    for module in (folds, separable_values):
         patch.setattr(module, "add_to_bag", add)
 
 
@@ -79,7 +79,7 @@ def debts_are_not_paid_by_other_windows(patch: pytest.MonkeyPatch) -> None:
     def merge(held: Any, other: Any) -> Any:
         return [*held[0], *other[0]], [*held[1], *other[1]]
 
-    for module in (folds, pieces):
+    for module in (folds, separable_values):
         patch.setattr(module, "merge_bags", merge)
 
 
@@ -269,7 +269,7 @@ def rounds_begin_with_empty_windows(patch: pytest.MonkeyPatch) -> None:
 
 
 def batch_takes_elements_as_they_come(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(playing, "sorted", lambda steps, key: list(steps), raising=False)
+    patch.setattr(reference_engine, "sorted", lambda steps, key: list(steps), raising=False)
 
 
 def the_watermark_of_a_batch_moves(patch: pytest.MonkeyPatch) -> None:

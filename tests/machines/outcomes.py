@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
-from penstock.machines.playing import ReferenceEngine, play
 from penstock.machines.records import AddElement, Dropped, Event, EventOutput, Pane
+from penstock.machines.reference_engine import ReferenceEngine, play
 from penstock.transforms.trigger import AccumulationMode
 from penstock.transforms.window import Sessions, WindowFn
 from penstock.utils.timestamp import Timestamp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Event, EventOutput, Pane
+from penstock.machines.reference_engine import play
 from penstock.transforms.trigger import AccumulationMode, OnTimeBehavior, TriggerFn
 from penstock.transforms.window import FixedWindows, GlobalWindows, WindowFn
 from penstock.utils.windowed_value import PaneInfoTiming, ValueKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Element, EndMicroBatch, Pane, Times
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.transforms.trigger import (
     AfterCount,
     AfterProcessingTime,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Event
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.transforms.trigger import AfterCount, AfterWatermark
 from penstock.transforms.window import Sessions, TimestampCombiner
 from penstock.windows.windowing import Windowing

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import Pane, Signal
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.transforms.trigger import (
     AfterCount,
     AfterProcessingTime,

@@ -12,8 +12,8 @@ import pytest
 import penstock as beam
 from penstock.coders.deterministic import encode_key
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
 from penstock.machines.records import MAX_MICROS, AddElement, Dropped, Element, Pane, Times
+from penstock.machines.reference_engine import play
 from penstock.transforms.trigger import (
     AccumulationMode,
     DefaultTrigger,

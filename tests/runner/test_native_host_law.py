@@ -9,7 +9,6 @@ import pytest
 
 from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -20,6 +19,7 @@ from penstock.machines.records import (
     EventOutput,
     Pane,
 )
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.machines.triggers import machine_of
 from penstock.transforms.trigger import (
     AccumulationMode,

@@ -24,7 +24,7 @@ from penstock_spark.formats.format import Format
 from penstock_spark.formats.packages import Package
 from penstock_spark.formats.registry import FORMATS, format_of
 from penstock_spark.reports.lineage import unwrap_source
-from penstock_spark.runs import opened
+from penstock_spark.runs import open_session
 
 SCHEMA = {"type": "record", "name": "Score", "fields": [{"name": "user", "type": "string"}]}
 URL = "postgresql://amy@127.0.0.1:9/sales"
@@ -91,7 +91,9 @@ def test_a_package_that_is_not_installed_is_named_before_spark_starts(
 ) -> None:
     module, transform = {**READS, **READS_OF_ELEMENTS, **WRITES}[label]
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setattr(opened, "session_for", lambda *arguments, **keywords: pytest.fail("Spark starts"))
+    monkeypatch.setattr(
+        open_session, "session_for", lambda *arguments, **keywords: pytest.fail("Spark starts")
+    )
 
     def run() -> None:
         pipeline = beam.Pipeline()

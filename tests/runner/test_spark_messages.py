@@ -14,7 +14,7 @@ from penstock_spark.reports.failure import StepFailure, mark
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import ErrorContext, translate
 from penstock_spark.reports.spark_messages import CONDITIONS, MESSAGES
-from penstock_spark.sources.refusals import translate_spark_errors
+from penstock_spark.sources.spark_refusals import translate_spark_errors
 
 TASK = (
     "An error occurred while calling o90.collectToPython.\n"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.runs import standing_still
-from penstock_spark.runs.standing_still import StallWatcher, TaskActivity, stall_watcher_of
+from penstock_spark.runs import stalls
+from penstock_spark.runs.stalls import StallWatcher, TaskActivity, stall_watcher_of
 
 AT_WORK = TaskActivity("Processing new data", ((12, 0, 2, 1, 0, 8, 0, 0),))
 FURTHER = TaskActivity("Processing new data", ((12, 0, 2, 1, 0, 9, 0, 0),))
@@ -25,7 +25,7 @@ def told(
 ) -> list[tuple[int, str]]:
     """What a run says, and at which second, if each look finds a finished micro-batch and what Spark does."""
     now = SimpleNamespace(seconds=0)
-    monkeypatch.setattr(standing_still.clock, "monotonic_seconds", lambda: now.seconds)
+    monkeypatch.setattr(stalls.clock, "monotonic_seconds", lambda: now.seconds)
     looks = iter(found)
     here: list[TaskActivity | None] = []
     watch = StallWatcher(lambda: here[-1], lambda doing: "task 1" if doing.stages else None)
@@ -82,7 +82,7 @@ def test_micro_batches_that_all_take_long_are_not_all_told(monkeypatch, caplog):
 
 def test_a_spark_that_does_not_answer_ends_no_run(monkeypatch, caplog):
     now = SimpleNamespace(seconds=0)
-    monkeypatch.setattr(standing_still.clock, "monotonic_seconds", lambda: now.seconds)
+    monkeypatch.setattr(stalls.clock, "monotonic_seconds", lambda: now.seconds)
     watch = stall_watcher_of(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
     now.seconds = 20
     watch.watch(0)
@@ -132,8 +132,8 @@ def test_the_task_is_named_that_has_been_at_work_longest_for_this_query(monkeypa
         statusTracker=lambda: tracker,
     )
     started = SimpleNamespace(status={"isTriggerActive": True, "message": "Processing"}, runId="mine")
-    assert standing_still._doing(started, context) == TaskActivity("Processing", ((7, 0, 2, 1, 0, 0, 0, 0),))
-    assert standing_still._task(context, TaskActivity("Processing", ((7, 0, 2, 1),))) == (
+    assert stalls._doing(started, context) == TaskActivity("Processing", ((7, 0, 2, 1, 0, 0, 0, 0),))
+    assert stalls._task(context, TaskActivity("Processing", ((7, 0, 2, 1),))) == (
         "the task 1 of Spark stage 7, of which 1 of 2 tasks are done, has run for 120 s in the executor 4 on one.host"
     )
-    assert standing_still._task(context, TaskActivity("Processing", ())) is None
+    assert stalls._task(context, TaskActivity("Processing", ())) is None

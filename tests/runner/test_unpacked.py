@@ -15,7 +15,7 @@ import pytest
 from pyspark.find_spark_home import _find_spark_home
 
 from penstock_spark.session.java import Java, wrapper_script
-from penstock_spark.session.unpacked import HOME, SWITCH, unpack_spark_home
+from penstock_spark.session.unpacked_spark import HOME, SWITCH, unpack_spark_home
 
 
 @pytest.fixture(autouse=True)

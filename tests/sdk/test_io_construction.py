@@ -34,8 +34,8 @@ from penstock.io import (
 from penstock.io.files.compression import inflate
 from penstock.io.filesystem import BeamIOError, CompressionTypes, LocalFileSystem
 from penstock.io.filesystems import FileSystems
+from penstock.io.formats.record_splitter import split_records
 from penstock.io.formats.record_types import field_names
-from penstock.io.formats.records import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock.io.watermark_estimators import MonotonicWatermarkEstimator
 from penstock.transforms.window import GlobalWindow, IntervalWindow

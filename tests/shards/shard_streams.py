@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.coders.deterministic import encode_keys
 from penstock.machines.grouping import GroupingMachine
+from penstock.machines.pane_counts import PaneCounter
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -17,7 +18,6 @@ from penstock.machines.records import (
     Event,
     Signal,
 )
-from penstock.machines.tally import PaneCounter
 from penstock.machines.trigger_machine import WATERMARK
 from penstock.machines.window_machine import WindowMachine
 from penstock.utils.windowed_value import unknown_pane
@@ -28,7 +28,7 @@ from penstock_spark.stream.shards.shard import Shard
 from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.transport.inbox import inbox_of
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.batch_sizer import Scale, SizedConsumer
 from penstock_spark.worker.keys import find_keys_to_pickle, shard_of

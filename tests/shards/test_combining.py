@@ -37,7 +37,7 @@ from penstock_spark.stream.state.key_pages import KeyPages
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.transport import combining
 from penstock_spark.stream.transport.combining import CombiningWriter
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.batch import Batch, dumps, loads
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.messages import LogicalTime, Message, Part

@@ -15,13 +15,13 @@ from penstock.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from penstock.transforms.userstate import BagStateSpec
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock_spark.stream.shards import operators
-from penstock_spark.stream.transport import writer
+from penstock_spark.stream.transport import outbox
 from penstock_spark.worker import batch_sizer
 from tests.runner.large_values import SIZE_BYTES, Content
 from tests.shards.toy_query import Placed, ToyQuery
 
 COUNT = 300
-MOST_BYTES = writer.BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)
+MOST_BYTES = outbox.BYTES_AT_ONCE + max(batch_sizer._FITTING_BYTES, 4 * operators._ENOUGH_BYTES)
 ELEMENTS = [(name, 0) for name in range(COUNT)]
 EACH = GlobalWindows(), Repeatedly(AfterCount(1)), AccumulationMode.DISCARDING
 
@@ -101,13 +101,13 @@ def test_only_a_few_large_values_exist_at_a_time(program: str) -> None:
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of an outbox each time when its content was taken."""
     taken: list[int] = []
-    take = writer.Outbox.take
+    take = outbox.Outbox.take
 
-    def noting(outbox: writer.Outbox) -> Any:
+    def noting(outbox: outbox.Outbox) -> Any:
         taken.append(outbox.held_bytes)
         return take(outbox)
 
-    monkeypatch.setattr(writer.Outbox, "take", noting)
+    monkeypatch.setattr(outbox.Outbox, "take", noting)
     return taken
 
 

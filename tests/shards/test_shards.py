@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import play
 from penstock.machines.records import (
     MAX_MICROS,
     MIN_MICROS,
@@ -21,6 +20,7 @@ from penstock.machines.records import (
     Event,
     Pane,
 )
+from penstock.machines.reference_engine import play
 from penstock.machines.window_machine import WindowMachine
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampCombiner

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from penstock_spark.stream.program import SpreadWriterSpec
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.stream.transport.spreading import SpreadWriter
-from penstock_spark.stream.transport.writer import Outbox
 from penstock_spark.worker.batch import Batch, loads
 from penstock_spark.worker.messages import Message
 

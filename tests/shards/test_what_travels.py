@@ -20,8 +20,8 @@ from penstock.transforms.window import FixedWindows, TimestampCombiner
 from penstock_spark.stream.resharding import merged_headers
 from penstock_spark.stream.shards.shard import Shard
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.transport import writer
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport import outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.batch import loads
 from penstock_spark.worker.messages import LogicalTime, Message
 from tests.shards.toy_query import ToyQuery
@@ -114,12 +114,12 @@ def test_what_a_shard_keeps_does_not_grow_with_the_number_of_shards() -> None:
 def test_what_goes_to_many_shards_is_not_copied_for_all_of_them_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(writer, "BYTES_AT_ONCE", 1_000)
+    monkeypatch.setattr(outbox, "BYTES_AT_ONCE", 1_000)
     rows = [(1, shard, bytes(400)) for shard in range(50)]
-    found = list(writer.records_of(rows, tuple(range(50))))
+    found = list(outbox.records_of(rows, tuple(range(50))))
     assert [row["shard"] for batch in found for row in batch.to_pylist()] == list(range(50))
     assert max(batch.column("payload").nbytes for batch in found) < 1_400
-    assert list(writer.records_of([], ())) == []
+    assert list(outbox.records_of([], ())) == []
 
 
 EARLIEST, LAST = TimestampCombiner.OUTPUT_AT_EARLIEST, TimestampCombiner.OUTPUT_AT_EOW

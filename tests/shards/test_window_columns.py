@@ -14,9 +14,9 @@ from penstock.coders.deterministic import encode_keys
 from penstock.functions.combinefn import CallableWrapperCombineFn, CombineFn
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
+from penstock.machines.pane_counts import ROOM
 from penstock.machines.recorder import bounds_of
 from penstock.machines.records import AddElement, AdvanceClock, AdvanceWatermark, Event, Times
-from penstock.machines.tally import ROOM
 from penstock.machines.window_machine import FRESH, WindowMachine
 from penstock.transforms.combiners import CountCombineFn
 from penstock.transforms.trigger import (

@@ -13,7 +13,6 @@ from typing import Any
 import penstock as beam
 from penstock.functions.userstate import on_timer
 from penstock.machines.grouping import GroupingMachine
-from penstock.machines.playing import ReferenceEngine
 from penstock.machines.records import (
     MIN_MICROS,
     AddElement,
@@ -24,6 +23,7 @@ from penstock.machines.records import (
     EventOutput,
     Pane,
 )
+from penstock.machines.reference_engine import ReferenceEngine
 from penstock.relations.changelog import Changelog
 from penstock.relations.joins import JoinRows
 from penstock.relations.validity import ValidityJoin

@@ -16,8 +16,8 @@ from penstock import field
 from penstock.testing.test_pipeline import TestPipeline
 from penstock_conformance import command
 from penstock_spark.live import views as live_views
-from penstock_spark.live.kept import read_snapshot
 from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.snapshot_files import read_snapshot
 from tests.spark.test_stream_runs import add, sums, wait_for
 
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.scalars.types import from_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
-from penstock.sql.execution.kept_state import list_kept_state
+from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.plan.relations import ColumnDef, Relation, Top, inputs_of
 from penstock.typehints import row_type
 from tests.sql.law import check_text

@@ -28,7 +28,7 @@ from penstock_connectors.database.pages import Page
 from penstock_connectors.database.reader import Part, RowsReader, _choose_columns, _columns, _planning
 from penstock_connectors.database.through_driver import DriverWriter
 from penstock_spark.sinks.plan import MicroBatch
-from tests.ends import postgres_server
+from tests.connectors import postgres_server
 from tests.values.arrow_borders import find_no_losses, fits
 from tests.values.matrix import NUMBER, WHERE, Border, Column, Trip, padded, spelled
 

@@ -14,8 +14,8 @@ from penstock.error import refusal
 from penstock.io.avroio import AvroSink
 from penstock.io.files.compression import CompressionTypes
 from penstock.utils.timestamp import PreciseTimestamp, Timestamp
-from penstock_connectors.avro.exact import check_of
 from penstock_connectors.avro.field_errors import SPELLINGS, find_refusal_by_package
+from penstock_connectors.avro.value_checks import check_of
 from penstock_connectors.packages import FASTAVRO
 from penstock_spark.connecting.files import (
     FileSink,

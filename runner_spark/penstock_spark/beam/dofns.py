@@ -15,9 +15,9 @@ from apache_beam.transforms import core as beam_core
 from apache_beam.transforms import userstate as beam_state
 
 from penstock.elements.tagged_output import TaggedOutput
-from penstock.functions import params
+from penstock.functions import dofn_parameters
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
-from penstock.functions.params import DoFnParam, kind_of
+from penstock.functions.dofn_parameters import DoFnParam, kind_of
 from penstock.functions.signature import DoFnSignature, MethodSignature, Parameter, read_method_signature
 from penstock.functions.userstate import CombiningValueStateSpec, StateSpec
 from penstock.machines.cells import OrderedListCell, SetCell
@@ -107,21 +107,25 @@ _PLAIN: Mapping[str, DoFnParam] = {
 def _translate_default(default: object) -> Any:
     match default:
         case beam_core._StateDoFnParam():
-            return params.StateDoFnParam(state_of(default.state_spec))
+            return dofn_parameters.StateDoFnParam(state_of(default.state_spec))
         case beam_core._TimerDoFnParam():
-            return params.TimerDoFnParam(timer_of(default.timer_spec))
+            return dofn_parameters.TimerDoFnParam(timer_of(default.timer_spec))
         case beam_core._BundleContextParam():
-            return _context(params.BundleContextDoFnParam, default)
+            return _context(dofn_parameters.BundleContextDoFnParam, default)
         case beam_core._SetupContextParam():
-            return _context(params.SetupContextDoFnParam, default)
+            return _context(dofn_parameters.SetupContextDoFnParam, default)
         case beam_core._BundleFinalizerParam():
-            return params.BundleFinalizerDoFnParam
+            return dofn_parameters.BundleFinalizerDoFnParam
         case beam_core._DoFnParam():
             return _PLAIN.get(default.param_id, default)
-    return params.BundleFinalizerDoFnParam if default is beam_core.DoFn.BundleFinalizerParam else default
+    return (
+        dofn_parameters.BundleFinalizerDoFnParam
+        if default is beam_core.DoFn.BundleFinalizerParam
+        else default
+    )
 
 
-def _context(kind: type[params.ContextDoFnParam], asked: Any) -> params.ContextDoFnParam:
+def _context(kind: type[dofn_parameters.ContextDoFnParam], asked: Any) -> dofn_parameters.ContextDoFnParam:
     return kind(asked.context_manager_constructor, asked.args, asked.kwargs, name=asked.param_id)
 
 

@@ -15,9 +15,9 @@ from apache_beam.runners.sdf_utils import (
 from apache_beam.transforms import core as beam_core
 from apache_beam.utils import timestamp as beam_timestamp
 
-from penstock.functions import params
+from penstock.functions import dofn_parameters
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import ProcessContinuation
+from penstock.functions.dofn_parameters import ProcessContinuation
 from penstock.functions.splitting import RestrictionCall, SplitRules
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.beam.dofns import DoFnAdapter
@@ -45,9 +45,9 @@ class SplittableDoFn(DoFnAdapter):
 
     def _asked(self, default: object) -> Any:
         if isinstance(default, beam_core._RestrictionDoFnParam):
-            return params.RestrictionDoFnParam()
+            return dofn_parameters.RestrictionDoFnParam()
         if isinstance(default, beam_core._WatermarkEstimatorParam):
-            return params.WatermarkEstimatorDoFnParam()
+            return dofn_parameters.WatermarkEstimatorDoFnParam()
         return super()._asked(default)
 
 

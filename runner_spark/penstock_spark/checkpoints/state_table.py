@@ -17,7 +17,7 @@ from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import refusal
 from penstock.functions.folds import NOTHING
 from penstock.machines.long_lists import LongList
-from penstock.machines.pieces import SeparableValues
+from penstock.machines.separable_values import SeparableValues
 from penstock.machines.splittable import SplittableKey
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState

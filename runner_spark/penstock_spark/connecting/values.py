@@ -18,7 +18,7 @@ from penstock_spark.columns.types import (
     value_of,
 )
 from penstock_spark.session.spark_versions import to_arrow_schema
-from penstock_spark.sinks.as_columns import parse_spark_schema as spark_schema_of
+from penstock_spark.sinks.column_sinks import parse_spark_schema as spark_schema_of
 
 __all__ = [
     "Loss",

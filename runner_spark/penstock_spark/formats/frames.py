@@ -17,7 +17,7 @@ from penstock_spark.columns.records import column_of, field_of, schema_of, to_ar
 from penstock_spark.formats.format import Format
 from penstock_spark.session.session import move_to_session
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
-from penstock_spark.sinks import as_columns
+from penstock_spark.sinks import column_sinks
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
 from penstock_spark.sinks.records import RecordRows
 from penstock_spark.sources.column_hints import hint_of_schema
@@ -49,7 +49,7 @@ def plan_frame(sink: FrameSink, is_stream: bool, where: str) -> SinkPlan:
         return []
 
     if sink.schema is not None:
-        schema = as_columns.parse_spark_schema(sink.schema)
+        schema = column_sinks.parse_spark_schema(sink.schema)
         columns, split = to_arrow_schema(schema), _split_for(sink.element_type)
     else:
         columns, split = columns_of(sink.element_type, where)

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from penstock.diagrams.steps import StepView
+from penstock.machines.pane_counts import DROPPED as TALLIED_DROPPED
+from penstock.machines.pane_counts import EARLY, LATE, ON_TIME, RETRACTED, Tally
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
-from penstock.machines.tally import DROPPED as TALLIED_DROPPED
-from penstock.machines.tally import EARLY, LATE, ON_TIME, RETRACTED, Tally
 from penstock.metrics.execution import COUNTERS, Snapshot
 from penstock.runners.runner import PipelineState
 from penstock_spark.folding.machine_read import DROPPED

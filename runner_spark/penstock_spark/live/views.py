@@ -22,10 +22,10 @@ from penstock_spark.live.formatting import (
     format_moment,
     format_seconds,
 )
-from penstock_spark.live.kept import KEEP_SECONDS, NAME
 from penstock_spark.live.progress import SILENT_SECONDS, Bar, Lines
 from penstock_spark.live.server import LOOPBACK, LiveServer
 from penstock_spark.live.snapshot import RunSnapshot
+from penstock_spark.live.snapshot_files import KEEP_SECONDS, NAME
 from penstock_spark.process.progress import is_quiet, print_progress
 
 LINE_SECONDS = (5.0, 10.0)

@@ -25,7 +25,7 @@ from penstock_spark.reports.failure import fail_step, find_failure
 from penstock_spark.reports.reporting import current_reporting, reports_of
 from penstock_spark.reports.spark_errors import ErrorContext, translate
 from penstock_spark.sinks.plan import CommitStopped, MicroBatch, SinkPlan
-from penstock_spark.worker.unwritable import make_unwritable_error
+from penstock_spark.worker.disk_errors import make_unwritable_error
 
 TASK_BYTES = 4 << 20
 """The least number of bytes of elements that are worth a separate task and file."""

@@ -26,7 +26,7 @@ from penstock_spark.plan.batch_plan import (
 )
 from penstock_spark.plan.column_plan import ColumnsSource
 from penstock_spark.sinks.plan import MicroBatch
-from penstock_spark.worker.unwritable import make_unwritable_error
+from penstock_spark.worker.disk_errors import make_unwritable_error
 
 
 def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> None:

@@ -27,7 +27,7 @@ from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.as_columns import parse_spark_schema
+from penstock_spark.sinks.column_sinks import parse_spark_schema
 from penstock_spark.sources.scan import StreamScan, with_plain_names
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.sources.reading import StreamReader, column_reader, totals_reader

@@ -43,7 +43,7 @@ from penstock_spark.plan.hosts import ByMachine, Host, InPython
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import from_arrow_schema, repartition_by_number
 from penstock_spark.session.workers_python import map_in_arrow
-from penstock_spark.sinks.as_columns import parse_spark_schema
+from penstock_spark.sinks.column_sinks import parse_spark_schema
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
 from penstock_spark.stages.stage import Stage as StageAtWork

@@ -44,7 +44,7 @@ from penstock_spark.plan.column_plan import (
     type_of,
 )
 from penstock_spark.plan.windowing import why_early, windowing_of
-from penstock_spark.sinks.as_columns import check_fit
+from penstock_spark.sinks.column_sinks import check_fit
 
 TableOf = Callable[[Step, Source], Table]
 """Returns the columns of a Read's source; raises `NotInColumns` if they are unknown or are not Python's elements."""

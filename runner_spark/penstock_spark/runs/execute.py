@@ -22,7 +22,7 @@ from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translate
-from penstock_spark.runs.opened import OpenSession
+from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import SparkResult
 from penstock_spark.session.job_tags import cancel_on_signals, tag_of
 from penstock_spark.session.session import is_local_session

@@ -31,7 +31,7 @@ from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import raise_translated, translate
 from penstock_spark.runs.execute import context_for
-from penstock_spark.runs.opened import OpenSession
+from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import StreamRun
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
@@ -40,7 +40,7 @@ from penstock_spark.session.shared_folders import check_workers_see
 from penstock_spark.session.spark_versions import checkpoint_file_manager
 from penstock_spark.session.waiting import watch_for_waiting
 from penstock_spark.session.workers_python import check_workers_python
-from penstock_spark.worker.unwritable import make_unwritable_error
+from penstock_spark.worker.disk_errors import make_unwritable_error
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.error import RunnerError
+from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS
-from penstock.machines.tally import Tally
 from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, take_out
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
@@ -42,7 +42,7 @@ from penstock_spark.reports.metrics import (
 )
 from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
-from penstock_spark.runs.standing_still import stall_watcher_of
+from penstock_spark.runs.stalls import stall_watcher_of
 from penstock_spark.session.waiting import watch_for_waiting
 
 _POLL_SECONDS = 0.05

@@ -24,7 +24,7 @@ from pathlib import Path
 from penstock.error import RunnerError
 from penstock_spark.process.user_cache import candidate_folders
 from penstock_spark.session.spark_versions import newest_java
-from penstock_spark.session.unpacked import HOME
+from penstock_spark.session.unpacked_spark import HOME
 
 OLDEST_MAJOR = 17
 _PROBE_SECONDS_MAX = 60

@@ -19,7 +19,7 @@ from penstock_spark.session.configuration import configuration_folder, read_spar
 from penstock_spark.session.gateway import start_java
 from penstock_spark.session.java import find_java, wrap_java
 from penstock_spark.session.log_noise import quiet_session
-from penstock_spark.session.unpacked import HOME, unpack_spark_home
+from penstock_spark.session.unpacked_spark import HOME, unpack_spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

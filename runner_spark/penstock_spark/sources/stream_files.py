@@ -16,7 +16,7 @@ from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk
 from penstock_spark.files.finding import Files, Namer, changed_at, find_files, namer_of, pattern_of
 from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.sources.reader_options import check_file_options, file_options
-from penstock_spark.sources.refusals import translate_spark_errors
+from penstock_spark.sources.spark_refusals import translate_spark_errors
 
 FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_changed"
 PLACE = (FILE, START, CHANGED)

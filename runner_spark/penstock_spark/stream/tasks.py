@@ -26,7 +26,7 @@ from penstock_spark.stream.sources.sums import SummingTask
 from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.page_store import PageStore
 from penstock_spark.stream.transport.inbox import open_rows
-from penstock_spark.stream.transport.writer import Row, records_of, send_to_spark
+from penstock_spark.stream.transport.outbox import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
 

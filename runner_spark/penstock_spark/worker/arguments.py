@@ -7,7 +7,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-from penstock.functions.params import BundleFinalizerDoFnParam, kind_of
+from penstock.functions.dofn_parameters import BundleFinalizerDoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec
 from penstock.graph import SideInputSlot
 from penstock.machines.cells import kind_of_cell

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn, FilterDoFn, FlatMapDoFn, FlatMapTupleDoFn, MapDoFn, MapTupleDoFn
-from penstock.functions.params import DoFnParam, kind_of
+from penstock.functions.dofn_parameters import DoFnParam, kind_of
 from penstock.functions.results import check_result
 from penstock.functions.signature import MethodSignature, bind, read_checked_signature
 from penstock.graph import SideInputSlot

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from penstock.error import refusal
-from penstock.functions.params import kind_of
+from penstock.functions.dofn_parameters import kind_of
 from penstock.functions.results import check_result
 from penstock.functions.splitting import RestrictionCall, splits_of
 from penstock.machines.records import Element, MethodOutput

@@ -10,12 +10,12 @@ import pyarrow as pa
 from penstock.coders.deterministic import encode_keys
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch, encode_page
+from penstock_spark.worker.disk_errors import make_unwritable_error
 from penstock_spark.worker.keys import shard_of
 from penstock_spark.worker.pairs import split_pairs
 from penstock_spark.worker.program import PageWriterSpec, SinkWriterSpec
 from penstock_spark.worker.pushing import Node, Records
 from penstock_spark.worker.rows import first_number, page_records
-from penstock_spark.worker.unwritable import make_unwritable_error
 
 
 class PageWriter(Node):

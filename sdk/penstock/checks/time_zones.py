@@ -5,7 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.error import refusal, three_parts
 from penstock.where import here
 

@@ -28,7 +28,7 @@ from penstock.construction.ptransform import (
     inputs_of,
     set_label,
 )
-from penstock.construction.unrun import note
+from penstock.construction.unrun_pipelines import note
 from penstock.diagrams.graphs import html_of
 from penstock.diagrams.steps import steps_of
 from penstock.error import noun_for, refusal

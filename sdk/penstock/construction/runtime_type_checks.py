@@ -12,7 +12,7 @@ from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.asynchronous import outputs_of
 from penstock.functions.combinefn import CombineFn, NoValue, WrappingCombineFn, describe_function
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import DoFnParam
+from penstock.functions.dofn_parameters import DoFnParam
 from penstock.functions.wrapping import WrappingDoFn
 from penstock.typehints import typehints
 from penstock.typehints.annotations import signature_as_written

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.error import refusal
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.display import DisplayDataItem, HasDisplayData
 from penstock.error import refusal
-from penstock.functions import params
+from penstock.functions import dofn_parameters
 from penstock.functions.batches import annotated_input, annotated_output, element_hints
 from penstock.functions.coroutines import is_asynchronous
-from penstock.functions.params import DoFnParam
+from penstock.functions.dofn_parameters import DoFnParam
 from penstock.functions.signature import MethodSignature, Parameter, read_method_signature
 from penstock.typehints import trivial_inference, typehints
 from penstock.typehints.decorators import (
@@ -76,13 +76,13 @@ class DoFn(WithTypeHints, HasDisplayData):
     PaneInfoParam: Any = DoFnParam("PaneInfoParam")
     KeyParam: Any = DoFnParam("KeyParam")
     DynamicTimerTagParam: Any = DoFnParam("DynamicTimerTagParam")
-    WatermarkEstimatorParam: type[Any] = params.WatermarkEstimatorDoFnParam
-    BundleFinalizerParam: type[Any] = params.BundleFinalizerDoFnParam
-    BundleContextParam: type[Any] = params.BundleContextDoFnParam
-    SetupContextParam: type[Any] = params.SetupContextDoFnParam
-    StateParam: type[Any] = params.StateDoFnParam
-    TimerParam: type[Any] = params.TimerDoFnParam
-    RestrictionParam: type[Any] = params.RestrictionDoFnParam
+    WatermarkEstimatorParam: type[Any] = dofn_parameters.WatermarkEstimatorDoFnParam
+    BundleFinalizerParam: type[Any] = dofn_parameters.BundleFinalizerDoFnParam
+    BundleContextParam: type[Any] = dofn_parameters.BundleContextDoFnParam
+    SetupContextParam: type[Any] = dofn_parameters.SetupContextDoFnParam
+    StateParam: type[Any] = dofn_parameters.StateDoFnParam
+    TimerParam: type[Any] = dofn_parameters.TimerDoFnParam
+    RestrictionParam: type[Any] = dofn_parameters.RestrictionDoFnParam
 
     @staticmethod
     def from_callable(fn: Callable[..., Any]) -> DoFn:

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.error import refusal
 from penstock.functions.batches import check_batch_parameters
 from penstock.functions.coroutines import is_asynchronous
-from penstock.functions.params import DoFnParam, kind_of
+from penstock.functions.dofn_parameters import DoFnParam, kind_of
 from penstock.functions.userstate import StateSpec, TimerSpec, expiration_method
 from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import TypeCheckError

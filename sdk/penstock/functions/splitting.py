@@ -10,7 +10,7 @@ from penstock.elements.bounded_window import TimestampedValue
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import (
+from penstock.functions.dofn_parameters import (
     BundleFinalizerDoFnParam,
     ProcessContinuation,
     RestrictionProvider,

@@ -22,7 +22,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import noun_for, refusal
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import RestrictionProvider
+from penstock.functions.dofn_parameters import RestrictionProvider
 from penstock.io.custom.restrictions import RestrictionProgress, RestrictionTracker
 from penstock.io.watermark_estimators import ManualWatermarkEstimator
 from penstock.transforms.elements.pardo import ParDo

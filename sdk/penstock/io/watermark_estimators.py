@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.coders import typecoders
 from penstock.error import refusal
-from penstock.functions.params import WatermarkEstimatorProvider
+from penstock.functions.dofn_parameters import WatermarkEstimatorProvider
 from penstock.io.custom.restrictions import WatermarkEstimator
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 

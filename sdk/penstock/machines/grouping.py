@@ -15,9 +15,9 @@ from penstock.error import refusal
 from penstock.machines import merging, splitting
 from penstock.machines.folds import LIST
 from penstock.machines.long_lists import AnyList
-from penstock.machines.pieces import put
 from penstock.machines.program import program_of
 from penstock.machines.records import MAX_MICROS, Arrival, Dropped, DropReason, Element, Emitted, Pane, Times
+from penstock.machines.separable_values import put
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.visiting import (

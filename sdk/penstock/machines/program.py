@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.functions.folds import Fold
 from penstock.machines.folds import fold_for
-from penstock.machines.pieces import separable_fold
 from penstock.machines.records import MAX_MICROS
+from penstock.machines.separable_values import separable_fold
 from penstock.machines.trigger_machine import TriggerMachine
 from penstock.machines.triggers import looks_at_last_pane, machine_of
 from penstock.windows.output_times import OutputTimes, output_times_of

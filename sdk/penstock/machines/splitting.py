@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines import merging
-from penstock.machines.pieces import Pieces, SeparableValues, join_pieces, windows_of_pieces
 from penstock.machines.program import GroupingProgram
 from penstock.machines.records import Element
+from penstock.machines.separable_values import Pieces, SeparableValues, join_pieces, windows_of_pieces
 from penstock.machines.states import KeyState, WindowState
 from penstock.machines.window_status import StoredWindowStatus
 

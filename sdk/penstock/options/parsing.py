@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.error import refusal, three_parts
 from penstock.options.option import Option
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.scalars import arrays, casts, conditions, numbers, strings, times
 from penstock.scalars.function import ScalarFunction
 from penstock.scalars.resolving import SqlTypeError

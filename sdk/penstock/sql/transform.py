@@ -28,11 +28,11 @@ from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
-from penstock.sql.execution.kept_state import list_kept_state
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
 from penstock.sql.execution.steps import RowFunction, time_of
+from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.transforms.elements.pardo import Map

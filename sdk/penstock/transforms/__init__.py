@@ -4,7 +4,11 @@ from penstock.base.labels import label_from_callable
 from penstock.construction.ptransform import PTransform, annotate_yaml, ptransform_fn
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import ProcessContinuation, RestrictionProvider, WatermarkEstimatorProvider
+from penstock.functions.dofn_parameters import (
+    ProcessContinuation,
+    RestrictionProvider,
+    WatermarkEstimatorProvider,
+)
 from penstock.relations.changelog import Changelog
 from penstock.relations.joins import JoinRows
 from penstock.relations.upserts import Upsert, Upserts

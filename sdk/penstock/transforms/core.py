@@ -25,11 +25,11 @@ from penstock.functions.dofn import MapTupleDoFn as MapTupleDoFn
 from penstock.functions.dofn import get_function_args_defaults as get_function_args_defaults
 from penstock.functions.dofn import get_function_arguments as get_function_arguments
 from penstock.functions.dofn import identity as identity
-from penstock.functions.params import DoFnContext as DoFnContext
-from penstock.functions.params import DoFnProcessContext as DoFnProcessContext
-from penstock.functions.params import ProcessContinuation as ProcessContinuation
-from penstock.functions.params import RestrictionProvider as RestrictionProvider
-from penstock.functions.params import WatermarkEstimatorProvider as WatermarkEstimatorProvider
+from penstock.functions.dofn_parameters import DoFnContext as DoFnContext
+from penstock.functions.dofn_parameters import DoFnProcessContext as DoFnProcessContext
+from penstock.functions.dofn_parameters import ProcessContinuation as ProcessContinuation
+from penstock.functions.dofn_parameters import RestrictionProvider as RestrictionProvider
+from penstock.functions.dofn_parameters import WatermarkEstimatorProvider as WatermarkEstimatorProvider
 from penstock.functions.signature import DoFnSignature as DoFnSignature
 from penstock.functions.signature import signature_of as signature_of
 from penstock.functions.userstate import StateSpec as StateSpec

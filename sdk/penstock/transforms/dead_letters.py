@@ -22,7 +22,7 @@ from penstock.functions.signature import MethodSignature, signature_of
 from penstock.functions.wrapping import WrappingDoFn
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
 from penstock.transforms.combining.combine import CombineGlobally
-from penstock.transforms.elements.isolated import IsolatedCalls
+from penstock.transforms.elements.isolated_process import IsolatedCalls
 from penstock.transforms.elements.pardo import Map, ParDo, handling_errors
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import typehints

@@ -26,8 +26,8 @@ from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, runs_of_files, text_or_bytes
 from penstock_spark.sources.headers import Headers, make_head_column
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
-from penstock_spark.sources.refusals import translate_spark_errors
 from penstock_spark.sources.scan import Rejected, StreamScan, prune_schema
+from penstock_spark.sources.spark_refusals import translate_spark_errors
 from penstock_spark.sources.stream_files import (
     FILE,
     PLACE,

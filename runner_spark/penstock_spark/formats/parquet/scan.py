@@ -62,8 +62,8 @@ from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.later_columns import LaterColumns, list_nested_names
 from penstock_spark.sources.partition_values import PartitionValues, partition_values
 from penstock_spark.sources.parts import scan_of_parts
-from penstock_spark.sources.refusals import translate_spark_errors
 from penstock_spark.sources.scan import Decoder, Scan, StreamScan, prune_schema
+from penstock_spark.sources.spark_refusals import translate_spark_errors
 from penstock_spark.sources.stream_files import (
     choose_files_to_survey,
     make_schema_error,

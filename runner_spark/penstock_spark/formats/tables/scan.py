@@ -27,8 +27,8 @@ from penstock_spark.sources.reader_options import (
     file_options,
     strict_options,
 )
-from penstock_spark.sources.refusals import translate_spark_errors
 from penstock_spark.sources.scan import Part, Scan, StreamScan
+from penstock_spark.sources.spark_refusals import translate_spark_errors
 from penstock_spark.sources.stream_files import Naming, place_columns
 
 

@@ -35,7 +35,7 @@ from penstock_spark.files.temporary import (
 from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
 from penstock_spark.session.session import empty_frame
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
-from penstock_spark.sinks import as_columns
+from penstock_spark.sinks import column_sinks
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.sinks.records import RecordRows
 
@@ -45,7 +45,7 @@ def plan_table(sink: SparkSink, is_stream: bool, where: str) -> SinkPlan:
     if sink.schema is None:
         schema = from_arrow_schema(schema_of(sink.element_type, where))
     else:
-        schema = as_columns.parse_spark_schema(sink.schema)
+        schema = column_sinks.parse_spark_schema(sink.schema)
     columns = to_arrow_schema(schema)
 
     def commit(rows: DataFrame, batch: MicroBatch) -> list[Any]:
@@ -97,7 +97,7 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
         plan = plan_table(sink, False, where)
         try:
-            plan.commit(empty_frame(spark, as_columns.parse_spark_schema(plan.schema)), MicroBatch())
+            plan.commit(empty_frame(spark, column_sinks.parse_spark_schema(plan.schema)), MicroBatch())
         except PySparkException as error:
             raise_translated(error, ErrorContext(places=(where,)))
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from penstock.io.files.compression import CompressionTypes, resolve_compression
 from penstock.io.files.naming_errors import make_decoding_error
-from penstock.io.formats.records import split_records
+from penstock.io.formats.record_splitter import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
 from penstock_spark.files.finding import Files, Namer, find_files, unreadable

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from penstock.functions.splitting import CallLimits
+from penstock.machines.pane_counts import PaneCounter
 from penstock.machines.recorder import Recorder
 from penstock.machines.records import Dropped, DropReason, MethodOutput
 from penstock.machines.splittable import SplittableMachine
 from penstock.machines.stateful import StatefulMachine
-from penstock.machines.tally import PaneCounter
 from penstock.machines.window_machine import WindowMachine
 from penstock.metrics.execution import TALLIES, Snapshot, set_current
 from penstock_spark.folding.machine_read import DROPPED
@@ -31,9 +31,9 @@ from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.pages import Store
 from penstock_spark.stream.transport.inbox import Received, inbox_of, take_due
+from penstock_spark.stream.transport.outbox import Outbox, Row
 from penstock_spark.stream.transport.spreading import address
 from penstock_spark.stream.transport.stream_stage import StreamStage
-from penstock_spark.stream.transport.writer import Outbox, Row
 from penstock_spark.worker.pushing import Records
 
 

@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from penstock.coders.deterministic import decode_key
+from penstock.machines.pane_counts import PaneCounter
 from penstock.machines.recorder import EventPosition, Recorder
 from penstock.machines.records import MAX_MICROS, MIN_MICROS, Dropped, Emitted, MethodOutput, Pane, Times
-from penstock.machines.tally import PaneCounter
 from penstock.machines.trigger_machine import CLOCK, WATERMARK
 from penstock.utils.windowed_value import unknown_pane
 from penstock_spark.stream.shards.keys import Fired, KeyTable, elements_of
 from penstock_spark.stream.shards.window_table import Fired as FiredWindow
 from penstock_spark.stream.shards.window_table import WindowTable
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.batch_sizer import SizedConsumer
 from penstock_spark.worker.messages import Parts

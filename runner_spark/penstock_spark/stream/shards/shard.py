@@ -10,7 +10,7 @@ from penstock_spark.source_watermarks import Estimator, Summary
 from penstock_spark.stream.shards.operators import Operator
 from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.transport.inbox import Inbox
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.messages import LogicalTime, Parts, WatermarkUpdate
 from penstock_spark.worker.pushing import Records
 

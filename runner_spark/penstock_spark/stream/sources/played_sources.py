@@ -7,8 +7,8 @@ from typing import Any
 
 from penstock.metrics.execution import Snapshot
 from penstock_spark.stream.program import LevelProgram, RecordedSource
+from penstock_spark.stream.transport.outbox import Outbox, Row
 from penstock_spark.stream.transport.stream_stage import StreamStage
-from penstock_spark.stream.transport.writer import Outbox, Row
 from penstock_spark.worker.inline import inline_batches
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 

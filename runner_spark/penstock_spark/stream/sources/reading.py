@@ -21,8 +21,8 @@ from penstock_spark.source_watermarks import ENDED, Estimator, Summary
 from penstock_spark.sources.heartbeats import ClockPeriod, HeartbeatDecoder
 from penstock_spark.sources.scan import Part, Rejected
 from penstock_spark.stream.program import LevelProgram, ReadingSpec
+from penstock_spark.stream.transport.outbox import Outbox, Row
 from penstock_spark.stream.transport.stream_stage import StreamStage
-from penstock_spark.stream.transport.writer import Outbox, Row
 from penstock_spark.worker.batch import Batch, decode_page
 from penstock_spark.worker.column_read import ColumnReader
 from penstock_spark.worker.inline import inline_batches

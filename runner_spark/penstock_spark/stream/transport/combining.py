@@ -20,7 +20,7 @@ from penstock_spark.folding.tables import Table, table_for
 from penstock_spark.plan.hosts import Loop
 from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.stream.program import CombiningWriterSpec
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.batch import Batch, Windows, by_windows
 from penstock_spark.worker.fixed_windows import FixedAssigner
 from penstock_spark.worker.flush_limit import MOST_COMBINED, MOST_NAMES

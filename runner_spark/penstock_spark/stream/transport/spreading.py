@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock_spark.stream.program import SpreadWriterSpec
-from penstock_spark.stream.transport.writer import Outbox
+from penstock_spark.stream.transport.outbox import Outbox
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import Message, Part
 from penstock_spark.worker.pushing import Node, Records

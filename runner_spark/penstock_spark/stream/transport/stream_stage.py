@@ -21,14 +21,14 @@ from penstock_spark.stream.program import (
     SpreadWriterSpec,
 )
 from penstock_spark.stream.transport.combining import CombiningWriter
-from penstock_spark.stream.transport.spreading import SpreadWriter
-from penstock_spark.stream.transport.writer import (
+from penstock_spark.stream.transport.outbox import (
     MessageWriter,
     Outbox,
     RestrictionWriter,
     SinkPages,
     SinkRows,
 )
+from penstock_spark.stream.transport.spreading import SpreadWriter
 from penstock_spark.worker.asynchronous import AsyncStep
 from penstock_spark.worker.batch_sizer import SizedArrivals, SizedConsumer
 from penstock_spark.worker.pardo import DoFnStep

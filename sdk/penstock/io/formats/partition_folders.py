@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.error import refusal
 from penstock.io.argument_checks import check_column_names
 from penstock.io.formats.record_types import column_names_of

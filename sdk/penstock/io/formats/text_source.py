@@ -13,7 +13,7 @@ from penstock.io.files.naming_errors import add_file_name
 from penstock.io.files.paths import check_path
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.file_formats import FileSource
-from penstock.io.formats.records import check_delimiters, split_records
+from penstock.io.formats.record_splitter import check_delimiters, split_records
 from penstock.typehints import typehints
 
 _CHUNK_BYTES = 1 << 20

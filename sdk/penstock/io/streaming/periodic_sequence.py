@@ -18,7 +18,7 @@ from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.bounded_window import TimestampedValue
 from penstock.error import refusal, three_parts
 from penstock.functions.dofn import DoFn
-from penstock.functions.params import RestrictionProvider
+from penstock.functions.dofn_parameters import RestrictionProvider
 from penstock.functions.splitting import TrackerView
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.io.source_transforms import SourceTransform

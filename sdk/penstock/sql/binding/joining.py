@@ -17,8 +17,8 @@ from penstock.scalars.tree import (
     split_conjuncts,
 )
 from penstock.sql.binding.scopes import move_to_right
-from penstock.sql.plan.limiting import limit_numbering
 from penstock.sql.plan.lineage import is_window, simplify_bound
+from penstock.sql.plan.numbering_limits import limit_numbering
 from penstock.sql.plan.relations import (
     ColumnDef,
     Filter,

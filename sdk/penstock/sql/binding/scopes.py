@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.sql.plan.lineage import window_bounds
 from penstock.sql.plan.relations import AggregateCall, Columns, Join, Relation, columns_as_scalars

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from penstock import graph
-from penstock.checks.near_names import find_nearest
+from penstock.checks.similar_names import find_nearest
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
