@@ -1,6 +1,6 @@
 """The Python processes of a local session run this when they start, as Python's module ``sitecustomize``.
 
-It lies beside PySpark in the folder that `unpacked.py` makes. The Python process that serves the state of a query
+It lies beside PySpark in the folder that `unpacked_spark.py` makes. The Python process that serves the state of a query
 prints a line for each thing that it does; the first line comes before any code of a pipeline.
 
 All other workers are copies of one process, Spark's daemon. What that has imported, they need not import: a small
