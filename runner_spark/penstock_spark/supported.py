@@ -98,9 +98,9 @@ def check(graph: Graph, mode: str, allow_unsafe_triggers: bool = False) -> None:
     for step in graph.steps:
         if any(side.edge in unending for side in step.side_inputs) and not retracting.isdisjoint(step.inputs):
             raise UnsupportedByRunner(
-                "its input may take elements back, and a retraction may meet another side input than its element did",
+                "its input may retract elements, and a retraction may meet another side input than its element did",
                 where=step.where,
-                hint="join the two, or read the side input before the grouping that takes elements back",
+                hint="join the two, or read the side input before the grouping that retracts elements",
             )
         if not retracting.isdisjoint(step.inputs) and not _takes_retractions(step):
             raise UnsupportedByRunner(

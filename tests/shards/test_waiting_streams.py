@@ -311,5 +311,5 @@ def test_retractions_and_a_side_input_that_changes_are_refused():
     early = AfterWatermark(early=AfterCount(1))
     sums = both["main"] | beam.WindowInto(MINUTES, early, mode) | beam.CombinePerKey(sum)
     _ = sums | "See" >> beam.Map(seen, AsList(both["side"])) | beam.Map(print)
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)take elements back.*See.*join"):
+    with pytest.raises(UnsupportedByRunner, match=r"(?s)retract elements.*See.*join"):
         ToyQuery(pipeline)

@@ -21,7 +21,7 @@ CONNECT_TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Address:
-    """A database and a table in it; pickled, it has the URL that a function returns at that time."""
+    """A database and a table in it; if the URL is a function, pickling calls it and keeps what it returns."""
 
     url: str | Callable[[], str] = field(repr=False)
     table: str

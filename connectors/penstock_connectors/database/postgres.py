@@ -593,7 +593,7 @@ def _drop(connection: psycopg.Connection[Any], tables: Sequence[sql.Identifier])
 
 
 def _drop_quietly(connection: psycopg.Connection[Any], address: Address, names: Sequence[str]) -> None:
-    """Drops tables one by one; one that another user owns, or that has gone, stays or has gone."""
+    """Drops tables one by one; it leaves those that another user owns, and ignores those that are gone."""
     for name in names:
         try:
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(identify_beside(address, name)))

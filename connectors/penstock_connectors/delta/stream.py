@@ -133,7 +133,7 @@ class _Versions(RangeSource[Any]):
         if newest is None or version > newest + 1:
             raise make_version_error(self._place, str(version), f"the newest is {newest}", self._where)
         if version <= newest and self._commit(version) is None:
-            raise self._is_gone(version)
+            raise self._make_gone_error(version)
         return self._position(version)
 
     def last_position(self, start: Mapping[str, Any], max_records: int | None) -> dict[str, Any]:
@@ -159,13 +159,13 @@ class _Versions(RangeSource[Any]):
                 found.append(SourceRange("", (position["version"], position["index"]), files))
             at = position
         if at != end:
-            raise self._is_gone(at["version"])
+            raise self._make_gone_error(at["version"])
         return found
 
     def _after(self, start: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[LogFile, ...]]]:
         """All that follows a position: files, and the position after them."""
         if start["table"] != self._table_id:
-            raise self._is_another()
+            raise self._make_other_table_error()
         version, index = start["version"], start["index"]
         if start["is_whole"]:
             yield from self._steps(version, index, [(file,) for file in self._whole(version)], True)
@@ -219,9 +219,9 @@ class _Versions(RangeSource[Any]):
             )
             raise refusal(LookupError, what, hint="if it was made again, begin with a new checkpoint")
         if newest > version or (newest == version and self._commit(version) is None):
-            raise self._is_gone(version)
+            raise self._make_gone_error(version)
 
-    def _is_gone(self, version: int) -> Exception:
+    def _make_gone_error(self, version: int) -> Exception:
         what = f"version {version} is no longer in the log of the Delta table {self._place.shown}"
         hint = "keep the log longer (delta.logRetentionDuration); begin with a new checkpoint to continue without it"
         return refusal(LookupError, what, hint=hint)
@@ -239,10 +239,10 @@ class _Versions(RangeSource[Any]):
         if self._traces.get(first) != traces[first]:
             metadata = open_table(self._place, self._where).metadata()
             if str(metadata.id) != self._table_id:
-                raise self._is_another()
+                raise self._make_other_table_error()
         self._traces = traces
 
-    def _is_another(self) -> Exception:
+    def _make_other_table_error(self) -> Exception:
         what = (
             f"the Delta table {self._place.shown} is another one than before: it was deleted and made again"
         )

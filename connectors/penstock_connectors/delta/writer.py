@@ -152,7 +152,7 @@ class _Commit:
                     # A commit that seemed to fail may have succeeded.
                     return attempt > 0
             if table is None:
-                if self._made(written):
+                if self._make_table(written):
                     return True
                 table = open_table(sink.place, where)
             if not batch.stream and sink.mode == "error":
@@ -172,8 +172,8 @@ class _Commit:
 
         return retry_commits(commit)
 
-    def _made(self, written: Sequence[dict[str, Any]]) -> bool:
-        """Makes the table, with the files at once; whether all is done then."""
+    def _make_table(self, written: Sequence[dict[str, Any]]) -> bool:
+        """Makes the table together with its files; True if nothing is left to commit."""
         sink, where = self._sink, self._where
         actions = [] if sink.key else _actions(written)
         with translate_errors(sink.place, "cannot be made", where):

@@ -204,7 +204,8 @@ class Producer:
     def failed(self, error: Any) -> ProducerFailure:
         """Returns the meaning of an exception of the client.
 
-        After a fatal error, each call only says that there was one; a transaction, that records are not delivered.
+        After a fatal error, each call only says that there was one, and a transaction only that records are not
+        delivered.
         """
         raised = found = error.args[0]
         if raised.name() in ("_FATAL", "_INCONSISTENT"):

@@ -262,7 +262,7 @@ def _write_here(writing: _Writing, clients: Clients, frame: DataFrame, batch: Mi
             _, failure = outcomes.get(timeout=_STOP_SECONDS)
             break
         except Empty:
-            # Brokers that are away would be waited for for a minute.
+            # Otherwise the run would wait a minute for brokers that are away.
             if batch.stopping.is_set():
                 # The thread ends with these clients. The next run's shut it out.
                 clients.close()

@@ -1,6 +1,7 @@
 """The types of values as Arrow and Spark spell them: which columns may arrive, as what they are read, which one leaves.
 
-This is the only place that says what an ``int64`` is. Columns that arrive are first brought to the types of
+`SPELLINGS` says which Arrow and Spark types an integer of 64 bits has; the connectors of databases and Avro have tables of
+their own beside it. Columns that arrive are first brought to the types of
 `type_in_python`, whose values pyarrow makes as the table of `penstock.values.types` says.
 """
 

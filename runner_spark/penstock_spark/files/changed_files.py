@@ -12,7 +12,7 @@ from penstock.error import three_parts
 
 _LOGGER = logging.getLogger(__name__)
 _FILES_MAX = 100
-"""So many of the files that were read last are looked at: a file that grows is mostly one that is still written."""
+"""The number of files, of those read last, that are checked: a file that grows is mostly one still being written."""
 
 _HINT = "write a file elsewhere and rename it when it is complete; give more data a file of its own"
 _EMPTY_HINT = "if it should have records, write it again under another name"
@@ -48,7 +48,7 @@ class ChangedFiles:
                     _warn(path, where)
 
 
-def tell_empty(sizes: Mapping[str, int], where: str) -> None:
+def warn_of_empty(sizes: Mapping[str, int], where: str) -> None:
     """Warns of empty files: Spark leaves them out, and a writer that was killed leaves some."""
     empty = sorted(path for path, size in sizes.items() if size == 0)
     if empty:

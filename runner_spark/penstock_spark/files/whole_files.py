@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock_spark.files.changed_files import ChangedFiles, tell_empty
+from penstock_spark.files.changed_files import ChangedFiles, warn_of_empty
 from penstock_spark.files.compressed import not_unpacked
 from penstock_spark.files.file_store import file_store
 from penstock_spark.files.finding import unreadable
@@ -67,7 +67,7 @@ class WholeFiles:
             self._changed.read(sizes, where)
             if relation.format in _WITH_HEADERS:
                 # A micro-batch is looked at more than once.
-                tell_empty({path: size for path, size in sizes.items() if path not in self._told}, where)
+                warn_of_empty({path: size for path, size in sizes.items() if path not in self._told}, where)
                 self._told.update(path for path, size in sizes.items() if size == 0)
 
     def begin(self, frame: DataFrame) -> None:

@@ -74,7 +74,7 @@ def _load(point: EntryPoint) -> Format:
         raise RunnerError(
             f"the connector for {point.name} is not a Format, but {type(found).__name__}",
             where=f"in {_describe(point)}",
-            hint="let the entry point name a penstock_spark.connecting.Format",
+            hint="let the entry point name a penstock_spark.connecting.formats.Format",
         )
     return found
 

@@ -1,6 +1,7 @@
 """Chooses the host and the loop of each grouping, with a reason: lowering and the workers obey.
 
-Each condition is a question with its reason above it; `explain` prints the first that fails.
+Each condition is a question with its reason above it; `explain` prints the first that fails. In a stream,
+`passes/native_streams.py` asks before whether Spark computes the grouping whole, and passes its reasons on.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _host_of(graph: Graph, step: Step, retracting: Set[int], without: Set[str]) 
         return ByMachine("it has state or timers", not retracting.isdisjoint(step.inputs))
     # Values are only added up in parts, or kept in chunks, where none is retracted.
     if not retracting.isdisjoint(step.inputs):
-        return ByMachine("its input may take elements back", True)
+        return ByMachine("its input may retract elements", True)
     if (reason := why_early(windowing_of(graph, step.inputs[0]))) is not None:
         return ByMachine(reason, False)
     # Every other grouping fires once in each window, with all its elements, whatever the accumulation mode.
@@ -119,12 +120,12 @@ def why_not_native(graph: Graph, step: Step) -> str | None:
 
 
 def loop_of_parts(without: Set[str]) -> Loop:
-    """The loop before Spark's own aggregate, whose windows do not merge, and end with their output times."""
+    """Returns the loop before Spark's own aggregate, where windows do not merge and outputs have their ends as times."""
     return Loop.VALUES if "shortcuts" in without else Loop.PAIRS
 
 
 def _fold_in_batch(combine: CombineFn) -> Fold:
-    """The fold of a CombineFn; the marker of an empty input is left out, and so is a sum, or a count, of nothing."""
+    """Returns the fold of a CombineFn without the marker that stands for an empty input."""
     return fold_of(without_marker(combine))
 
 

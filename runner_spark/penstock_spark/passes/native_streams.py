@@ -115,7 +115,7 @@ def reasons_for_python(graph: Graph, mode: str) -> dict[str, str]:
 def _check_sum(graph: Graph, grouping: Step, mode: str) -> None:
     """Raises NotInColumns if Spark's own aggregate should not add up what tasks of Python have added up in parts."""
     if not retracting_edges(graph, is_streaming=True).isdisjoint(grouping.inputs):
-        raise NotInColumns("its input may take elements back")
+        raise NotInColumns("its input may retract elements")
     if type(grouping.combine_fn) is TupleCombineFn and _starts_with_columns(graph, grouping):
         raise NotInColumns("columns end before it")
     if (reason := why_not_native(graph, grouping)) is not None:

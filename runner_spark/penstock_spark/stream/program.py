@@ -100,7 +100,7 @@ class MessageWriterSpec:
 
 @dataclass(frozen=True, eq=False)
 class CombiningWriterSpec(MessageWriterSpec):
-    """Sends what pairs that arrive at one logical time come to."""
+    """Combines the pairs that arrive at one logical time, and sends the results."""
 
     windowing: Any
     combine: Any

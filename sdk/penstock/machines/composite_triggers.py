@@ -63,7 +63,7 @@ class AfterWatermarkMachine(TriggerMachine):
         return state[0], self._at_work(state).element(state[1], element, status)
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """Late if all states are and the new end has passed as well; otherwise early (again)."""
+        """Returns a late state if all states are late and the merged window has also ended; otherwise an early one."""
         if all(state is FINISHED or state[0] for state in states) and status.is_past_end:
             late = [state[1] for state in select_unfinished(states)]
             return (True, self.late.merge(late, status)) if late and self.late is not None else FINISHED

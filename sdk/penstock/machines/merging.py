@@ -165,6 +165,6 @@ def find_owed_micros(
 
 
 def _held_together(program: GroupingProgram, states: list[WindowState]) -> object:
-    """Returns what windows hold together, except for those that have just fired everything and may not even merge."""
+    """Returns what windows hold together, without those that have just fired everything."""
     several = [state.held for state in states if program.keeps or state.fresh]
     return program.fold.merged(several) if several else program.fold.empty()

@@ -50,7 +50,7 @@ class EndOfWindowMachine(TriggerMachine):
         object.__setattr__(self, "heeds_elements", self.percentile != WATERMARK)
 
     def merge(self, states: Sequence[Any], status: WindowStatus) -> Any:
-        """Finished if all states are and the new end has passed as well."""
+        """Returns FINISHED if all states are finished and the merged window has also ended."""
         finished = all(state is FINISHED for state in states) and self.should_fire(None, status)
         return FINISHED if finished else None
 

@@ -1,7 +1,8 @@
 """All scalar functions, by the names that a query may use: the records of `numbers`, `strings` and their like.
 
 To add a function, write its record (`penstock.scalars.function.ScalarFunction`) in the module of its subject, and a
-line with a call and its value in ``tests/sdk/sql/function_cases.txt``. Nothing else names functions.
+line with a call and its value in ``tests/sdk/sql/function_cases.txt``. If sqlglot has a class of its own for the
+function, its line in `penstock.sql.language.dialect` or `penstock.sql.binding.expressions` turns that into a call.
 """
 
 from __future__ import annotations

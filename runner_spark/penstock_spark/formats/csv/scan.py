@@ -238,7 +238,7 @@ def _check_quotes(
     else:
         strings = files.load(spark.read, "text")
     lines = strings.select("value", F.col("_metadata.file_path").alias("file")).where(
-        leaves_quote_open(options)
+        open_quote_column(options)
     )
     [(count, file)] = _collected(lines.agg(F.count("*"), F.min("file")))
     if count:
@@ -250,8 +250,8 @@ def shows_quotes(options: dict[str, Any]) -> bool:
     return not options.get("escapechar") and encoding in {"utf-8", "utf8", "ascii"}
 
 
-def leaves_quote_open(options: dict[str, Any]) -> Column:
-    """True if the line in the column `value` ends within a quote."""
+def open_quote_column(options: dict[str, Any]) -> Column:
+    """Returns a column that is true where the line in the column `value` ends within a quote."""
     return F.col("value").rlike(f"^{ends_in_quote(options)}$")
 
 

@@ -40,7 +40,7 @@ from penstock_spark.sources.stream_files import (
 
 # Columns beside the data: what is wrong with a record (null if nothing is, empty for a malformed line, otherwise the
 # column whose value has another kind), its text, the file as long as it may be a header, and whether it is a header.
-_WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__is_header"
+_WRONG, _RAW, _HEAD, _IS_HEADER = "__wrong", "__raw", "__head", "__header_column"
 # Which pattern a value must match; whole numbers of a stream may become longer than what Spark's own type holds.
 _PATTERNS = {"long int": scan.INT, "float": scan.FLOAT, "bool": scan.BOOL}
 _TOO_LONG = "\0"
@@ -153,7 +153,7 @@ def _lines(
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
     parsed = lines.select(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
-        F.when(scan.leaves_quote_open(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
+        F.when(scan.open_quote_column(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
         F.col("value").alias(_RAW),
         make_head_column().alias(_HEAD),
         *place,
@@ -164,12 +164,12 @@ def _lines(
     beside += [F.col(name) for name in PLACE if name in parsed.columns]
     if scan.has_header(options):
         # Names from the user replace the header.
-        is_header = F.lit(True) if options.get("names") else _is_header(strings, names)
+        is_header = F.lit(True) if options.get("names") else _header_column(strings, names)
         beside += [F.col(_HEAD), F.when(F.col(_HEAD).isNotNull(), is_header).alias(_IS_HEADER)]
     return parsed.select(*strings, *beside)
 
 
-def _is_header(strings: list[Column], names: list[str]) -> Column:
+def _header_column(strings: list[Column], names: list[str]) -> Column:
     same = [F.lower(text).eqNullSafe(name.lower()) for text, name in zip(strings, names, strict=True)]
     return reduce(and_, same)
 

@@ -20,7 +20,7 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.types import arrow_schema_of, is_unsupported_by_spark, struct_of, without_nothing
 from penstock_spark.columns.values import cast_to_python_types, check_names, to_dicts, to_rows, to_tables
-from penstock_spark.files.changed_files import tell_empty
+from penstock_spark.files.changed_files import warn_of_empty
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.finding import Files, find_files, local_paths, looked_at, working_folder
 from penstock_spark.files.splits import leaves_files_out, packed
@@ -161,7 +161,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
         return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: decoder)
     values.check(files.paths)
     if files.are_on_disk:
-        tell_empty(files.sizes_on_disk(), where)
+        warn_of_empty(files.sizes_on_disk(), where)
     looked_through = files.paths if files.is_open_to_tasks else choose_files_to_survey(files.paths)
     footers = _footers_of(files, spark, where, looked_through)
     found = _found(footers, source, values) if footers else None

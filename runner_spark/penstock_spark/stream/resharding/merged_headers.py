@@ -131,7 +131,7 @@ def _pending(headers: Sequence[Header], division: Resharding) -> list[list[Messa
         for message in told[0]
     ]
     if updates := _pending_updates(headers[0], division):
-        # The place of these among messages means nothing to watermarks.
+        # Watermarks do not depend on the order of these messages.
         kept.append(Message(told[0][-1].producer, told[0][-1].number, watermark_updates=updates))
     pending = [list(kept) for _ in range(division.after)]
     for old, header in enumerate(headers):

@@ -229,7 +229,7 @@ def _united(window: BoundedWindow, one: StoredWindow, other: StoredWindow) -> St
     contents = one.opened(), other.opened()
     ended = contents[0].ended | contents[1].ended
     if one.alarm_micros != other.alarm_micros:
-        # A window that is open again has pages that nothing has come for, in which it has ended for each key.
+        # If a window is open again, it has still ended for all keys of pages that have received nothing since.
         if window.end_micros not in (one.alarm_micros, other.alarm_micros):
             raise disagreement("about what is due in a window")
         ended |= contents[0 if one.has_ended(window) else 1].cells.keys()

@@ -25,7 +25,7 @@ from penstock_spark.worker.sizes import estimated_bytes
 _FIRST_LOOK = 8
 _MOST_PANES = 8_192
 _ENOUGH_BYTES = 4 << 20
-"""About how large what is sent on at once may be; it may be four times as large if its beginning was small."""
+"""About the largest size of a batch that is sent on; it is up to four times as large if its first values were small."""
 
 
 @dataclass(eq=False)

@@ -74,7 +74,7 @@ class WaitingOperator(Operator):
                 if window in gone:
                     self.count_late(len(batch.values))
                 elif window in waits:
-                    # A late element cannot hold the watermark back to before its present value.
+                    # A late element cannot move the watermark back.
                     held_micros = max(_earliest(batch), times.horizon_micros)
                     machine.wait(state, window, len(batch.values), held_micros)
                     self._fresh.setdefault(window, []).append((place, batch))

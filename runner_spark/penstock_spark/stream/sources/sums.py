@@ -32,7 +32,7 @@ SUMS = EXCHANGE.append(pa.field(MOVES, pa.int64()))
 
 
 class SummingStage(StreamStage):
-    """Stateless steps whose end are the rows of a grouping, as in a batch."""
+    """Stateless steps that end in the rows of a grouping, as in a batch."""
 
     def __init__(self, level: LevelProgram, partition: int, outbox: Any, views: Mapping[int, Any]) -> None:
         assert level.reading is not None

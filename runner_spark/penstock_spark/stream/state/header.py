@@ -27,7 +27,7 @@ class Header:
     estimators: dict[str, Any] = field(default_factory=dict)
     # The watermarks that the level has sent, by grouping and level.
     sent: dict[tuple[str, int], int] = field(default_factory=dict)
-    # The times to which this shard has said that it holds them back, likewise; without an entry it holds nothing.
+    # The times to which this shard has said that it holds these watermarks back; without an entry it holds nothing.
     held: dict[tuple[str, int], int] = field(default_factory=dict)
     # The sources whose watermarks later levels know, with the level.
     told: set[tuple[str, int]] = field(default_factory=set)

@@ -109,7 +109,7 @@ class Pages(ABC, Generic[P]):
 
     def save(self) -> None:
         size_bytes = self.notes.size_bytes + self._grown_bytes
-        # A few keys with much to keep do not get any smaller by more pages.
+        # More pages do not help where a few keys keep much.
         self._split(min(size_bytes // self._page_bytes, self.notes.keys))
         self._store.put_many(chain(self.segments.taken_changes(), self._written()))
         self._grown_bytes = 0

@@ -155,16 +155,16 @@ class MatchContinuously(PTransform[Any, Any]):
     """The files that a pattern matches, at regular intervals (Beam's ``MatchContinuously``).
 
     Args:
-        has_deduplication: Whether to emit each file only once.
+        file_pattern: Wildcards as in ``ReadFromText``.
         interval: Seconds from one match to the next.
-        has_deduplication: Whether to give each file only once.
-        match_updated_files: Whether to emit a changed file again.
+        has_deduplication: Whether to emit each file only once.
+        start_timestamp: The time of the first match; None is now.
         stop_timestamp: When to stop.
-        match_updated_files: Whether to give a changed file again.
+        match_updated_files: Whether to emit a changed file again.
         apply_windowing: Whether the output is in fixed windows of `interval`.
-        changed earlier then count as seen, also if they appear later. Changed files are emitted again. The files
+        empty_match_treatment: See `MatchAll`.
         timestamp_cursor: Whether to remember only the latest time of a change, and which files have it. Files that
-            changed earlier then count as seen, also if they appear later. Changed files are given again. The files
+            changed earlier then count as seen, also if they appear later. Changed files are emitted again. The files
             have the time of the look, as without the argument; in Beam they have the time of their change.
 
     >>> MatchContinuously("/logs/*", 60, match_updated_files=True, timestamp_cursor=True).match_upd

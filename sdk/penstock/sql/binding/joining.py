@@ -151,7 +151,7 @@ def _split(
 
 
 def _sides(part: Call, width: int) -> tuple[Scalar, Scalar] | None:
-    """The two operands of a comparison, of a left row and of a right row; None if they are not so."""
+    """Returns the operands of a comparison of a left row with a right row; None if it compares something else."""
     one, other = part.arguments
     if _is_left(other, width) and _is_right(one, width):
         one, other = other, one

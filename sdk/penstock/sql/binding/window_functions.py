@@ -62,7 +62,7 @@ def is_window_call(node: object) -> bool:
 
 
 def window_call_in(node: object) -> Any:
-    """Returns the call that a part of a tree names the window of a grouped query by; None if it names none."""
+    """Returns the call by which a part of a tree names the window of a grouped query; None if it names none."""
     if is_window_call(node):
         return node
     if not isinstance(node, exp.Anonymous) or node.name.upper() not in _OF_WINDOWS:
@@ -70,7 +70,7 @@ def window_call_in(node: object) -> Any:
     if node.name.upper() not in BOUNDS or not node.expressions:
         return node
     [inner, *_] = node.expressions
-    # The bound of a window that is a value of the rows is like any other function of it.
+    # If the window is a value of the rows, its bound is a function of a value, like any other.
     return inner if is_window_call(inner) else None
 
 

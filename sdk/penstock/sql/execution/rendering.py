@@ -155,7 +155,7 @@ class LeftAtEnd(DoFn):
     """The rows of a table: what is left of all changes when the input has ended.
 
     Attributes:
-        takes_retractions: They are also changes.
+        takes_retractions: True, because retractions are also changes.
         gives_insertions_only: Nothing changes after the end.
     """
 
@@ -204,7 +204,7 @@ class SnapshotFn(DoFn):
     """All rows of a relation from each instant on at which some have changed.
 
     Attributes:
-        takes_retractions: They are also changes.
+        takes_retractions: True, because retractions are also changes.
         gives_insertions_only: A snapshot is never retracted.
     """
 
@@ -324,7 +324,7 @@ class ShowChangesWithTime(ShowChanges):
             comes of several counts its panes from 0.
 
     Attributes:
-        takes_retractions: They are also changes.
+        takes_retractions: True, because retractions are also changes.
     """
 
     takes_retractions = True

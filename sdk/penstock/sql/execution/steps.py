@@ -387,7 +387,7 @@ class EmitFn(DoFn):
         form: What brings a row into its canonical form, or None.
 
     Attributes:
-        takes_retractions: They are also changes.
+        takes_retractions: True, because retractions are also changes.
         gives_retractions: What was emitted may be retracted.
     """
 
