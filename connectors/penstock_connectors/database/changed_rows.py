@@ -316,7 +316,7 @@ class ChangedRows(RangeSource[Any]):
             connection.cursor("penstock_changes", row_factory=psycopg.rows.scalar_row) as cursor,
         ):
             page = self._first_page(cursor, arguments)
-            # The server has collected everything by now: what the slot still has was there before, too.
+            # The server has collected everything by now: what the slot still has was also there before.
             self._check_slot(start)
             while page:
                 elements: list[Any] = []

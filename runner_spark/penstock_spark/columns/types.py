@@ -1,8 +1,8 @@
 """The types of values as Arrow and Spark spell them: which columns may arrive, as what they are read, which one leaves.
 
-`SPELLINGS` says which Arrow and Spark types an integer of 64 bits has; the connectors of databases and Avro have tables of
-their own beside it. Columns that arrive are first brought to the types of
-`type_in_python`, whose values pyarrow makes as the table of `penstock.values.types` says.
+`SPELLINGS` says which types of Arrow and Spark an integer of 64 bits has; connectors of databases and Avro have tables
+of their own. Columns that arrive are first brought to the types of `type_in_python`, whose values pyarrow makes as the
+table of `penstock.values.types` says.
 """
 
 from __future__ import annotations

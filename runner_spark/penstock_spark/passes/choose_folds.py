@@ -120,7 +120,7 @@ def why_not_native(graph: Graph, step: Step) -> str | None:
 
 
 def loop_of_parts(without: Set[str]) -> Loop:
-    """Returns the loop before Spark's own aggregate, where windows do not merge and outputs have their ends as times."""
+    """Returns the loop before Spark's own aggregate; its windows do not merge, and outputs have their ends as times."""
     return Loop.VALUES if "shortcuts" in without else Loop.PAIRS
 
 
