@@ -20,7 +20,7 @@ from penstock_spark.checkpoints.custody.lease import Timing, take_lease
 from penstock_spark.checkpoints.custody.plans import name_of_plan
 from penstock_spark.checkpoints.resharding import HEARTBEAT_SLOT, slots_of
 from penstock_spark.checkpoints.spark_state import check_state
-from penstock_spark.files.temporary import is_abandoned, new_name
+from penstock_spark.files.temporary import is_abandoned, make_name
 from penstock_spark.process.identity import Process, this_process
 from tests.fuzzing.chance import Chance
 from tests.fuzzing.refused import each_seed, is_refusal, refusal_of, result_or_refusal, seeds
@@ -241,7 +241,7 @@ def test_a_damaged_mark_of_a_folder_of_unfinished_files_names_no_process_or_one_
     count: int,
 ) -> None:
     mark = this_process().to_json()
-    name = new_name()
+    name = make_name()
     assert not is_abandoned(name, mark, 1e9)
 
     def law(chance: Chance) -> None:

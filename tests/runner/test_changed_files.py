@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_spark.files.changed_files import ChangedFiles, warn_of_empty
+from penstock_spark.files.changed_files import ChangedFiles, warn_of_empty_files
 
 WHERE = "at step 'Read' (game.py:41)"
 
@@ -49,8 +49,8 @@ def test_only_the_files_that_were_read_last_are_looked_at(
 
 
 def test_files_without_a_byte_are_told_together(caplog: pytest.LogCaptureFixture) -> None:
-    warn_of_empty({"/in/c": 0, "/in/b": 1, "/in/a": 0}, WHERE)
-    warn_of_empty({"/in/b": 1}, WHERE)
+    warn_of_empty_files({"/in/c": 0, "/in/b": 1, "/in/a": 0}, WHERE)
+    warn_of_empty_files({"/in/b": 1}, WHERE)
     assert [each.getMessage().partition(", and is read")[0] for each in caplog.records] == [
         "/in/a (and 1 more) has no content (0 bytes)"
     ]

@@ -15,9 +15,9 @@ from penstock.io.files.paths import files_of
 from penstock.io.filesystem import FileMetadata
 from penstock.io.formats.text_source import TextSource
 from penstock.io.parquetio import ParquetSource
-from penstock_spark.files.compressed import not_unpacked
+from penstock_spark.files.compressed import find_compression_error
 from penstock_spark.files.file_store import LocalFiles
-from penstock_spark.files.finding import local_paths
+from penstock_spark.files.finding import find_local_paths
 from penstock_spark.formats import registry
 
 assert registry  # It provides the readers of formats.
@@ -47,7 +47,7 @@ def test_a_file_that_spark_would_read_as_something_else_is_an_error(
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    error = not_unpacked(str(path), "at step 'Read'", LocalFiles().open)
+    error = find_compression_error(str(path), "at step 'Read'", LocalFiles().open)
     assert (error is None) == (words is None)
     assert error is None or words is None or str(error).startswith(words.format(path))
 
@@ -79,7 +79,7 @@ def test_the_error_about_a_file_that_an_element_names_has_its_name(
 def test_a_pipe_among_the_files_is_refused_before_anybody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.txt")
     (tmp_path / "b.txt").write_text("line\n")
-    for find in (files_of, local_paths):
+    for find in (files_of, find_local_paths):
         with pytest.raises(OSError, match=r"a\.txt is a pipe, a socket or a device, not a file"):
             find(f"{tmp_path}/*.txt")
-    assert local_paths(f"{tmp_path}/b*") == (f"{tmp_path}/b.txt",)
+    assert find_local_paths(f"{tmp_path}/b*") == (f"{tmp_path}/b.txt",)

@@ -37,7 +37,7 @@ def test_each_record_is_in_one_split_and_whole(
 @pytest.mark.parametrize("sizes", [[], [5], [3, 9, 1, 1, 1, 7], [10] * 4])
 def test_small_splits_are_read_together_and_large_ones_alone(sizes: list[int]) -> None:
     given_splits = [Split(f"/{number}", "", 0, size) for number, size in enumerate(sizes)]
-    tasks = splits._packed(given_splits, 10, 2)
+    tasks = splits._distribute_splits(given_splits, 10, 2)
     assert sorted(split for task in tasks for split in task) == sorted(given_splits)
     assert all(len(task) == 1 or sum(split.end + 2 for split in task) <= 12 for task in tasks)
 
@@ -61,7 +61,7 @@ def test_many_small_files_take_few_tasks_and_a_few_files_take_all_cores(
     sizes: list[int], parallelism: int, tasks: int
 ) -> None:
     files = [Split(f"/{number}", "", 0, size) for number, size in enumerate(sizes)]
-    found = splits.grouped(files, parallelism, 128 * MB, 4 * MB, 64 << 10)
+    found = splits.group_splits(files, parallelism, 128 * MB, 4 * MB, 64 << 10)
     assert len(found) == tasks
     assert sum(split.end - split.start for task in found for split in task) == sum(sizes)
     assert max((len(task) for task in found), default=0) <= 2100

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.files.splits import SHORTER
+from penstock_spark.files.splits import SHORTENED_FILE
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.reports.failure import StepFailure, find_failure
 
@@ -82,7 +82,7 @@ def test_spark_is_asked_once_what_a_micro_batch_reads_and_the_disk_at_every_look
     files.check(frame)
     assert spark.looks == 1
     path.write_text("one\n")
-    assert SHORTER in failure_of(files, frame)
+    assert SHORTENED_FILE in failure_of(files, frame)
 
 
 def test_each_micro_batch_reads_files_of_its_own(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from penstock_spark.files.temporary import (
     PREFIX,
     begin,
     end,
-    new_name,
+    make_name,
     remove_abandoned,
 )
 from penstock_spark.process.identity import this_process
@@ -60,18 +60,18 @@ def test_files_of_another_number_of_shards_are_stale_and_no_others(
 ) -> None:
     naming = Naming(shards.check().name)
     assert [os.path.basename(name) for name in naming.names(2)] == names
-    assert sorted(naming.stale(2, [*names, *stale, *others])) == sorted(stale)
+    assert sorted(naming.find_stale(2, [*names, *stale, *others])) == sorted(stale)
     assert all(name.startswith(naming.beginning) for name in (*names, *stale))
 
 
 def test_a_run_that_writes_no_file_leaves_none_of_an_earlier_one() -> None:
     single = single_file_naming("x", ".csv")
-    assert Naming(lambda shard, shards: single(None, None, shard, shards, "", None)).stale(
+    assert Naming(lambda shard, shards: single(None, None, shard, shards, "", None)).find_stale(
         0, ["x.csv", "y.csv"]
     ) == ["x.csv"]
     numbered = default_file_naming("x")
     naming = Naming(lambda shard, shards: numbered(None, None, shard, shards, "", None))
-    assert naming.stale(0, ["x-00000-of-00001", "x"]) == ["x-00000-of-00001"]
+    assert naming.find_stale(0, ["x-00000-of-00001", "x"]) == ["x-00000-of-00001"]
 
 
 def _left_behind(folder: Path, name: str, mark: bytes | None) -> Path:
@@ -100,16 +100,16 @@ def test_only_what_a_dead_run_has_left_is_removed(tmp_path: Path, caplog: pytest
     me = this_process()
     elsewhere = replace(me, machine="elsewhere").to_json()
     gone = [
-        _left_behind(tmp_path, new_name(), _ended_process()),
+        _left_behind(tmp_path, make_name(), _ended_process()),
         # The number has gone to another process since.
         _left_behind(tmp_path, f"{PREFIX}o-stream-00000-of-00001", replace(me, started="1").to_json()),
         _left_behind(tmp_path, "penstock-temp-" + "0" * 32, None),
-        _left_behind(tmp_path, new_name(), elsewhere),
+        _left_behind(tmp_path, make_name(), elsewhere),
     ]
     kept = [
-        _left_behind(tmp_path, new_name(), me.to_json()),
-        _left_behind(tmp_path, new_name(), elsewhere),
-        _left_behind(tmp_path, new_name(), None),
+        _left_behind(tmp_path, make_name(), me.to_json()),
+        _left_behind(tmp_path, make_name(), elsewhere),
+        _left_behind(tmp_path, make_name(), None),
         _left_behind(tmp_path, f"{PREFIX}notes", None),
         _left_behind(tmp_path, f"{PREFIX}mine", b"my own"),
         _left_behind(tmp_path, "data", _ended_process()),
@@ -130,7 +130,7 @@ def test_a_folder_that_is_not_there_has_nothing_to_remove(tmp_path: Path) -> Non
 
 
 def test_a_run_deletes_its_temporary_folder_unless_another_run_has_begun_it_anew(tmp_path: Path) -> None:
-    disk, folder = LocalFiles(), tmp_path / new_name()
+    disk, folder = LocalFiles(), tmp_path / make_name()
     begin(disk, str(folder))
     (folder / "000000").write_text("")
     end(disk, str(folder))

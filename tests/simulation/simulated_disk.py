@@ -148,7 +148,7 @@ class DisksOfMachines:
     def __init__(self, disk: Disk) -> None:
         self.disk, self.world = disk, disk.world
 
-    def opening(self, open_file: Callable[[str], Any]) -> Callable[[str], Any]:
+    def wrap_opener(self, open_file: Callable[[str], Any]) -> Callable[[str], Any]:
         return open_file
 
     def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:

@@ -23,12 +23,12 @@ from penstock_spark.connecting.files import (
     add_folder_values,
     find_files,
     leaves_files_out,
+    make_unreadable_error,
     partition_values,
     scan_of_contents,
     splits_of,
     stream_files,
     stream_of_contents,
-    unreadable,
 )
 from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, make_empty_scan, scan_of_parts
 from penstock_spark.connecting.running import fail_step
@@ -90,7 +90,7 @@ class SplitReader(PartsReader):
         except NotAvroError:
             fail_step(_make_damaged_error(split.name, where), where)
         except OSError as error:
-            fail_step(unreadable(error, split.name, where), where)
+            fail_step(make_unreadable_error(error, split.name, where), where)
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     decoder_of,
+    distribute_parts,
     hint_of_table,
     make_empty_scan,
-    packed,
     parallelism_of,
     scan_of_parts,
     schema_in_spark,
@@ -56,7 +56,7 @@ def open_delta(source: DeltaSource, spark: SparkSession, where: str) -> Scan:
     shares = _shares(table, source, where)
     if not shares:
         return make_empty_scan(spark)
-    tasks = packed(shares, lambda share: share.bytes, parallelism_of(spark))
+    tasks = distribute_parts(shares, lambda share: share.bytes, parallelism_of(spark))
     reader = _Reader(source, schema_of_table(table), tuple(schema.names), tasks, where)
     return scan_of_parts(spark, reader)
 

@@ -41,11 +41,11 @@ from penstock_spark.connecting.tables import (
     BEFORE_ALL,
     RetryCommit,
     commit_files,
+    copy_to_disk,
     digest_stream,
     has_begun,
     is_committed,
     is_written,
-    local_copies,
     make_commit_error,
     make_upsert_schema,
     retry_commits,
@@ -191,7 +191,7 @@ class _Commit:
         if sink.key:
             files = files_of(sink.place, self._where)
             schema = make_upsert_schema(sink, self._columns)
-            with local_copies(files, [file["path"] for file in written]) as paths:
+            with copy_to_disk(files, [file["path"] for file in written]) as paths:
                 changes.check_keys_in(sink, paths, self._where)
                 changes.merge_changes(table, sink, schema, paths, properties)
             return

@@ -25,9 +25,9 @@ from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     decoder_of,
+    distribute_parts,
     hint_of_table,
     make_empty_scan,
-    packed,
     parallelism_of,
     scan_of_parts,
     schema_in_spark,
@@ -50,7 +50,7 @@ def open_iceberg(source: IcebergSource, spark: SparkSession, where: str) -> Scan
         files = plan_files(scan, source.place, where)
     if not files:
         return make_empty_scan(spark)
-    tasks = packed(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
+    tasks = distribute_parts(files, lambda file: file.file.file_size_in_bytes, parallelism_of(spark))
     reader = FilesReader(
         source, strip_history(table.metadata), table.io, scan.projection(), scan.row_filter, tasks, where
     )

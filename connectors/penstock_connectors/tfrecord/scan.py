@@ -19,26 +19,26 @@ from penstock.io.tfrecordio import TFRecordSource
 from penstock_connectors.tfrecord.checksums import load_masked_crc32c
 from penstock_connectors.tfrecord.records import DamagedRecord, read_records
 from penstock_spark.connecting.files import (
-    SHORTER,
+    SHORTENED_FILE,
     Split,
     file_store,
     find_files,
     leaves_files_out,
+    make_unreadable_error,
     open_for_reading,
     scan_of_contents,
     size_of,
     stream_files,
     stream_of_contents,
-    unpacking,
-    unreadable,
+    translate_decompression_errors,
     whole_files,
 )
 from penstock_spark.connecting.reading import (
     PartsReader,
     Scan,
     StreamScan,
+    distribute_parts,
     make_empty_scan,
-    packed,
     parallelism_of,
     scan_of_parts,
 )
@@ -64,8 +64,8 @@ def open_tfrecord(source: TFRecordSource, spark: SparkSession, where: str) -> Sc
         return make_empty_scan(spark)
     if files.is_open_to_tasks and not leaves_files_out(spark):
         parallelism = parallelism_of(spark)
-        tasks = packed(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
-        return scan_of_parts(spark, FileReader(source, tasks, where), files.unchanged(where))
+        tasks = distribute_parts(whole_files(files.paths, files.sizes), lambda split: split.end, parallelism)
+        return scan_of_parts(spark, FileReader(source, tasks, where), files.make_size_check(where))
     return scan_of_contents(files, spark, ContentReader(source, where), where)
 
 
@@ -89,10 +89,10 @@ class FileReader(PartsReader):
             with file_store(split.path).open(split.path) as file:
                 if size_of(file) < split.end:
                     # Otherwise whole records might be missing unnoticed.
-                    raise OSError(errno.EIO, SHORTER)
+                    raise OSError(errno.EIO, SHORTENED_FILE)
                 yield from _batches(file, split.name, self.source, self.where)
         except OSError as error:
-            fail_step(unreadable(error, split.name, self.where), self.where)
+            fail_step(make_unreadable_error(error, split.name, self.where), self.where)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _records(file: BinaryIO, name: str, compression: str, where: str) -> Iterato
     """Yields the records of a file as stored; the ValueError for a damaged file does not show its content."""
     checksum = load_masked_crc32c(where)
     try:
-        with unpacking(compression, name, where):
+        with translate_decompression_errors(compression, name, where):
             yield from read_records(open_for_reading(file, compression), checksum)
     except DamagedRecord as error:
         is_plain = compression == CompressionTypes.UNCOMPRESSED

@@ -1,11 +1,11 @@
 """The parts of connectors for formats of files: how to find, divide, read and write them, in a batch and a stream."""
 
-from penstock_spark.files.compressed import open_for_reading, open_for_writing, unpacking
+from penstock_spark.files.compressed import open_for_reading, open_for_writing, translate_decompression_errors
 from penstock_spark.files.file_store import disk_path, file_store, size_of
-from penstock_spark.files.finding import find_files, unreadable
+from penstock_spark.files.finding import find_files, make_unreadable_error
 from penstock_spark.files.splits import (
     BLOCK_BYTES,
-    SHORTER,
+    SHORTENED_FILE,
     Split,
     leaves_files_out,
     splits_of,
@@ -19,7 +19,7 @@ from penstock_spark.sources.stream_files import stream_files
 
 __all__ = [
     "BLOCK_BYTES",
-    "SHORTER",
+    "SHORTENED_FILE",
     "FileSink",
     "PartitionValues",
     "Partitions",
@@ -39,7 +39,7 @@ __all__ = [
     "splits_of",
     "stream_files",
     "stream_of_contents",
-    "unpacking",
-    "unreadable",
+    "translate_decompression_errors",
+    "make_unreadable_error",
     "whole_files",
 ]

@@ -1,6 +1,6 @@
 """Reading for connectors: in parts that it hands out to tasks, or as the ranges of a `penstock.io.RangeSource`."""
 
-from penstock_spark.files.splits import SHARE_BYTES, packed
+from penstock_spark.files.splits import SHARE_BYTES, distribute_parts
 from penstock_spark.formats.ranges.batch import open_ranges
 from penstock_spark.formats.ranges.stream import open_range_stream, read_range_columns
 from penstock_spark.session.parallelism import parallelism_of
@@ -19,7 +19,7 @@ __all__ = [
     "make_empty_scan",
     "open_range_stream",
     "open_ranges",
-    "packed",
+    "distribute_parts",
     "parallelism_of",
     "prune_schema",
     "scan_of_parts",

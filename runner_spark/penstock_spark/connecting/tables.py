@@ -1,6 +1,6 @@
 """The parts of connectors for tables: how a stream commits to a table, its columns, and changes by key."""
 
-from penstock_spark.files.file_store import local_copies
+from penstock_spark.files.file_store import copy_to_disk
 from penstock_spark.sinks.stream_commits import (
     BEFORE_ALL,
     RetryCommit,
@@ -28,7 +28,7 @@ __all__ = [
     "has_begun",
     "is_committed",
     "is_written",
-    "local_copies",
+    "copy_to_disk",
     "make_type_error",
     "make_commit_error",
     "retry_commits",

@@ -12,12 +12,14 @@ from penstock.error import three_parts
 
 _LOGGER = logging.getLogger(__name__)
 _FILES_MAX = 100
-"""The number of files, of those read last, that are checked: a file that grows is mostly one still being written."""
+"""The number of files, the last ones that were read, that are checked: a file that grows is usually one that another
+program still writes.
+"""
 
 _HINT = "write a file elsewhere and rename it when it is complete; give more data a file of its own"
 _EMPTY_HINT = "if it should have records, write it again under another name"
 
-_State = tuple[int, int]  # The size, and when the file has changed.
+_State = tuple[int, int]  # The size, and the time of the last change.
 
 
 class ChangedFiles:
@@ -27,7 +29,7 @@ class ChangedFiles:
         self._read: dict[str, tuple[_State, str]] = {}
 
     def read(self, sizes: Mapping[str, int], where: str) -> None:
-        """Notes files that a step has read, with the sizes up to which it has read them."""
+        """Records files that a step has read, with the sizes up to which it has read them."""
         for path, size in list(sizes.items())[-_FILES_MAX:]:
             if path in self._read or (state := _state_of(path)) is None:
                 continue
@@ -39,7 +41,7 @@ class ChangedFiles:
             del self._read[path]
 
     def look(self) -> None:
-        """Warns once of each file that has changed since; a file that is gone is no longer looked at."""
+        """Warns once of each file that has changed since; a file that was deleted is no longer checked."""
         for path, (state, where) in list(self._read.items()):
             now = _state_of(path)
             if now != state:
@@ -48,7 +50,7 @@ class ChangedFiles:
                     _warn(path, where)
 
 
-def warn_of_empty(sizes: Mapping[str, int], where: str) -> None:
+def warn_of_empty_files(sizes: Mapping[str, int], where: str) -> None:
     """Warns of empty files: Spark leaves them out, and a writer that was killed leaves some."""
     empty = sorted(path for path, size in sizes.items() if size == 0)
     if empty:

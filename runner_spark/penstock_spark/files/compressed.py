@@ -1,4 +1,4 @@
-"""Whole compressed files: their content, and files on a local disk that compress everything that is written."""
+"""Reads and writes whole compressed files, and finds those that Spark cannot decompress."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _ENDINGS_OF_HADOOP = (".lz4", ".snappy")
 _LEFT_PACKED = (".xz", ".lzma", ".zip")
 _PACK_HINT = "unpack it, or pack it with gzip, bzip2 or zstd; ReadFromText reads files of the pattern *.xz"
 _BEGINNING_OF_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
-"""Hadoop looks for the first such mark of a block, and takes a file that has none for an empty one."""
+"""Hadoop looks for the first mark of a block, and treats a file without one as empty."""
 
 
 def has_ending_of_hadoop(path: str) -> bool:
-    """True if Spark's text readers would unpack a file in a form that only Hadoop writes.
+    """True if Spark's text readers would decompress a file in a form that only Hadoop writes.
 
-    They take other files with these endings for empty ones, or for ones of many gigabytes, which ends Java.
+    They treat other files with these endings as empty, or as files of many gigabytes, which ends Java.
 
     >>> has_ending_of_hadoop("/logs/a.txt.LZ4"), has_ending_of_hadoop("/logs/a.txt.gz")
     (True, False)
@@ -34,8 +34,10 @@ def has_ending_of_hadoop(path: str) -> bool:
     return path.lower().endswith(_ENDINGS_OF_HADOOP)
 
 
-def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) -> ValueError | None:
-    """Returns the error for a file that Spark's text readers would leave packed, or unpack wrongly; None for others."""
+def find_compression_error(
+    path: str, where: str, open_stored: Callable[[str], BinaryIO]
+) -> ValueError | None:
+    """Returns the error for a file that Spark's text readers cannot decompress correctly; None for others."""
     name = path.lower()
     if has_ending_of_hadoop(name):
         what = f"Spark would unpack {path} as LZ4 or Snappy in a form that only Hadoop writes"
@@ -49,7 +51,7 @@ def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) 
             with open_stored(path) as file:
                 begun = file.read(10)
         except OSError:
-            return None  # Whoever reads the file will say so.
+            return None  # The reader of the file raises this error.
         if begun and not _BEGINNING_OF_BZIP2.fullmatch(begun):
             hint = "write the file again, or give it another ending if it is not compressed"
             return refusal(ValueError, f"{path} is not a whole bzip2 file", where=where, hint=hint)
@@ -57,12 +59,12 @@ def not_unpacked(path: str, where: str, open_stored: Callable[[str], BinaryIO]) 
 
 
 def decompress(content: bytes, compression: str, name: str, where: str) -> bytes:
-    """Returns the bytes of a whole file without its compression; several compressed pieces in a row are one content.
+    """Decompresses the bytes of a whole file; several compressed pieces in a row are one content.
 
     >>> decompress(zlib.compress(b"a"), "deflate", "a.deflate", "at step 'Read'")
     b'a'
     """
-    with unpacking(compression, name, where):
+    with translate_decompression_errors(compression, name, where):
         match compression:
             case CompressionTypes.BZIP2 | CompressionTypes.LZMA:
                 return open_compressed("", "rb", compression, io.BytesIO(content)).read()
@@ -75,10 +77,10 @@ def decompress(content: bytes, compression: str, name: str, where: str) -> bytes
 
 
 @contextmanager
-def unpacking(compression: str, name: str, where: str) -> Iterator[None]:
-    """Raises a ValueError for any error that a compression raises about damaged or foreign content.
+def translate_decompression_errors(compression: str, name: str, where: str) -> Iterator[None]:
+    """Raises a ValueError instead of any error that a library raises about content that it cannot decompress.
 
-    >>> with unpacking("gzip", "a.gz", ""):
+    >>> with translate_decompression_errors("gzip", "a.gz", ""):
     ...     open_for_reading(io.BytesIO(b"no gzip"), "gzip").read()
     Traceback (most recent call last):
     ...
@@ -89,7 +91,7 @@ def unpacking(compression: str, name: str, where: str) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            # The disk or the store has failed, and not the content.
+            # The disk or the store has failed; the content may be right.
             raise
         raise refusal(
             ValueError,
@@ -99,13 +101,14 @@ def unpacking(compression: str, name: str, where: str) -> Iterator[None]:
         ) from error
 
 
-def compressed(content: bytes, compression: str) -> bytes:
+def compress_content(content: bytes, compression: str) -> bytes:
+    """Returns the bytes, compressed; unchanged if the compression is none."""
     data = compress(content, compression)
     return content if data is None else data
 
 
 def open_for_reading(stored: BinaryIO, compression: str) -> BinaryIO:
-    """Returns the content of an open file without its compression, which must not be AUTO."""
+    """Opens the decompressed content of an open file; the compression must not be AUTO."""
     if compression in _ARROW_CODECS:
         stream = pa.input_stream(stored, compression=_ARROW_CODECS[compression])
         return cast(BinaryIO, io.BufferedReader(stream))
@@ -113,6 +116,7 @@ def open_for_reading(stored: BinaryIO, compression: str) -> BinaryIO:
 
 
 def open_for_writing(path: str, compression: str) -> BinaryIO:
+    """Opens a file on a local disk that compresses everything that is written."""
     if compression in _ARROW_CODECS:
         stream: BinaryIO = pa.output_stream(path, compression=_ARROW_CODECS[compression])
         return stream

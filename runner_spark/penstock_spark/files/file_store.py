@@ -1,7 +1,7 @@
-"""A file store: who reaches a path, and how a process opens, lists, renames and deletes the files that are there.
+"""A file store opens, lists, renames and deletes the files of a disk, a file system of Hadoop, or an object store.
 
-`reach_of` alone decides whether a path is on a disk, on a file system of Hadoop's, or on an object store that Spark
-does not reach; `file_store` returns what works there. Tasks reach disks and object stores, and the driver reaches all.
+`reach_of` alone decides whether a path is on a disk, on a file system of Hadoop, or on an object store that Spark
+does not reach; `file_store` returns the store of a path. Tasks reach disks and object stores, the driver all three.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.io.filesystems import FileSystems
 from penstock.utils import clock
 
 _BLOCK_BYTES = 1 << 16
-"""Each read of a file through Java is a call, which takes a millisecond."""
+"""The size of one read of a file through Java: each read is a call, which takes a millisecond."""
 
 _COPY_BYTES = 4 << 20
 _File = TypeVar("_File")
@@ -37,16 +37,19 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Reach(enum.Enum):
-    """Who reaches a path."""
+    """The processes that reach a path."""
 
     DISK = "disk"
-    """Everybody: it has no scheme, and is on a disk that all machines share."""
+    """All processes: the path has no scheme, and is on a disk that all machines share."""
 
     HADOOP = "Hadoop"
-    """Spark only, and the driver through Spark's Java."""
+    """Spark, and the driver through Spark's Java, but not tasks in Python."""
 
     STORE = "object store"
-    """Everybody by fsspec, but Spark: PySpark from a wheel has no file system for S3, Google Cloud Storage or Azure."""
+    """All Python processes, by fsspec, but not Spark.
+
+    PySpark from a wheel has no file system for S3, Google Cloud Storage or Azure.
+    """
 
 
 def is_on_disk(path: str) -> bool:
@@ -59,7 +62,7 @@ def is_on_disk(path: str) -> bool:
 
 
 def reach_of(path: str, spark: SparkSession | None = None) -> Reach:
-    """Returns who reaches a path; without a session, Spark is taken to have no file system for an object store.
+    """Returns which processes reach a path; without a session, it assumes that Spark reaches no object store.
 
     >>> [reach_of(path).name for path in ("/logs", "hdfs://host/logs", "s3://bucket/logs")]
     ['DISK', 'HADOOP', 'STORE']
@@ -81,7 +84,7 @@ def reach_of(path: str, spark: SparkSession | None = None) -> Reach:
 
 
 def file_store(path: str, spark: SparkSession | None = None) -> FileStore:
-    """Returns the store of a path; without a session, as a task has it, which reaches nothing through Java."""
+    """Returns the store of a path; without a session, as in a task, no store that only Java reaches."""
     match reach_of(path, spark):
         case Reach.DISK:
             return LocalFiles()
@@ -95,13 +98,13 @@ class FileStore(ABC):
     """The files of a store, by their paths, as a run of the runner needs them."""
 
     renames = True
-    """True if `replace` takes a moment, and not a copy of the content."""
+    """True if `replace` renames a file, and does not copy its content."""
 
     @abstractmethod
     def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
         """Opens a file for reading its stored bytes; OSError if that fails.
 
-        Without `reads_ahead`, a store on a network is asked for no more than each read wants.
+        Without `reads_ahead`, a store on a network fetches only the bytes of each read.
         """
 
     @abstractmethod
@@ -131,7 +134,7 @@ class FileStore(ABC):
 
     @abstractmethod
     def write(self, path: str, content: bytes) -> None:
-        """Makes a small file, and the folders around it; it may be seen before it is whole."""
+        """Writes a small file, and makes the folders around it; others may see the file before it is whole."""
 
     @abstractmethod
     def make(self, folder: str) -> None:
@@ -139,7 +142,7 @@ class FileStore(ABC):
 
     @abstractmethod
     def replace(self, source: str, target: str) -> None:
-        """Commits a whole file: it gets its name, and replaces what had the name."""
+        """Commits a whole file under its final name, and replaces a file that has this name."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
@@ -153,8 +156,8 @@ class FileStore(ABC):
 class LocalFiles(FileStore):
     """The disks of this machine; paths are absolute."""
 
-    def opening(self, open_file: Callable[[str], _File]) -> Callable[[str], _File]:
-        """Returns what opens a file for writing, which tasks call, of what opens one on a disk."""
+    def wrap_opener(self, open_file: Callable[[str], _File]) -> Callable[[str], _File]:
+        """Returns the function with which tasks open a file for writing, from one that opens a file on a disk."""
         return open_file
 
     def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
@@ -197,7 +200,7 @@ class LocalFiles(FileStore):
             changes = [each.stat().st_mtime for each in os.scandir(folder)]
             return clock.seconds() - max([os.stat(folder).st_mtime, *changes])
         except OSError:
-            return 0.0  # It goes away as we look.
+            return 0.0  # Another process deletes it.
 
     def size(self, path: str) -> int:
         return os.path.getsize(path)
@@ -226,15 +229,15 @@ class LocalFiles(FileStore):
 
 
 class HadoopFiles(FileStore):
-    """One of Hadoop's file systems: the driver reaches it through the JVM, so every scheme of Spark's works."""
+    """A file system of Hadoop: the driver reaches it through the JVM, so all schemes that Spark knows work."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        # Each name after a point is a question to Java.
+        # Python asks Java for each name after a dot.
         self._package: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
         self._path = self._package.Path
         self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
         self.is_local = self._checked.getScheme() == "file"
-        # On a local disk, Hadoop keeps a file of checksums beside each file; files with names of ours have none.
+        # On a local disk, Hadoop keeps a file of checksums beside each file; penstock's own files have none.
         self._system = self._checked.getRawFileSystem() if self.is_local else self._checked
 
     def exists(self, path: str) -> bool:
@@ -250,16 +253,18 @@ class HadoopFiles(FileStore):
     def names(self, folder: str, *beginnings: str) -> list[str]:
         if not beginnings:
             return self.names_in(folder) or []
-        # Hadoop looks through the folder itself: telling each file to Python would take a thousand times longer.
-        patterns = [f"{escaped(folder.rstrip('/'))}/{escaped(beginning)}*" for beginning in beginnings]
+        # Hadoop looks through the folder itself: passing each name to Python would take a thousand times longer.
+        patterns = [
+            f"{escape_glob(folder.rstrip('/'))}/{escape_glob(beginning)}*" for beginning in beginnings
+        ]
         found = [str(each.getPath().getName()) for pattern in patterns for each in self._glob(pattern)]
         return sorted(found)
 
     def names_in(self, folder: str) -> list[str] | None:
-        """The sorted names in a folder, none if it does not exist; None if it is a file.
+        """Returns the sorted names in a folder, an empty list if it does not exist; None if it is a file.
 
-        A run asks before each commit, and each call of Java's takes its time, so this makes few of them, and none for a
-        local disk.
+        A run asks before each commit, and each call to Java takes about a millisecond, so this makes few calls, and
+        none for a local disk.
         """
         local = self._local(folder)
         if local is not None:
@@ -278,15 +283,15 @@ class HadoopFiles(FileStore):
         return None if is_file else names
 
     def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
-        levels = "/".join(f"{escaped(beginning)}*" for beginning in beginnings)
+        levels = "/".join(f"{escape_glob(beginning)}*" for beginning in beginnings)
         found: dict[str, list[str]] = {}
-        for path in sorted(self.matching(f"{escaped(folder.rstrip('/'))}/{levels}")):
+        for path in sorted(self.matching(f"{escape_glob(folder.rstrip('/'))}/{levels}")):
             *below, name = path.split("/")[-len(beginnings) :]
             found.setdefault("/".join(below), []).append(name)
         return found
 
     def matching(self, pattern: str) -> list[str]:
-        """The paths of the files that match a whole path as one of Hadoop's glob patterns."""
+        """Returns the paths of the files whose whole paths match a glob pattern of Hadoop."""
         return [str(each.getPath().toString()) for each in self._glob(pattern) if each.isFile()]
 
     def all_below(self, folder: str) -> Iterator[str]:
@@ -295,8 +300,8 @@ class HadoopFiles(FileStore):
             yield str(listing.next().getPath().toString())
 
     def below(self, folder: str, inside: str = "") -> list[tuple[str, str, int]]:
-        """The files below a folder that are not hidden, each as its folder, relative to the given one, its name, and
-        its size.
+        """Returns the files below a folder that are not hidden, each as its folder, relative to the given one, its
+        name, and its size.
         """
         found: list[tuple[str, str, int]] = []
         for status in self._system.listStatus(self._path(folder)):
@@ -351,10 +356,10 @@ class HadoopFiles(FileStore):
             stream.close()
 
     def claim(self, path: str, content: bytes) -> bool:
-        """Makes a small file; returns False if somebody else has made it. Others may see it before it is whole."""
+        """Makes a small file; returns False if another process has made it. Others may see it before it is whole."""
         try:
             if self.is_local:
-                # Hadoop's local file system looks first and writes then: two callers could both make it.
+                # Hadoop's local file system checks first and writes then: two callers could both make the file.
                 with open(str(self._path(path).toUri().getPath()), "xb") as file:
                     file.write(content)
             else:
@@ -395,7 +400,7 @@ class HadoopFiles(FileStore):
         self._checked.delete(self._path(path), True)
 
     def _local(self, path: str) -> str | None:
-        """The path of a file on this machine's disks as Python has it; None if only Hadoop knows where it is."""
+        """Returns the path of a file on this machine's disks for Python; None if only Hadoop knows where it is."""
         return plain_path(path) if self.is_local else None
 
     def _glob(self, pattern: str) -> Any:
@@ -448,8 +453,8 @@ class StoreFiles(FileStore):
     def __init__(self) -> None:
         self._store = ObjectStore()
 
-    def opening(self, open_file: Callable[[str], Any]) -> Callable[[str], Any]:
-        """Returns what opens a file for writing: a task writes it to its own disk, and stores it when it is whole."""
+    def wrap_opener(self, open_file: Callable[[str], Any]) -> Callable[[str], Any]:
+        """Returns the function that opens a file for writing: a task writes it to its own disk, and then stores it."""
         return partial(_StoredWhenClosed, open_file)
 
     def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
@@ -474,7 +479,7 @@ class StoreFiles(FileStore):
         return found
 
     def make(self, folder: str) -> None:
-        """Nothing: a store has no folders."""
+        """Does nothing, because a store has no folders."""
 
     def is_folder(self, path: str) -> bool:
         return any(True for _ in self._store._list(path.rstrip("/") + "/"))
@@ -495,7 +500,7 @@ class StoreFiles(FileStore):
             file.write(content)
 
     def replace(self, source: str, target: str) -> None:
-        """Copies a file within the store; the copy takes the place of the target at once. The source stays."""
+        """Copies a file within the store; the copy replaces the target in one step. The source stays."""
         with translate_errors(target):
             self._store._copy(source, target)
 
@@ -517,11 +522,11 @@ class StoreFiles(FileStore):
 
 
 class _StoredWhenClosed:
-    """A file that is written to a disk, and to its URL when it is closed."""
+    """A file that a task writes to its disk, and that `close` stores at its URL."""
 
     def __init__(self, open_file: Callable[[str], Any], url: str) -> None:
         folder = tempfile.mkdtemp(prefix="penstock-")
-        # Also a task that fails leaves nothing on its disk.
+        # A task that fails also leaves nothing on its disk.
         self._clean = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._local = os.path.join(folder, "shard")
         self._url = url
@@ -537,7 +542,7 @@ class _StoredWhenClosed:
 
 
 @contextlib.contextmanager
-def local_copies(files: fs.FileSystem, paths: Sequence[str]) -> Iterator[list[str]]:
+def copy_to_disk(files: fs.FileSystem, paths: Sequence[str]) -> Iterator[list[str]]:
     """Yields the paths of copies on the driver's own disk, for code that must not wait for a network; then deletes
     them.
     """
@@ -580,7 +585,7 @@ def disk_path(path: str) -> str | None:
 
 
 def folder_of(path: str) -> str:
-    """The folder around a file.
+    """Returns the folder around a file.
 
     >>> folder_of("s3://bucket/a"), folder_of("/a"), folder_of("a")
     ('s3://bucket', '/', '')
@@ -589,18 +594,18 @@ def folder_of(path: str) -> str:
 
 
 def plain_path(path: str) -> str | None:
-    """The path of a local file without its scheme, where it is certain what Hadoop makes of it.
+    """Returns the path of a local file without its scheme; None where Hadoop might read the path differently.
 
     >>> plain_path("file:///a%20/b"), plain_path("file:/a"), plain_path("/a/b"), plain_path("a"), plain_path("file://a/b")
     ('/a%20/b', '/a', '/a/b', None, None)
     """
     plain = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
-    # Java writes other letters as its locale says.
+    # Java encodes other letters according to its locale.
     return plain if plain.startswith("/") and not plain.startswith("//") and plain.isascii() else None
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Spark's readers skip a file or a folder with this name.
+    """True if Spark's readers skip a file or a folder with this name.
 
     >>> [is_hidden(name) for name in (".a", "_a", "_a=1", "a")]
     [True, True, False, False]
@@ -608,16 +613,16 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def escaped(text: str) -> str:
-    r"""A text as a glob pattern of Hadoop's that matches nothing else.
+def escape_glob(text: str) -> str:
+    r"""Returns a glob pattern of Hadoop that matches only this text.
 
-    >>> escaped("logs{1}*")
+    >>> escape_glob("logs{1}*")
     'logs\\{1\\}\\*'
     """
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", text)
 
 
 def java_text(error: Exception) -> str:
-    """Returns the first line of what Java says of an error, or of the error's own text."""
+    """Returns the first line of Java's message for an error, or of the error's own message."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.getMessage()).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Finding the files that a pattern means, and naming them as the user does."""
+"""Finds the files that match a pattern, and names them as the user does."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from penstock.io.files.object_stores import check_store_url, with_step
 from penstock.io.files.paths import check_is_file, check_is_no_folder, known_path
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
-from penstock_spark.files.compressed import not_unpacked
+from penstock_spark.files.compressed import find_compression_error
 from penstock_spark.files.file_store import (
     FileStore,
     HadoopFiles,
     Reach,
     absolute_uri,
-    escaped,
+    escape_glob,
     file_store,
     is_hidden,
     is_on_disk,
     reach_of,
 )
-from penstock_spark.files.listing import listing
-from penstock_spark.files.splits import SHORTER, leaves_files_out
-from penstock_spark.files.store_frames import frame_of_store, unreadable_part
+from penstock_spark.files.listing import list_with_few_tasks
+from penstock_spark.files.splits import SHORTENED_FILE, leaves_files_out
+from penstock_spark.files.store_frames import frame_of_store, make_store_error
 from penstock_spark.files.temporary import is_unfinished
 
 _WILDCARD = re.compile(r"[*?\[]")
 _AT_ONCE = 16
-"""So many files are looked at together, because each may wait for a network."""
+"""The number of files that are looked at together, because each look may wait for a network."""
 
 _Found = TypeVar("_Found")
 
@@ -45,7 +45,7 @@ _Found = TypeVar("_Found")
 @dataclass(frozen=True)
 class Files:
     pattern: str
-    # The files, sorted, in the user's form: a pattern without a scheme gives local paths.
+    # The files, sorted, in the user's form: a pattern without a scheme stands for local paths.
     paths: tuple[str, ...]
     reach: Reach
     # The sizes of files on an object store that Spark does not reach; empty for all others.
@@ -53,7 +53,7 @@ class Files:
     where: str = ""  # The step that reads them, for errors of such files.
 
     @property
-    def is_beyond_spark(self) -> bool:
+    def is_unsupported_by_spark(self) -> bool:
         return self.reach is Reach.STORE
 
     @property
@@ -62,20 +62,20 @@ class Files:
 
     @property
     def is_open_to_tasks(self) -> bool:
-        """Whether tasks can open the files on their own."""
+        """True if tasks can open the files on their own."""
         return self.reach is not Reach.HADOOP
 
     def store(self, spark: SparkSession) -> FileStore:
-        """Returns what opens the files on the driver."""
+        """Returns the store that opens the files on the driver."""
         return file_store(self.pattern, spark)
 
     def load(self, reader: DataFrameReader, format: str, table: str | None = None) -> DataFrame:
-        """The files through one of Spark's readers; there must be at least one.
+        """Reads the files, of which there must be at least one, with a reader of Spark.
 
         On a store that Spark does not reach, tasks read the formats ``text`` and ``binaryFile``. With the folder of a
-        table, names of folders below it are values of columns.
+        table, the names of folders below it are values of columns.
         """
-        if self.is_beyond_spark:
+        if self.is_unsupported_by_spark:
             return frame_of_store(reader._spark, self.sizes, format, self.where)
         if format in ("text", "csv"):
             self._check_packed(reader._spark)
@@ -83,21 +83,23 @@ class Files:
             reader = reader.option("recursiveFileLookup", True)
         else:
             reader = reader.option("basePath", absolute_uri(table))
-        with listing(reader._spark):
+        with list_with_few_tasks(reader._spark):
             return reader.format(format).load([_for_spark(path) for path in self.paths])
 
     def _check_packed(self, spark: SparkSession) -> None:
         store = self.store(spark)
-        for error in looked_at(self.paths, lambda path: not_unpacked(path, self.where, store.open)):
+        for error in look_at_all(
+            self.paths, lambda path: find_compression_error(path, self.where, store.open)
+        ):
             if error is not None:
                 raise error
 
     def sizes_on_disk(self) -> dict[str, int]:
-        """The present sizes of files on this machine's disks."""
+        """Returns the present sizes of files on this machine's disks."""
         return {path: os.path.getsize(path) for path in self.paths}
 
-    def unchanged(self, where: str) -> Callable[[], None]:
-        """Gives a function that raises OSError if one of the files, on this machine's disks, has become shorter."""
+    def make_size_check(self, where: str) -> Callable[[], None]:
+        """Returns a function that raises OSError if one of the files, on this machine's disks, has become shorter."""
         if not self.are_on_disk:
             # Object stores and HDFS replace whole files, and Spark notices that.
             return lambda: None
@@ -108,18 +110,18 @@ class Files:
         return namer_of(self.pattern)
 
 
-def looked_at(paths: Iterable[str], look: Callable[[str], _Found]) -> list[_Found]:
+def look_at_all(paths: Iterable[str], look: Callable[[str], _Found]) -> list[_Found]:
     """Returns the result of `look` for each file, in the order of the paths; calls it for many at once.
 
-    >>> looked_at(["/in/a", "/in/b.c"], len)
+    >>> look_at_all(["/in/a", "/in/b.c"], len)
     [5, 7]
     """
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(look, paths))
 
 
-def changed_at(path: str) -> float:
-    """When a file on a disk has changed; 0 if it has just gone."""
+def change_seconds_of(path: str) -> float:
+    """Returns the time of a file's last change, in seconds; 0 if the file was deleted."""
     try:
         return os.path.getmtime(path)
     except OSError:
@@ -127,7 +129,7 @@ def changed_at(path: str) -> float:
 
 
 def working_folder() -> str:
-    """The folder to which the program's paths relate; that of workers may be another one."""
+    """Returns the folder to which the program's paths relate; workers may run in another one."""
     return os.getcwd()
 
 
@@ -136,24 +138,25 @@ def _check_sizes(sizes: Iterable[tuple[str, int]], where: str) -> None:
         try:
             now = os.path.getsize(path)
         except FileNotFoundError:
-            # It was there when it was read, or Spark has said so.
+            # The file was there when Spark read it: otherwise Spark has raised an error.
             continue
         if now < size:
-            raise unreadable(OSError(errno.EIO, SHORTER), path, where)
+            raise make_unreadable_error(OSError(errno.EIO, SHORTENED_FILE), path, where)
 
 
-def unreadable(error: OSError, name: str, where: str) -> OSError:
+def make_unreadable_error(error: OSError, name: str, where: str) -> OSError:
+    """Returns the error for a file that a step cannot read, with three parts."""
     what = f"{name} cannot be read: {error.strerror}"
     if reach_of(name) is Reach.STORE:
-        return unreadable_part(error, name, where)
+        return make_store_error(error, name, where)
     hint = "do not change files while the pipeline reads them"
     if isinstance(error, PermissionError):
         hint = "let the user of the pipeline and its workers read it, or give a pattern without it"
     return OSError(error.errno, three_parts(what, where=where, hint=hint))
 
 
-def changed_since(path: str, where: str) -> OSError:
-    """The error for a file whose size is another one than when it was found."""
+def make_changed_error(path: str, where: str) -> OSError:
+    """Returns the error for a file whose size has changed since the pipeline found it."""
     what = f"{path} cannot be read: it has changed since the pipeline has found it"
     return refusal(OSError, what, where=where, hint="do not change files while the pipeline reads them")
 
@@ -180,7 +183,7 @@ class Namer:
 
 
 def namer_of(pattern: str) -> Namer:
-    """Returns what turns Spark's ``_metadata.file_path`` into the user's form."""
+    """Returns the function that turns Spark's ``_metadata.file_path`` into the user's form."""
     if not is_on_disk(pattern):
         return Namer(None, None)
     folder = os.path.dirname(_WILDCARD.split(pattern, maxsplit=1)[0])
@@ -188,7 +191,7 @@ def namer_of(pattern: str) -> Namer:
 
 
 def pattern_of(path: Any, where: str) -> str:
-    """The path of a source or a sink; ValueError if it is a ValueProvider without a value."""
+    """Returns the path of a source or a sink; ValueError if it is a ValueProvider without a value."""
     pattern = known_path(path)
     if pattern is None:
         raise refusal(ValueError, f"the path {path} has no value", where=where, hint="give its option")
@@ -196,8 +199,9 @@ def pattern_of(path: Any, where: str) -> str:
 
 
 def find_files(spark: SparkSession, path: object, where: str, *, validate: bool = True) -> Files:
-    """The files that match a pattern with Beam's wildcards, without those that Spark takes for hidden, and without
-    those that have not been given their names.
+    """Returns the files that match a pattern with Beam's wildcards.
+
+    It leaves out files that Spark considers hidden, and files that a writer has not renamed yet.
 
     A pattern without a scheme is local, as in Beam, and it may be a ValueProvider. It is an error to name a
     file that Spark's readers would skip and, with `validate`, to match no file.
@@ -236,7 +240,7 @@ def find_files(spark: SparkSession, path: object, where: str, *, validate: bool 
 
 
 def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
-    """The sizes of the files that a pattern matches; OSError if the store is away or refuses."""
+    """Returns the sizes of the files that a pattern matches; OSError if the store does not answer or refuses."""
     check_store_url(pattern, where)
     if leaves_files_out(spark):
         raise UnsupportedByRunner(
@@ -251,7 +255,8 @@ def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
     return {each.path: each.size_in_bytes for each in found}
 
 
-def local_paths(path: Any) -> tuple[str, ...]:
+def find_local_paths(path: Any) -> tuple[str, ...]:
+    """Returns the files on this machine's disks that match a pattern; none if it is unknown or has a scheme."""
     pattern = known_path(path)
     if pattern is None or not is_on_disk(pattern):
         return ()
@@ -268,7 +273,10 @@ def _on_disk(pattern: str, where: str) -> list[str]:
 
 
 def _on_hadoop(spark: SparkSession, pattern: str) -> list[str]:
-    """The files on any file system that Spark reaches; Hadoop's own globs where they mean the same as Beam's."""
+    """Returns the files on a file system that Spark reaches.
+
+    Hadoop's globs find them where these mean the same as Beam's.
+    """
     base = _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0] + "/"
     files = HadoopFiles(spark, base)
     if "**" not in pattern and "[" not in pattern:
@@ -280,10 +288,10 @@ def _on_hadoop(spark: SparkSession, pattern: str) -> list[str]:
 
 
 def _with_authority(path: str) -> str:
-    """Hadoop writes ``file:/a`` where users write ``file:///a``."""
+    """Returns a path as users write it: ``file:///a`` where Hadoop writes ``file:/a``."""
     return re.sub(r"^(\w+):/(?!/)", r"\1:///", path)
 
 
 def _for_spark(path: str) -> str:
-    """A path that Spark takes literally: with its scheme, and with wildcard characters escaped."""
-    return escaped(absolute_uri(path))
+    """Returns a path that Spark takes literally: with its scheme, and with wildcard characters escaped."""
+    return escape_glob(absolute_uri(path))

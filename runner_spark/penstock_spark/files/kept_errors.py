@@ -1,4 +1,4 @@
-"""Files for libraries in C++ that lose errors of files, or end the process: they keep the error for Python to raise."""
+"""Files for libraries in C++ that lose errors of files, or end the process: Python raises the errors they keep."""
 
 from __future__ import annotations
 

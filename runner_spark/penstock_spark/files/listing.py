@@ -18,12 +18,13 @@ _EVERYTHING = str(2**31 - 1)
 _OPENING = "spark.sql.files.openCostInBytes"
 
 _OPENING_BYTES = 256 << 10
-"""Opening a file on a disk takes Spark's readers as long as reading so much. Spark counts 4 MB, as for a store: its
-tasks would have 32 small files each, and starting a task takes longer than reading them."""
+"""Opening a file on a disk takes Spark's readers as long as reading this many bytes. Spark counts 4 MB, as for a store:
+its tasks would have 32 small files each, and starting a task takes longer than reading them.
+"""
 
 
 def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
-    """Returns the property, and its value, with which Spark looks at many files without many tasks.
+    """Returns the property, and its value, with which Spark lists many files without many tasks.
 
     Each task costs milliseconds, and memory outside of the Java heap until that is collected.
     """
@@ -43,8 +44,8 @@ def settings_of_tasks(spark: SparkSession) -> dict[str, str]:
 
 
 @contextmanager
-def listing(spark: SparkSession) -> Iterator[None]:
-    """Sets that property for a while, unless the user has set it."""
+def list_with_few_tasks(spark: SparkSession) -> Iterator[None]:
+    """Lets Spark list many files without many tasks, unless the user has set this property."""
     name, value = setting_of_listing(spark)
     if spark.conf.get(name, None) is not None:
         yield

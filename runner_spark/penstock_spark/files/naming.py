@@ -1,4 +1,4 @@
-"""The names that the files of a sink get, and which files of an earlier run they take the place of."""
+"""Names the files of a sink, and finds the files of an earlier run that they replace."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from penstock_spark.files.file_store import folder_of
 
-# They stand for a shard's number and the number of shards when a name becomes a pattern.
 SHARD, SHARDS = 777_777_778, 888_888_889
+"""They stand for a shard's number and the number of shards when a name becomes a pattern."""
 
 
 @dataclass(frozen=True)
 class Naming:
-    path_of: Callable[[int, int], str]  # From the number of a file, and the number of files, to the path.
+    path_of: Callable[[int, int], str]  # Returns the path for the number of a file and the number of files.
 
     @property
     def folder(self) -> str:
@@ -32,7 +32,7 @@ class Naming:
     def example(self) -> str:
         return example_of(self.path_of)
 
-    def stale(self, count: int, present: Iterable[str]) -> list[str]:
+    def find_stale(self, count: int, present: Iterable[str]) -> list[str]:
         """Returns the files of an earlier run that `count` new files do not replace.
 
         Only names of this naming count: shard 7 of 4 belongs to another run. If names do not contain the
@@ -40,16 +40,18 @@ class Naming:
         nothing separates the two numbers, nothing is stale, because they cannot be distinguished.
 
         >>> naming = Naming(lambda shard, shards: f"/o/a-{shard:02}-of-{shards:02}")
-        >>> naming.stale(2, ["a-00-of-02", "a-03-of-04", "a-03-of-03", "a-3-of-4", "a-b-00-of-04"])
+        >>> naming.find_stale(2, ["a-00-of-02", "a-03-of-04", "a-03-of-03", "a-3-of-4", "a-b-00-of-04"])
         ['a-03-of-04']
-        >>> Naming(lambda shard, shards: f"/o/{shard}.csv").stale(1, ["0.csv", "2.csv", "1.csv", "2026.csv"])
+        >>> Naming(lambda shard, shards: f"/o/{shard}.csv").find_stale(1, ["0.csv", "2.csv", "1.csv", "2026.csv"])
         ['2.csv', '1.csv']
         """
         pattern = _pattern(os.path.basename(self.example()))
         found = {name: match.groupdict() for name in present if (match := pattern.match(name))}
         if "shards" in pattern.groupindex:
             new = {os.path.basename(name) for name in self.names(count)}
-            return [name for name, numbers in found.items() if name not in new and self._gives(name, numbers)]
+            return [
+                name for name, numbers in found.items() if name not in new and self._is_own(name, numbers)
+            ]
         if "shard" not in pattern.groupindex:
             return [] if count else list(found)
         numbered = {int(numbers["shard"]): name for name, numbers in found.items()}
@@ -59,7 +61,7 @@ class Naming:
         # The last one first: if a deletion is cut short, no gap hides the rest.
         return [numbered[shard] for shard in reversed(range(count, last))]
 
-    def _gives(self, name: str, numbers: dict[str, str]) -> bool:
+    def _is_own(self, name: str, numbers: dict[str, str]) -> bool:
         shards = int(numbers["shards"])
         shard = int(numbers.get("shard", 0))
         return shard < shards and self._is_named(name, shard, shards)
@@ -69,16 +71,16 @@ class Naming:
 
 
 def example_of(path_of: Callable[[int, int], str]) -> str:
-    """Returns a path with `SHARD` and `SHARDS` in place of the numbers."""
+    """Returns a path with `SHARD` and `SHARDS` instead of the numbers."""
     try:
         return path_of(SHARD, SHARDS)
     except Exception:
-        # A naming of the user's may take no shard but the only one.
+        # A naming by the user may accept only one shard.
         return path_of(0, 1)
 
 
 def _pattern(example: str) -> re.Pattern[str]:
-    """Matches the whole of each name that differs from an example only in the large numbers."""
+    """Returns a pattern that matches the whole of each name that differs from an example only in the large numbers."""
     pattern = re.escape(example)
     for number, name in ((SHARD, "shard"), (SHARDS, "shards")):
         before, found, after = pattern.partition(str(number))

@@ -1,4 +1,4 @@
-"""Rows of a task, separated by folder, in memory up to a limit and then on the task's disk.
+"""Groups the rows of a task by folder, in memory up to a limit and then on the task's disk.
 
 A task may have rows for very many folders, in any order. An open file for each would take its memory and its file
 handles, and files that are closed early would be small. So the rows are sorted by folder each time that the limit is
@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 PAGES_BYTES = 32 << 20
-"""So many bytes of rows stay in memory."""
+"""The size of the rows that stay in memory."""
 
 
 class PartitionPages:
-    """Rows by folder.
+    """Groups rows by folder.
 
     >>> pages = PartitionPages(limit_bytes=1)
     >>> for numbers in ([1, 2, 3], [4, 5]):
@@ -33,14 +33,14 @@ class PartitionPages:
 
     def __init__(self, limit_bytes: int = PAGES_BYTES) -> None:
         self._limit = limit_bytes
-        self._numbers: dict[str, int] = {}  # Of the folders, in the order in which they come.
+        self._numbers: dict[str, int] = {}  # The numbers of folders, in the order in which they come.
         self._rows: list[pa.RecordBatch] = []
         self._of_rows: list[pa.Array] = []  # The numbers of the folders of these rows.
         self._bytes = 0
         self._file: _PageFile | None = None
 
     def add(self, rows: pa.RecordBatch, folders: list[str]) -> None:
-        """Takes rows, and the folder of each."""
+        """Adds rows, with the folder of each."""
         numbers = self._numbers
         found = [numbers.setdefault(folder, len(numbers)) for folder in folders]
         self._rows.append(rows)
@@ -65,7 +65,7 @@ class PartitionPages:
             yield folder, iter([last[number]]) if self._file is None else self._file.pages(number)
 
     def _sorted(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yields the rows in memory, which are then gone, as a page for each folder."""
+        """Yields a page for each folder with the rows in memory, and forgets them."""
         if not self._rows:
             return
         table = pa.Table.from_batches(self._rows)
@@ -81,7 +81,7 @@ class PartitionPages:
 
 
 class _PageFile:
-    """Pages on the task's disk, which are deleted once they are not needed any more, or once the task has failed."""
+    """Pages on the task's disk, which are deleted when the task no longer needs them, or has failed."""
 
     def __init__(self, schema: pa.Schema) -> None:
         folder = tempfile.mkdtemp(prefix="penstock-")

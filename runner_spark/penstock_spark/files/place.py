@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 
 from penstock.error import refusal
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_store import HadoopFiles, Reach, absolute_uri, escaped, java_text, reach_of
+from penstock_spark.files.file_store import HadoopFiles, Reach, absolute_uri, escape_glob, java_text, reach_of
 
 
 class Place:
-    """A folder, which may not exist yet, on one of Hadoop's file systems, or on a local disk if there is no scheme.
+    """A folder, which may not exist yet, on one of Hadoop's file systems, or on a local disk without a scheme.
 
     `location` is its URI, and `files` its file system, if that is known.
     """
@@ -40,7 +40,7 @@ class Place:
             raise refusal(ValueError, what, hint=hint) from error
 
     def names(self) -> list[str]:
-        """The sorted names in it; none if it does not exist."""
+        """Returns the sorted names in the folder; an empty list if it does not exist."""
         names = self._files.names_in(self.location)
         if names is None:
             what = f"{self.location} is a file"
@@ -48,8 +48,8 @@ class Place:
         return names
 
     def paths(self, pattern: str) -> list[str]:
-        """The files below it that match one of Hadoop's glob patterns, as paths from here."""
-        found = self._files.matching(f"{escaped(self.location.rstrip('/'))}/{pattern}")
+        """Returns the files below the folder that match a glob pattern of Hadoop, as paths relative to the folder."""
+        found = self._files.matching(f"{escape_glob(self.location.rstrip('/'))}/{pattern}")
         levels = pattern.count("/") + 1
         return ["/".join(path.split("/")[-levels:]) for path in found]
 
@@ -57,20 +57,20 @@ class Place:
         self._files.make(self.location)
 
     def read(self, name: str) -> bytes:
-        """The bytes of a small file; FileNotFoundError if it does not exist."""
+        """Returns the bytes of a small file; FileNotFoundError if it does not exist."""
         content = self._files.read(self._child(name))
         if content is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._child(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Makes a new small file: under a hidden name first, then renamed."""
+        """Writes a new small file under a hidden name, and then renames it."""
         hidden = f".{name}.{identifier()}"
         self._files.write(self._child(hidden), content, replaces=False)
         self.rename(hidden, name)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Like `write`, for a file that may exist; for an instant, a reader may find none, but never a part."""
+        """Writes a small file that may exist; for an instant, a reader may find no file, but never a part of one."""
         hidden = f".{name}.{identifier()}"
         self._files.write(self._child(hidden), content, replaces=False)
         self._files.replace(self._child(hidden), self._child(name))

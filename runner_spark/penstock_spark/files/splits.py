@@ -1,6 +1,6 @@
 """Splits of plain files on the workers' disks, which a task reads itself: Spark only assigns them.
 
-Lines that Spark reads become rows, then columns, and travel from Java to Python before anything is done with them.
+Lines that Spark reads become rows, then columns, and travel from Java to Python before the pipeline uses them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from pyspark.sql import SparkSession
 from penstock_spark.files.file_store import file_store, is_on_disk
 from penstock_spark.session.parallelism import parallelism_of
 
-SHORTER = "it has become shorter since the pipeline has found it"
+SHORTENED_FILE = "it has become shorter since the pipeline has found it"
 
 SHARE_BYTES = 64 << 20
-"""So many bytes are worth a task."""
+"""The number of bytes that are worth a task."""
 
 BLOCK_BYTES = 512 << 10
-"""So much is read at once: some ten thousand short lines, which fit into a processor's cache."""
-
+"""The number of bytes that one call reads: about ten thousand short lines, which fit into a processor's cache."""
 
 _OPENING_BYTES = 64 << 10
-"""Opening a file on a disk takes a task as long as reading so much. Spark counts 4 MB, as for a store: its tasks would
-have 32 small files each, and starting a task takes longer than reading them."""
+"""Opening a file on a disk takes a task as long as reading this many bytes. Spark counts 4 MB, as for a store: its
+tasks would have 32 small files each, and starting a task takes longer than reading them.
+"""
 
 _Item = TypeVar("_Item")
 
@@ -56,7 +56,7 @@ def splits_of(
     if headers:
         whole = [split._replace(start=_end_of_records(split.path, delimiter, headers)) for split in whole]
     opening_bytes = _size(spark, "openCostInBytes")
-    return grouped(
+    return group_splits(
         whole,
         parallelism_of(spark),
         bytes_max=_size(spark, "maxPartitionBytes"),
@@ -65,12 +65,12 @@ def splits_of(
     )
 
 
-def grouped(
+def group_splits(
     files: Sequence[Split], parallelism: int, bytes_max: int, bytes_min: int, opening_bytes: int
 ) -> list[tuple[Split, ...]]:
     """Groups whole files, by task, into splits of at least `bytes_min` if they are large enough.
 
-    >>> [len(task) for task in grouped([Split("/a", "/a", 0, 1)] * 6, 2, 128 << 20, 4 << 20, 64 << 10)]
+    >>> [len(task) for task in group_splits([Split("/a", "/a", 0, 1)] * 6, 2, 128 << 20, 4 << 20, 64 << 10)]
     [3, 3]
     """
     share = sum(file.end - file.start + opening_bytes for file in files) // parallelism
@@ -81,7 +81,7 @@ def grouped(
         for file in files
         for start in range(file.start, file.end, step)
     ]
-    return _packed(cut, limit, opening_bytes)
+    return _distribute_splits(cut, limit, opening_bytes)
 
 
 def whole_files(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[Split]:
@@ -102,8 +102,8 @@ def _size(spark: SparkSession, name: str) -> int:
     return max(1, int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)))  # type: ignore[union-attr]
 
 
-def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:
-    """Packs small splits together, the largest first; opening a file counts as reading `opening_bytes`."""
+def _distribute_splits(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:
+    """Distributes splits among tasks, the largest first; opening a file counts as reading `opening_bytes`."""
     tasks: list[list[Split]] = []
     used = limit
     for split in sorted(splits, key=lambda split: split.start - split.end):
@@ -115,12 +115,12 @@ def _packed(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[S
     return list(map(tuple, tasks))
 
 
-def packed(
+def distribute_parts(
     items: Sequence[_Item], bytes_of: Callable[[_Item], int], parallelism: int
 ) -> tuple[tuple[_Item, ...], ...]:
     """Returns the items of each task: about as many bytes in each, and not many more tasks than run at once.
 
-    >>> packed([1, 2, 3], lambda item: item, parallelism=2)
+    >>> distribute_parts([1, 2, 3], lambda item: item, parallelism=2)
     ((3,), (2, 1))
     """
     total = sum(map(bytes_of, items))
@@ -176,6 +176,6 @@ def blocks_of(split: Split, delimiter: bytes) -> Iterator[bytes]:
                 return
         if reached < split.end:
             # The lines so far are only a part of the result.
-            raise OSError(errno.EIO, SHORTER)
+            raise OSError(errno.EIO, SHORTENED_FILE)
         if begun:
             yield b"".join(begun)

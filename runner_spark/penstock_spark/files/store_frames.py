@@ -18,7 +18,7 @@ from penstock.io.files.compression import CompressionTypes
 from penstock.io.files.object_stores import with_step
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.file_store import StoreFiles
-from penstock_spark.files.splits import Split, blocks_of, packed, splits_of
+from penstock_spark.files.splits import Split, blocks_of, distribute_parts, splits_of
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
@@ -48,7 +48,7 @@ class ReadParts(TaskRows):
 
 
 def read_by_tasks(spark: SparkSession, read: ReadParts, schema: str | StructType) -> DataFrame:
-    """Returns the rows of all parts."""
+    """Returns a frame with the rows of all parts, which tasks read."""
     count = len(read.parts)
     frame: DataFrame = map_in_arrow(spark.range(0, count, 1, max(1, count)), read, schema)
     return frame
@@ -57,11 +57,11 @@ def read_by_tasks(spark: SparkSession, read: ReadParts, schema: str | StructType
 def whole_splits(spark: SparkSession, sizes: Mapping[str, int]) -> tuple[tuple[Split, ...], ...]:
     """Returns whole files by task."""
     files = [Split(path, path, 0, size) for path, size in sizes.items()]
-    return packed(files, lambda file: file.end, parallelism_of(spark))
+    return distribute_parts(files, lambda file: file.end, parallelism_of(spark))
 
 
 def frame_of_store(spark: SparkSession, sizes: Mapping[str, int], format: str, where: str) -> DataFrame:
-    """Returns the lines, or the contents, of files, each with the file's name where Spark has it.
+    """Returns the lines, or the contents, of files, each with the file's name in the column that Spark uses.
 
     As with Spark's readers, ``text`` follows the compression in a file's name, and ``binaryFile`` does not.
     """
@@ -84,13 +84,13 @@ def is_compressed(path: str) -> bool:
 
 class _Contents(ReadParts):
     def read(self, part: Split) -> Iterator[pa.RecordBatch]:
-        content = whole(part.path, part.end, self.where)
-        columns = [pa.array([content], pa.binary()), named(part.path, 1)]
+        content = read_whole(part.path, part.end, self.where)
+        columns = [pa.array([content], pa.binary()), make_name_column(part.path, 1)]
         yield pa.RecordBatch.from_arrays(columns, names=["content", "_metadata"])
 
 
 class _Lines(ReadParts):
-    """The lines of files without their ends, as text; whoever reads it looks whether it is UTF-8."""
+    """Reads the lines of files without their ends, as text; the decoder checks whether it is UTF-8."""
 
     def read(self, part: Split) -> Iterator[pa.RecordBatch]:
         for lines in lines_of(part, self.where):
@@ -99,57 +99,59 @@ class _Lines(ReadParts):
 
 def rows_of(path: str, values: pa.Array) -> pa.RecordBatch:
     """Returns strings of a file, each with the file's name."""
-    return pa.RecordBatch.from_arrays([values, named(path, len(values))], names=["value", "_metadata"])
+    return pa.RecordBatch.from_arrays(
+        [values, make_name_column(path, len(values))], names=["value", "_metadata"]
+    )
 
 
 def lines_of(split: Split, where: str) -> Iterator[list[bytes]]:
     """Yields the lines of a split, many at a time."""
     if is_compressed(split.path):
-        yield from in_lines([unpacked(split.path, split.end, where)])
+        yield from split_lines([read_decompressed(split.path, split.end, where)])
         return
     try:
-        yield from in_lines(blocks_of(split, b"\n"))
+        yield from split_lines(blocks_of(split, b"\n"))
     except OSError as error:
-        fail_step(unreadable_part(error, split.path, where), where)
+        fail_step(make_store_error(error, split.path, where), where)
 
 
-def whole(path: str, size: int, where: str) -> bytes:
-    """Returns the bytes of a file, not decompressed; fails the step if they do not exist any more."""
+def read_whole(path: str, size: int, where: str) -> bytes:
+    """Returns the bytes of a file, not decompressed; fails the step if it was deleted, or has another size."""
     try:
         with StoreFiles().open(path) as file:
             content = file.read()
         if len(content) != size:
             raise OSError(errno.EIO, "its size has changed since the pipeline has found it")
     except OSError as error:
-        fail_step(unreadable_part(error, path, where), where)
+        fail_step(make_store_error(error, path, where), where)
     return content
 
 
-def beginning(path: str, count: int, where: str) -> bytes:
+def read_beginning(path: str, count: int, where: str) -> bytes:
     """Returns the first bytes of a file, for the driver."""
     try:
         with StoreFiles().open(path) as file:
             return file.read(count)
     except OSError as error:
-        raise unreadable_part(error, path, where) from None
+        raise make_store_error(error, path, where) from None
 
 
-def unpacked(path: str, size: int, where: str) -> bytes:
+def read_decompressed(path: str, size: int, where: str) -> bytes:
     """Decompresses the bytes of a file according to its name."""
-    content = whole(path, size, where)
+    content = read_whole(path, size, where)
     try:
         return decompress(content, CompressionTypes.detect_compression_type(path), path, where)
     except ValueError as error:
         fail_step(error, where)
 
 
-def unreadable_part(error: OSError, path: str, where: str) -> OSError:
-    """Returns the error with its place, and the hint that it has already, if it has one."""
+def make_store_error(error: OSError, path: str, where: str) -> OSError:
+    """Returns the error of a store with the step and its own hint, if it has one."""
     return with_step(error, where, f"{path} cannot be read: ")
 
 
-def in_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yields the lines of blocks that end where lines do, except the last one of a file."""
+def split_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yields the lines of blocks; each block except the last one of a file ends where a line ends."""
     for block in blocks:
         lines = _LINE_END.split(block) if b"\r" in block else block.split(b"\n")
         if not lines[-1]:
@@ -157,8 +159,8 @@ def in_lines(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield lines
 
 
-def named(path: str, count: int) -> pa.Array:
-    """Returns the column ``_metadata``: Spark escapes the names of files."""
+def make_name_column(path: str, count: int) -> pa.Array:
+    """Returns the column ``_metadata``, in which the name of the file is escaped, as by Spark."""
     names: Iterable[str] = [quote(path, safe=":/")]
     column = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(names, pa.string()))
     return pa.StructArray.from_arrays([column.cast(pa.string())], fields=list(_PLACE))

@@ -1,8 +1,8 @@
-"""The folders that files are written to before they get their names, and which of them a dead run has left behind.
+"""Makes the folders that files are written to before they get their names, and removes those that a dead run left.
 
-Each has a mark in it that names the process which writes. The next run that writes to the same place removes those
-whose process has ended. Whether one on another machine has ended is not known: its folder is removed when nothing in it
-has changed for `ABANDONED_SECONDS`.
+Each contains a file that names the process that writes. The next run that writes to the same place removes the folders
+whose processes have ended. A run cannot know whether a process on another machine has ended: it removes such a folder
+when nothing in it has changed for `ABANDONED_SECONDS`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from penstock_spark.files.file_store import FileStore
 from penstock_spark.process.identity import Process, this_process
 
 PREFIX = "_penstock-temp-"
-"""How the names of all such folders begin. Readers of the folder around leave out what begins with _."""
+"""The names of all such folders begin with it. Readers of the folder around ignore names that begin with _."""
 MARK = "owner.json"
 """The file that names the process."""
 ABANDONED_SECONDS = 30 * 24 * 3600.0
-"""So long nothing changes in a folder of a run that is not at work any more."""
+"""A folder in which nothing has changed for this long belongs to a run that has ended."""
 
 BEGINNINGS = (PREFIX, "penstock-temp-")
-"""What the names begin with, also those of earlier versions."""
+"""The beginnings of the names, also in earlier versions."""
 _OF_HADOOP = "_temporary"
 """The folder in which Spark and Hadoop write files before they get their names."""
 _RANDOM = re.compile(r"_?penstock-temp-[0-9a-f]{32}\Z")
@@ -31,14 +31,14 @@ _MARK_BEGINS = b'{"format": '
 _LOGGER = logging.getLogger(__name__)
 
 
-def new_name() -> str:
+def make_name() -> str:
     return f"{PREFIX}{identifier()}"
 
 
 def name_of_claim(name: str, claim: int) -> str:
-    """The name of a folder of a stream, of which each run has its own.
+    """Returns the name of a folder of a stream, which is another one for each run.
 
-    A run that has lost its claim to the stream may go on for a while, and must not touch what the next one writes.
+    A run that has lost its claim to the stream may continue for a while, and must not touch what the next one writes.
 
     >>> name_of_claim("_penstock-temp-a-stream", 3), name_of_claim("_penstock-temp-a-stream", 0)
     ('_penstock-temp-a-stream-3', '_penstock-temp-a-stream')
@@ -47,7 +47,7 @@ def name_of_claim(name: str, claim: int) -> str:
 
 
 def remove_of_earlier_claims(files: FileStore, folder: str, name: str, claim: int) -> None:
-    """Deletes what runs with earlier claims have left of a stream; they write nothing more that counts."""
+    """Deletes the folders that runs of a stream with earlier claims have left; what they still write is ignored."""
     for found in files.names(folder, name) if claim else ():
         number = found.removeprefix(name).removeprefix("-")
         if found == name or (number.isdecimal() and int(number) < claim):
@@ -55,9 +55,9 @@ def remove_of_earlier_claims(files: FileStore, folder: str, name: str, claim: in
 
 
 def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
-    """Whether a folder was left behind; `mark` is the content of its mark, if it has one.
+    """True if a dead run has left a folder; `mark` is the content of its mark, None if it has no mark.
 
-    >>> is_abandoned(new_name(), this_process().to_json(), 1e9), is_abandoned(new_name(), None, 1e9)
+    >>> is_abandoned(make_name(), this_process().to_json(), 1e9), is_abandoned(make_name(), None, 1e9)
     (False, True)
     >>> half = this_process().to_json()[:40]
     >>> [is_abandoned("_penstock-temp-a-stream", mark, 1e9) for mark in (None, b"my own", b"", half)]
@@ -66,8 +66,8 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
     owner = None if mark is None else Process.from_json(mark)
     has_ended = None if owner is None else owner.has_ended()
     if has_ended is None:
-        # A process may have died while it wrote the mark. A folder without a mark is ours only if nobody else could
-        # have given it its name.
+        # A process may have died while it wrote the mark. A folder without a mark is ours only if no other program
+        # could have chosen its name.
         is_begun = mark is not None and _MARK_BEGINS.startswith(mark[: len(_MARK_BEGINS)])
         is_ours = owner is not None or is_begun or bool(_RANDOM.match(name))
         return is_ours and idle_seconds > ABANDONED_SECONDS
@@ -75,9 +75,9 @@ def is_abandoned(name: str, mark: bytes | None, idle_seconds: float) -> bool:
 
 
 def is_unfinished(path: str, pattern: str) -> bool:
-    """Whether a file is one that somebody, or a run that has died, has not given its name yet.
+    """True if a writer, which may have died, has not renamed a file yet.
 
-    A pattern may have such a folder in it as it is: whoever writes that wants these files.
+    A pattern may name such a folder itself: a user who writes that wants these files.
 
     >>> [is_unfinished("/out/_temporary/0/a.txt", pattern) for pattern in ("/out/**", "/out/_temporary/*/*")]
     [True, False]
@@ -87,21 +87,22 @@ def is_unfinished(path: str, pattern: str) -> bool:
 
 
 def begin(files: FileStore, folder: str) -> None:
-    """Makes a temporary folder, and deletes what an earlier try has left in it."""
+    """Makes a temporary folder, and deletes the files that an earlier attempt has left in it."""
     files.delete(folder)
     files.write(f"{folder}/{MARK}", this_process().to_json())
 
 
 def end(files: FileStore, folder: str) -> None:
-    """Deletes a temporary folder, unless another process has begun one of that name: it is at work there."""
+    """Deletes a temporary folder, unless another process has begun one of that name and still uses it."""
     mark = files.read(f"{folder}/{MARK}")
     if mark is None or Process.from_json(mark) in (None, this_process()):
         files.delete(folder)
 
 
 def remove_abandoned(files: FileStore, folder: str) -> None:
+    """Deletes the temporary folders in a folder that dead runs have left, and logs a warning for each."""
     names: list[str] = []
-    # A folder that may not be read is nobody's to tidy.
+    # Without permission to read a folder, a run cannot remove what others left in it.
     with contextlib.suppress(OSError):
         names = files.names(folder, *BEGINNINGS)
     for name in names:

@@ -1,5 +1,5 @@
-"""Checks that a micro-batch reads whole files: Spark takes a shorter file for one with fewer lines, and goes by
-names.
+"""Checks that a micro-batch reads whole files: Spark reads a shortened file as one with fewer lines, and decompresses
+files according to their names.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock_spark.files.changed_files import ChangedFiles, warn_of_empty
-from penstock_spark.files.compressed import not_unpacked
+from penstock_spark.files.changed_files import ChangedFiles, warn_of_empty_files
+from penstock_spark.files.compressed import find_compression_error
 from penstock_spark.files.file_store import file_store
-from penstock_spark.files.finding import unreadable
-from penstock_spark.files.splits import SHORTER
+from penstock_spark.files.finding import make_unreadable_error
+from penstock_spark.files.splits import SHORTENED_FILE
 from penstock_spark.reports.failure import fail_step
 
 _QUERY = "sql.streaming.queryId"
@@ -24,7 +24,7 @@ _IGNORED = "spark.sql.files.ignoreMissingFiles"
 _FILES, _NOTHING_NEW = "LogicalRelation", "LocalRelation"
 _SCHEME = "file:"
 _UNPACKING = ("TextFileFormat", "CSVFileFormat")
-"""Spark's readers that undo compressions, by the endings of names."""
+"""Spark's readers that decompress files, by the endings of names."""
 _WITH_HEADERS = ("ParquetFileFormat", "BinaryFileFormat")
 """Spark's readers of files that begin with a header: of Parquet, and of whole files, such as Avro and ORC."""
 
@@ -37,7 +37,7 @@ class WholeFiles:
     """Compares the files that a micro-batch has read with those that Spark had found when it began.
 
     It looks only at local disks: HDFS and object stores replace whole files, and Spark notices that. For each
-    source, a micro-batch costs a few calls of Java, and one or two looks at each of its files.
+    source, a micro-batch costs a few calls to Java, and one or two calls to the system for each of its files.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class WholeFiles:
         self._places = dict(places)
         self._checks = {places[source]: check for source, check in (checks or {}).items()}
         self._changed = ChangedFiles()
-        self._told = set[str]()  # The files without a byte.
+        self._warned = set[str]()  # The empty files.
         self._of_batch: tuple[DataFrame | None, list[_Relation]] = (None, [])
 
     @property
@@ -56,23 +56,25 @@ class WholeFiles:
         return bool(self._places)
 
     def check(self, frame: DataFrame) -> None:
-        """Raises a step's marked failure if a file of a micro-batch that was read has become shorter or
+        """Raises a step's marked failure if a file that a micro-batch has read has become shorter or
         disappeared.
         """
         for relation in self._relations(frame):
             files, where = relation.on_disk(), relation.where
             for error, path in _missing_parts(files, relation):
-                fail_step(unreadable(error, path, where), where)
+                fail_step(make_unreadable_error(error, path, where), where)
             sizes = {_local(path): size for path, size in files.listed.items()}
             self._changed.read(sizes, where)
             if relation.format in _WITH_HEADERS:
-                # A micro-batch is looked at more than once.
-                warn_of_empty({path: size for path, size in sizes.items() if path not in self._told}, where)
-                self._told.update(path for path, size in sizes.items() if size == 0)
+                # The runner checks a micro-batch more than once.
+                warn_of_empty_files(
+                    {path: size for path, size in sizes.items() if path not in self._warned}, where
+                )
+                self._warned.update(path for path, size in sizes.items() if size == 0)
 
     def begin(self, frame: DataFrame) -> None:
-        """Warns of files that have changed since they were read, and raises a step's marked failure before a file is
-        read that Spark would fail to read, or would unpack wrongly.
+        """Warns of files that have changed since they were read, and raises a step's marked failure before Spark
+        reads a file that it cannot read, or would decompress wrongly.
         """
         self._changed.look()
         for relation in self._relations(frame):
@@ -81,7 +83,7 @@ class WholeFiles:
                 self._checks[where](relation.paths)
             if relation.format in _UNPACKING:
                 for path in map(_shown, relation.paths):
-                    error = not_unpacked(path, where, file_store(path, self._spark).open)
+                    error = find_compression_error(path, where, file_store(path, self._spark).open)
                     if error is not None:
                         fail_step(error, where)
 
@@ -90,7 +92,7 @@ class WholeFiles:
         self._changed.look()
 
     def _relations(self, frame: DataFrame) -> list[_Relation]:
-        """Returns the relations of the files that a micro-batch reads; asked for more than once, but found once."""
+        """Returns the relations of the files that a micro-batch reads, which it finds once for each micro-batch."""
         if self._places and self._of_batch[0] is not frame:
             self._of_batch = frame, list(self._found(frame))
         return self._of_batch[1] if self._places else []
@@ -98,7 +100,7 @@ class WholeFiles:
     def _found(self, frame: DataFrame) -> Iterator[_Relation]:
         number = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
         query = self._spark._jsparkSession.streams().get(number).streamingQuery()
-        # The sources are the first leaves, in their order. What follows are the first states of the groupings.
+        # The sources are the first leaves, in their order. The first states of the groupings follow.
         leaves = query.lastExecution().analyzed().collectLeaves()
         for source, where in list(self._places.items()):
             leaf = leaves.apply(source)
@@ -106,12 +108,12 @@ class WholeFiles:
             if kind == _FILES:
                 yield _Relation(leaf.relation(), where, self._spark)
             elif kind != _NOTHING_NEW:
-                # It reads no files, and never will.
+                # This source never reads files.
                 del self._places[source]
 
 
 class _Relation:
-    """The files that a micro-batch reads for one source, as Spark found them; it asks Java for each fact once."""
+    """The files that a micro-batch reads for one source, as Spark found them; it asks Java for each value once."""
 
     def __init__(self, relation: Any, where: str, spark: SparkSession) -> None:
         self.where = where
@@ -124,7 +126,7 @@ class _Relation:
 
     @cached_property
     def paths(self) -> list[str]:
-        """The paths as Spark writes them."""
+        """Returns the paths as Spark writes them."""
         return str(self._location.rootPaths().mkString("\0")).split("\0")
 
     @cached_property
@@ -149,7 +151,7 @@ class _Relation:
 
     @cached_property
     def _listed_together(self) -> tuple[int, int]:
-        """The number of files that were there when Spark looked, and of their bytes."""
+        """Returns the number of the files that Spark has listed, and of their bytes."""
         return self._location.allFiles().size(), self._location.sizeInBytes()
 
     @cached_property
@@ -162,7 +164,7 @@ class _OnDisk(NamedTuple):
     """Files of a micro-batch on this machine's disks, as Spark writes their paths."""
 
     asked: list[str]
-    listed: dict[str, int]  # Those that were there when Spark looked at them, with their sizes.
+    listed: dict[str, int]  # The files that Spark has listed, with their sizes.
     sizes: dict[str, int]  # The present sizes.
 
 
@@ -171,7 +173,7 @@ def _missing_parts(files: _OnDisk, relation: _Relation) -> Iterator[tuple[OSErro
         if path not in files.listed and not relation.ignores_missing:
             yield OSError(errno.ENOENT, "it was deleted after the stream had found it"), _local(path)
         elif path in files.listed and 0 <= files.sizes[path] < files.listed[path]:
-            yield OSError(errno.EIO, SHORTER), _local(path)
+            yield OSError(errno.EIO, SHORTENED_FILE), _local(path)
 
 
 def _size(path: str) -> int:

@@ -45,7 +45,7 @@ def open_json(source: JsonSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where)
     values.check(files.paths)
-    check = files.unchanged(where)
+    check = files.make_size_check(where)
     frame = _texts(spark, files, source)
     found, problems = _survey(frame, source, files)
     fields = values.others(found)

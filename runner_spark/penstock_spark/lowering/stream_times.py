@@ -21,7 +21,7 @@ from penstock_spark.plan.spark_watermark import (
     LAST_MICROS,
     LATENESS_MICROS_MAX,
     SHIFT_MICROS,
-    make_beyond_spark_error,
+    make_unsupported_by_spark_error,
 )
 
 _DELAY = "spark.watermarkDelayMs"
@@ -62,7 +62,9 @@ class Watermark:
         last_over = END_MICROS - self._delay_millis * _MICROS_PER_MILLI - self.reach_micros - SHIFT_MICROS
         is_known = F.col("t").between(FIRST_MICROS, min(LAST_MICROS, last_over))
         at = F.timestamp_micros(
-            F.when(is_known, shifted).otherwise(raise_in_column(make_beyond_spark_error(), where, "bigint"))
+            F.when(is_known, shifted).otherwise(
+                raise_in_column(make_unsupported_by_spark_error(), where, "bigint")
+            )
         )
         if self.max_ahead_micros is not None:
             at = F.when(F.col("t") <= self.now_micros + F.lit(self.max_ahead_micros), at)

@@ -35,7 +35,7 @@ _CYCLE_MICROS = 146_097 * 86_400_000_000
 _MOMENT = re.compile(r"\+?(\d+)(-.*)Z")
 
 
-def make_beyond_spark_error() -> ValueError:
+def make_unsupported_by_spark_error() -> ValueError:
     """Returns the error about an event time that is not on Spark's scale."""
     what = "the event time of an element is before the year 1, or near the end of time, where Spark has no watermark"
     hint = "pass --without=native_streams and another checkpoint_location"

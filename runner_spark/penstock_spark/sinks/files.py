@@ -52,8 +52,8 @@ from penstock_spark.files.temporary import (
     PREFIX,
     begin,
     end,
+    make_name,
     name_of_claim,
-    new_name,
     remove_abandoned,
     remove_of_earlier_claims,
 )
@@ -153,7 +153,7 @@ def plan_files(sink: Sink, files: FileSink, is_stream: bool, where: str) -> Sink
             "triggering_frequency is for unbounded collections", where=where, hint="leave it out"
         )
     files.names.refuse("WVU", where)
-    writing = _Writing(files, _temporary_name(files.names) if is_stream else new_name())
+    writing = _Writing(files, _temporary_name(files.names) if is_stream else make_name())
     # Without a session, nothing is written yet: the plan says the same for both ways, except for columns.
     spark = existing_session() if reach_of(files.names.place) is Reach.STORE else None
     reach = reach_of(files.names.place, spark)
@@ -190,12 +190,12 @@ class _Writing:
 
     def _by_tasks(self, system: LocalFiles | StoreFiles, folder: str) -> SinkPlan:
         temporary = os.path.join(folder, self.temporary)
-        open_shard, partitions = system.opening(self.files.open_shard), self.files.partitions
+        open_shard, partitions = system.wrap_opener(self.files.open_shard), self.files.partitions
         local = system if isinstance(system, LocalFiles) else None
         # Neither is a function made here: that would travel to the tasks of each micro-batch with its code.
         make_encoder: Callable[[], Encoder] = functools.partial(_FileEncoder, temporary, open_shard, local)
         if partitions is not None:
-            open_file = system.opening(partitions.open_file)
+            open_file = system.wrap_opener(partitions.open_file)
             make_encoder = functools.partial(_PartitionEncoder, temporary, partitions, open_file, local)
 
         def write(frame: DataFrame) -> list[_Written]:
@@ -275,7 +275,7 @@ class _Writing:
             stale = [
                 (inside, name)
                 for inside, there in present.items()
-                for name in naming_in(inside).stale(len(names.get(inside, ())), there)
+                for name in naming_in(inside).find_stale(len(names.get(inside, ())), there)
             ]
             if files.partitions is not None:
                 for inside in written:

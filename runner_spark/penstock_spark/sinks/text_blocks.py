@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from penstock.io.files.compression import CompressionTypes
-from penstock_spark.files.compressed import compressed, decompress
+from penstock_spark.files.compressed import compress_content, decompress
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sinks.files import SparkFiles
 from penstock_spark.sinks.partitions import Partitions
@@ -56,7 +56,7 @@ def make_text_files(
         make_encoder,
         write if partitions is None else write_apart,
         lambda content: bool(decompress(content, compression, "a Spark file", "")),
-        compressed(frame, compression),
+        compress_content(frame, compression),
     )
 
 

@@ -24,7 +24,7 @@ from penstock.transforms.window import BoundedWindow
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo
 from penstock_spark.files.file_store import LocalFiles, is_on_disk
-from penstock_spark.files.temporary import begin, new_name, remove_abandoned
+from penstock_spark.files.temporary import begin, make_name, remove_abandoned
 from penstock_spark.sinks.file_names import Names
 from penstock_spark.sinks.files import FileSink, ShardWriter
 from penstock_spark.sinks.partitions import Partitions, PartitionWriter, RowsWriter
@@ -106,7 +106,7 @@ class WriteWindow(DoFn):
         if folder not in self._cleaned:
             self._cleaned.add(folder)
             remove_abandoned(disk, folder)
-        temporary = os.path.join(folder, new_name())
+        temporary = os.path.join(folder, make_name())
         try:
             begin(disk, temporary)
             found = self._write(disk, temporary, chain.from_iterable(values))

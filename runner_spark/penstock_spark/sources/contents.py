@@ -35,7 +35,7 @@ def scan_of_contents(files: Files, spark: SparkSession, read: ReadContent, where
     """The elements of files that are there."""
     decode = _Decoder(read, files.namer())
     frame = frame_of_contents(files, spark)
-    return Scan(frame, lambda: decode, check=files.unchanged(where), has_columns=False)
+    return Scan(frame, lambda: decode, check=files.make_size_check(where), has_columns=False)
 
 
 def frame_of_contents(files: Files, spark: SparkSession) -> DataFrame:

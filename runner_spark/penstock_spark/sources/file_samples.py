@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.io.filesystems import FileSystems
 from penstock.io.formats.file_formats import RecordFileSource
-from penstock_spark.files.finding import local_paths
+from penstock_spark.files.finding import find_local_paths
 
 SAMPLE_BYTES = 4 << 20
 """So much is read of all files together; it takes a few tenths of a second to look at."""
@@ -57,7 +57,7 @@ def infer_type_from_files(
 
     def element_type(source: RecordFileSource, spark: SparkSession | None, where: str) -> Any:
         with contextlib.suppress(Exception):
-            return type_of(source, local_paths(source.file_pattern))
+            return type_of(source, find_local_paths(source.file_pattern))
         return None
 
     return element_type

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_store import HadoopFiles, escaped
+from penstock_spark.files.file_store import HadoopFiles, escape_glob
 from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
@@ -85,7 +85,7 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
     """The pages of a folder that `stage_bounded` has filled, as a stream; its last file has the end mark."""
     check_file_options(options, f"at the folder {folder}")
     reader = spark.readStream.format("parquet").schema(PAGES).options(**file_options(options))
-    pages = reader.load(f"{escaped(folder)}/pages")
+    pages = reader.load(f"{escape_glob(folder)}/pages")
     return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
 
 

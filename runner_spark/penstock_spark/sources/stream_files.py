@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from penstock.error import refusal
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk, reach_of
-from penstock_spark.files.finding import Files, Namer, changed_at, find_files, namer_of, pattern_of
+from penstock_spark.files.finding import Files, Namer, change_seconds_of, find_files, namer_of, pattern_of
 from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.spark_refusals import translate_spark_errors
@@ -122,7 +122,7 @@ def choose_files_to_survey(paths: tuple[str, ...]) -> tuple[str, ...]:
     if len(paths) <= SURVEYED_FILES:
         return paths
     half = SURVEYED_FILES // 2
-    by_age = sorted(paths, key=changed_at) if is_on_disk(paths[0]) else paths
+    by_age = sorted(paths, key=change_seconds_of) if is_on_disk(paths[0]) else paths
     return tuple(sorted({*paths[:half], *by_age[-half:]}))
 
 

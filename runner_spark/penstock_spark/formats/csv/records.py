@@ -20,20 +20,20 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.io.files.compression import CompressionTypes
-from penstock_spark.files.compressed import decompress, open_for_reading, unpacking
+from penstock_spark.files.compressed import decompress, open_for_reading, translate_decompression_errors
 from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk
-from penstock_spark.files.finding import Files, unreadable
-from penstock_spark.files.splits import Split, leaves_files_out, packed, splits_of, whole_files
+from penstock_spark.files.finding import Files, make_unreadable_error
+from penstock_spark.files.splits import Split, distribute_parts, leaves_files_out, splits_of, whole_files
 from penstock_spark.files.store_frames import (
     ReadParts,
-    in_lines,
     is_compressed,
     line_splits,
     lines_of,
     read_by_tasks,
+    read_decompressed,
+    read_whole,
     rows_of,
-    unpacked,
-    whole,
+    split_lines,
     whole_splits,
 )
 from penstock_spark.formats.csv.quotes import (
@@ -59,7 +59,7 @@ _RECORDS = "value string, _metadata struct<file_path: string>"
 
 def are_cut_by_tasks(files: Files, source: CsvSource, options: dict[str, Any]) -> bool:
     """True if tasks cut the files: Spark's parser changes line ends within quotes, and knows few comments."""
-    return files.is_beyond_spark or bool(options.get("comment")) or is_multi_line(source, options)
+    return files.is_unsupported_by_spark or bool(options.get("comment")) or is_multi_line(source, options)
 
 
 def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
@@ -76,7 +76,7 @@ def records_of(
     found = (header_of(spark, path, files, options) for path in files.paths) if checks else iter(())
     first = next((tuple(each) for each in found if each is not None), None)
     rest = (files.where, options, by_lines, has_header, first)
-    if not files.is_open_to_tasks or (not files.is_beyond_spark and leaves_files_out(spark)):
+    if not files.is_open_to_tasks or (not files.is_unsupported_by_spark and leaves_files_out(spark)):
         contents = files.load(spark.read, "binaryFile").select("content", "_metadata.file_path")
         cut_contents: DataFrame = map_in_arrow(contents, _Contents(_Records((), *rest)), _RECORDS)
         return cut_contents
@@ -85,12 +85,12 @@ def records_of(
 
 def _parts(spark: SparkSession, files: Files, by_lines: bool) -> tuple[tuple[Split, ...], ...]:
     """Parts of files by task, cut between lines, or whole files."""
-    if files.is_beyond_spark:
+    if files.is_unsupported_by_spark:
         return (line_splits if by_lines else whole_splits)(spark, files.sizes)
     is_cut = {path: by_lines and not is_compressed(path) for path in files.paths}
     whole_ones = whole_files([path for path in files.paths if not is_cut[path]])
     parts = splits_of(spark, [path for path in files.paths if is_cut[path]], b"\n")
-    return (*parts, *packed(whole_ones, lambda file: file.end, parallelism_of(spark)))
+    return (*parts, *distribute_parts(whole_ones, lambda file: file.end, parallelism_of(spark)))
 
 
 def has_plain_lines(options: dict[str, Any]) -> bool:
@@ -143,7 +143,7 @@ def opened(
         with _text(path, opens, options, files.where, errors) as lines:
             yield lines
     except OSError as error:
-        raise unreadable(error, path, files.where) from None
+        raise make_unreadable_error(error, path, files.where) from None
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _unpacked_lines(text: io.TextIOWrapper, compression: str, path: str, where: 
         if compression == CompressionTypes.UNCOMPRESSED:
             yield from lines
             return
-        with unpacking(compression, path, where):
+        with translate_decompression_errors(compression, path, where):
             some = list(islice(lines, _RECORDS_AT_ONCE))
         if not some:
             return
@@ -279,7 +279,7 @@ class _Records(ReadParts):
         except (ValueError, LookupError) as error:
             fail_step(error, self.where)
         except OSError as error:
-            fail_step(unreadable(error, path, self.where), self.where)
+            fail_step(make_unreadable_error(error, path, self.where), self.where)
 
     def _lines_of_split(self, split: Split) -> Iterator[str]:
         encoding = self.options.get("encoding") or "utf-8"
@@ -295,13 +295,16 @@ class _Records(ReadParts):
             yield from lines_of(split, self.where)
             return
         compression = CompressionTypes.detect_compression_type(split.path)
-        with unpacking(compression, split.path, self.where), LocalFiles().open(split.path) as stored:
+        with (
+            translate_decompression_errors(compression, split.path, self.where),
+            LocalFiles().open(split.path) as stored,
+        ):
             content = open_for_reading(stored, compression).read()
-        yield from in_lines([content])
+        yield from split_lines([content])
 
     def _lines_of_file(self, split: Split) -> Iterator[str]:
         if not is_on_disk(split.path):
-            read = unpacked if is_compressed(split.path) else whole
+            read = read_decompressed if is_compressed(split.path) else read_whole
             content = read(split.path, split.end, self.where)
             yield from self.lines_of_content(content)
             return

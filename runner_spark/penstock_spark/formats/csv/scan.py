@@ -81,7 +81,7 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where)
     values.check(files.paths)
-    check = files.unchanged(where)
+    check = files.make_size_check(where)
     names = names_of(spark, files, source, options)
 
     def malformed(count: int, file: str) -> ValueError:
@@ -364,7 +364,7 @@ def _check_encoding(
 ) -> None:
     """Raises ValueError if the replacements of a file are not in it, but stand for bytes that were not decoded."""
     encoding = options.get("encoding") or "utf-8"
-    if java_charset(encoding) == "UTF-8" and not files.is_beyond_spark:
+    if java_charset(encoding) == "UTF-8" and not files.is_unsupported_by_spark:
         lines = files.load(spark.read, "text").where(~F.is_valid_utf8("value"))
         [(file,)] = lines.agg(F.min("_metadata.file_path")).collect()
         if file is None:

@@ -18,8 +18,14 @@ from penstock_spark.columns.common_types import merge_types, require_same_type
 from penstock_spark.columns.types import has_unknown_type, is_unsupported_by_spark, struct_of
 from penstock_spark.columns.values import check_names, to_dicts, to_rows
 from penstock_spark.files.file_store import FileStore, LocalFiles, file_store, size_of
-from penstock_spark.files.finding import changed_since, find_files, local_paths, looked_at, unreadable
-from penstock_spark.files.splits import leaves_files_out, packed
+from penstock_spark.files.finding import (
+    find_files,
+    find_local_paths,
+    look_at_all,
+    make_changed_error,
+    make_unreadable_error,
+)
+from penstock_spark.files.splits import distribute_parts, leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.parallelism import parallelism_of
@@ -61,7 +67,7 @@ def open_orc(source: OrcSource, spark: SparkSession, where: str) -> Scan:
     schema, stripes = _survey(files.paths, files.store(spark), where)
     records = OrcRecords(_choose_columns(values.with_columns(schema), source, where), values, where)
     if files.is_open_to_tasks and not leaves_files_out(spark):
-        parts = packed(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
+        parts = distribute_parts(stripes, lambda stripe: stripe.weight_bytes, parallelism_of(spark))
         return scan_of_parts(spark, StripeReader(records, parts, _decoder_of(source)))
     return scan_of_contents(files, spark, ColumnsReader(records, _decoder_of(source)), where)
 
@@ -100,7 +106,7 @@ def schema_before_opening(source: OrcSource) -> T.StructType | None:
     """The columns of the files that are on a local disk when the pipeline is built; None if unknown."""
     with contextlib.suppress(Exception):
         values = partition_values(source.partition_by, source.schema, "")
-        schema = values.with_columns(_survey(local_paths(source.file_pattern), LocalFiles(), "")[0])
+        schema = values.with_columns(_survey(find_local_paths(source.file_pattern), LocalFiles(), "")[0])
         found = T.StructType([schema[name] for name in _choose_columns(schema, source, "")])
         return None if is_unsupported_by_spark(found) or has_unknown_type(found) else found
     return None
@@ -109,7 +115,7 @@ def schema_before_opening(source: OrcSource) -> T.StructType | None:
 def type_of_orc(source: OrcSource, spark: SparkSession | None, where: str) -> object:
     """By the footers of the files, if they are on a local disk."""
     with contextlib.suppress(Exception):
-        paths = local_paths(source.file_pattern)
+        paths = find_local_paths(source.file_pattern)
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
             schema = values.with_columns(_survey(paths, LocalFiles(), where)[0])
@@ -150,14 +156,14 @@ def _survey(
                     Stripe(path, number, size, size // count) for number in range(count)
                 ]
         except OSError as error:
-            raise unreadable(error, path, where) from None
+            raise make_unreadable_error(error, path, where) from None
         except ValueError:
             # The stream finds it again, when it reads it.
             if skips_damaged:
                 return T.StructType(), []
             raise
 
-    found = looked_at(paths, look)
+    found = look_at_all(paths, look)
     for path, (columns, _) in zip(paths, found, strict=True):
         check_names(columns, path, where)
     as_they_are = partial(merge_types, common=require_same_type)
@@ -176,9 +182,9 @@ class StripeReader(PartsReader):
         try:
             with file_store(stripe.path).open(stripe.path) as file:
                 if size_of(file) != stripe.file_bytes:
-                    fail_step(changed_since(stripe.path, where), where)
+                    fail_step(make_changed_error(stripe.path, where), where)
                 opened = self.records.open(file, stripe.path)
                 for batch in self.records.stripe(opened, stripe.number):
                     yield self.decode(batch)
         except OSError as error:
-            fail_step(unreadable(error, stripe.path, where), where)
+            fail_step(make_unreadable_error(error, stripe.path, where), where)

@@ -29,7 +29,7 @@ from penstock_spark.columns.types import (
 )
 from penstock_spark.columns.values import has_nanoseconds
 from penstock_spark.files.file_store import LocalFiles
-from penstock_spark.files.finding import local_paths, looked_at
+from penstock_spark.files.finding import find_local_paths, look_at_all
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 from penstock_spark.sources.partition_values import partition_values
 
@@ -61,7 +61,7 @@ def read_footers(paths: Iterable[str]) -> dict[str, pq.FileMetaData] | None:
     """The footers of files on a local disk; None if one cannot be read, of which Spark says more."""
     paths = list(paths)
     try:
-        footers = dict(zip(paths, looked_at(paths, pq.read_metadata), strict=True))
+        footers = dict(zip(paths, look_at_all(paths, pq.read_metadata), strict=True))
         merge_schemas(footers.values())  # The note of Spark may also be damaged.
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return None
@@ -185,7 +185,7 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
     try:
         pattern = source.file_pattern
         # A stream takes a folder for its files.
-        paths = local_paths(
+        paths = find_local_paths(
             f"{str(pattern).rstrip('/')}/*" if LocalFiles().is_folder(str(pattern)) else pattern
         )
         values = partition_values(source.partition_by, source.schema, "")

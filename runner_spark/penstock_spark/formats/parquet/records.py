@@ -20,7 +20,7 @@ from penstock_spark.columns.common_types import find_narrower_column
 from penstock_spark.columns.types import arrow_schema_of, has_unknown_type, struct_of
 from penstock_spark.columns.values import cast_column, cast_to_python_types, check_names, to_tables
 from penstock_spark.files.file_store import FileStore, LocalFiles, Reach, file_store, reach_of, size_of
-from penstock_spark.files.finding import Namer, changed_since, looked_at, unreadable
+from penstock_spark.files.finding import Namer, look_at_all, make_changed_error, make_unreadable_error
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import (
     has_fixed_lists,
@@ -171,7 +171,7 @@ def footer_of(path: str, store: FileStore, where: str) -> pq.FileMetaData:
         with store.open(path) as file, _failures_told(path, where, opening=True):
             return pq.read_metadata(file)
     except OSError as error:
-        raise unreadable(error, path, where) from None
+        raise make_unreadable_error(error, path, where) from None
 
 
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
@@ -198,10 +198,10 @@ def _read_group(records: ParquetRecords, group: RowGroup) -> Iterator[pa.RecordB
     try:
         with file_store(group.path).open(group.path, reads_ahead=False) as file:
             if size_of(file) != group.file_bytes:
-                fail_step(changed_since(group.path, where), where)
+                fail_step(make_changed_error(group.path, where), where)
             yield from records.group(open_for_python(file, group.path, where), group.number)
     except OSError as error:
-        fail_step(unreadable(error, group.path, where), where)
+        fail_step(make_unreadable_error(error, group.path, where), where)
     except ValueError as error:
         fail_step(error, where)
 
@@ -283,7 +283,7 @@ class StreamOfFiles:
                 if size_of(file):
                     yield from self.records.all_of(file, name, self.later_columns)
         except OSError as error:
-            fail_step(unreadable(error, name, where), where)
+            fail_step(make_unreadable_error(error, name, where), where)
         except ValueError as error:
             fail_step(error, where)
 
@@ -320,7 +320,7 @@ class LaterFiles:
         """
         paths = [os.path.abspath(unquote(urlsplit(name).path)) for name in names]
         try:
-            for name, path, footer in zip(names, paths, looked_at(paths, self._footer), strict=True):
+            for name, path, footer in zip(names, paths, look_at_all(paths, self._footer), strict=True):
                 self._check(name, path, footer)
         except (OSError, ValueError) as error:
             fail_step(error, self.where)

@@ -20,10 +20,10 @@ from penstock.io.parquetio import ParquetSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.types import arrow_schema_of, is_unsupported_by_spark, struct_of, without_nothing
 from penstock_spark.columns.values import cast_to_python_types, check_names, to_dicts, to_rows, to_tables
-from penstock_spark.files.changed_files import warn_of_empty
+from penstock_spark.files.changed_files import warn_of_empty_files
 from penstock_spark.files.file_store import disk_path
-from penstock_spark.files.finding import Files, find_files, local_paths, looked_at, working_folder
-from penstock_spark.files.splits import leaves_files_out, packed
+from penstock_spark.files.finding import Files, find_files, find_local_paths, look_at_all, working_folder
+from penstock_spark.files.splits import distribute_parts, leaves_files_out
 from penstock_spark.formats.parquet.footers import (
     certain_schema,
     is_of_pandas,
@@ -142,9 +142,9 @@ def _footers_of(
         return read_footers(path for path in paths if sizes[path])
     store = files.store(spark)
     try:
-        return dict(zip(paths, looked_at(paths, lambda path: footer_of(path, store, where)), strict=True))
+        return dict(zip(paths, look_at_all(paths, lambda path: footer_of(path, store, where)), strict=True))
     except (OSError, ValueError):
-        if files.is_beyond_spark:
+        if files.is_unsupported_by_spark:
             raise
         return None
 
@@ -161,11 +161,11 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
         return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: decoder)
     values.check(files.paths)
     if files.are_on_disk:
-        warn_of_empty(files.sizes_on_disk(), where)
+        warn_of_empty_files(files.sizes_on_disk(), where)
     looked_through = files.paths if files.is_open_to_tasks else choose_files_to_survey(files.paths)
     footers = _footers_of(files, spark, where, looked_through)
     found = _found(footers, source, values) if footers else None
-    if found is None or (found.by_spark and not files.is_beyond_spark):
+    if found is None or (found.by_spark and not files.is_unsupported_by_spark):
         return _scan_by_spark(files, source, values, spark, found)
     if not files.is_open_to_tasks:
         footers = _footers_of(files, spark, where, files.paths)
@@ -177,10 +177,10 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
             return scan_of_contents(files, spark, ColumnsReader(records, decoder), where)
         rows = ContentRows(as_rows, files.namer())
         frame = map_in_arrow(frame_of_contents(files, spark), rows, as_rows.schema)
-        return Scan(frame, lambda: decoder, check=files.unchanged(where))
-    groups = groups_of(found.footers, files.sizes if files.is_beyond_spark else files.sizes_on_disk())
+        return Scan(frame, lambda: decoder, check=files.make_size_check(where))
+    groups = groups_of(found.footers, files.sizes if files.is_unsupported_by_spark else files.sizes_on_disk())
     if is_unsupported_by_spark(found.wanted):
-        parts = packed(groups, lambda group: group.weight_bytes, parallelism_of(spark)) or ((),)
+        parts = distribute_parts(groups, lambda group: group.weight_bytes, parallelism_of(spark)) or ((),)
         return scan_of_parts(spark, GroupReader(records, parts, decoder))
     return Scan(frame_of(spark, groups, as_rows), lambda: decoder)
 
@@ -277,10 +277,10 @@ def type_of_parquet(source: ParquetSource, spark: SparkSession | None, where: st
     """By the footers, or by Spark if the files are not on a local disk."""
     with contextlib.suppress(Exception):
         schema = None
-        paths = local_paths(source.file_pattern)
+        paths = find_local_paths(source.file_pattern)
         if paths:
             values = partition_values(source.partition_by, source.schema, where)
-            schema = values.with_columns(merge_schemas(looked_at(paths, pq.read_metadata)))
+            schema = values.with_columns(merge_schemas(look_at_all(paths, pq.read_metadata)))
             if source.columns is not None:
                 schema = choose_columns(schema, source.columns, where)
         elif spark is not None:
@@ -293,10 +293,10 @@ def _schema_by_spark(source: ParquetSource, spark: SparkSession, where: str) -> 
     """The columns of files that are not on this machine's disks."""
     values = partition_values(source.partition_by, source.schema, where)
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
-    looked_through = files.paths if files.is_beyond_spark else choose_files_to_survey(files.paths)
+    looked_through = files.paths if files.is_unsupported_by_spark else choose_files_to_survey(files.paths)
     footers = _footers_of(files, spark, where, looked_through)
     found = _found(footers, source, values) if footers else None
-    if found is None or (found.by_spark and not files.is_beyond_spark):
+    if found is None or (found.by_spark and not files.is_unsupported_by_spark):
         return open_parquet(source, spark, where).frame.schema
     return found.wanted
 

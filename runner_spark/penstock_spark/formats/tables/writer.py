@@ -23,7 +23,7 @@ from pyspark.sql.functions import lit
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.columns.records import schema_of
-from penstock_spark.files.file_store import HadoopFiles, escaped
+from penstock_spark.files.file_store import HadoopFiles, escape_glob
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
@@ -150,7 +150,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
         _write_beside(rows, sink, unnamed)
         batch.check()
         if batch.may_be_retry:
-            pattern = "/".join([escaped(path), *["*"] * len(sink.partition_by), f"{names}-*"])
+            pattern = "/".join([escape_glob(path), *["*"] * len(sink.partition_by), f"{names}-*"])
             for old in files.matching(pattern):
                 files.remove(old)
         for number, (inside, name, _) in enumerate(files.below(unnamed)):

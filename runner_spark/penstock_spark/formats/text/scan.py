@@ -19,7 +19,7 @@ from penstock.io.files.naming_errors import make_decoding_error
 from penstock.io.formats.record_splitter import split_records
 from penstock.io.formats.text_source import TextSource
 from penstock_spark.files.compressed import decompress, has_ending_of_hadoop
-from penstock_spark.files.finding import Files, Namer, find_files, unreadable
+from penstock_spark.files.finding import Files, Namer, find_files, make_unreadable_error
 from penstock_spark.files.splits import Split, blocks_of, leaves_files_out, splits_of
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.spark_versions import unpacks_zstandard
@@ -52,15 +52,15 @@ def open_text(source: TextSource, spark: SparkSession, where: str) -> Scan:
     if all(task_reads(source, path, files) for path in files.paths) and not leaves_files_out(spark):
         delimiter = source.delimiter or b"\n"
         parts = splits_of(spark, files.paths, delimiter, source.skip_header_lines, files.sizes)
-        if sum(map(len, parts)) <= _SPLITS_MAX or files.is_beyond_spark:
+        if sum(map(len, parts)) <= _SPLITS_MAX or files.is_unsupported_by_spark:
             return scan_of_parts(spark, SplitReader(source, PackedParts.of(parts), where))
     if (
-        not files.is_beyond_spark
+        not files.is_unsupported_by_spark
         and cuts_as_spark(source)
         and all(spark_unpacks(source, path) for path in files.paths)
     ):
         # A relative pattern is relative to the driver's folder, so the driver works the names out.
-        check, namer = files.unchanged(where), files.namer()
+        check, namer = files.make_size_check(where), files.namer()
         frame = files.load(spark.read.option("lineSep", line_end(source)), "text")
         return Scan(
             frame.select(*line_columns(source)), lambda: LineDecoder(source, namer, where), check=check
@@ -97,7 +97,7 @@ class SplitReader(PartsReader):
         try:
             yield from blocks_of(split, delimiter)
         except OSError as error:
-            fail_step(unreadable(error, split.name, self.where), self.where)
+            fail_step(make_unreadable_error(error, split.name, self.where), self.where)
 
     def _lines(self, block: bytes, delimiter: bytes, name: str) -> list[Any]:
         decode = custom_decoder_of(self.source)

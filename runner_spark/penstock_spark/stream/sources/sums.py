@@ -13,7 +13,7 @@ from penstock_spark.plan.spark_watermark import (
     FIRST_MICROS,
     LAST_MICROS,
     SHIFT_MICROS,
-    make_beyond_spark_error,
+    make_unsupported_by_spark_error,
 )
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.stages.stage import Stage
@@ -46,7 +46,7 @@ class SummingStage(StreamStage):
         for rows in made:
             ends = pc.min_max(rows.column("first")).as_py()
             if not FIRST_MICROS < ends["min"] <= ends["max"] <= LAST_MICROS:
-                fail_step(make_beyond_spark_error(), self._where)
+                fail_step(make_unsupported_by_spark_error(), self._where)
             yield pa.RecordBatch.from_arrays(
                 [*rows.columns, pa.nulls(rows.num_rows, pa.int64())], schema=SUMS
             )
