@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from penstock.construction.ptransform import PTransform
+from penstock.functions.combinefn import CombineFn
 from penstock.machines.grouping import GroupingMachine
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
 from penstock.windows.output_times import TimestampCombiner
@@ -43,7 +44,7 @@ class Program:
     """The grouping of a scenario: the arguments of `penstock.machines.grouping.GroupingMachine`."""
 
     windowing: Windowing
-    combine: Any
+    combine: CombineFn | None
     input_retracts: bool
     transform: PTransform[Any, Any] | None = None  # A program instead of a grouping, from pairs to pairs.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.records import DropReason, Event
@@ -18,7 +17,7 @@ class ExpectedPane:
     """An expected pane; fields that are None are not compared."""
 
     text: str
-    value: Any
+    value: object
     key: str | None
     window: BoundedWindow
     is_retraction: bool = False
@@ -38,7 +37,7 @@ class ExpectedDrop:
     """An element that a window must refuse; fields that are None are not compared."""
 
     text: str
-    value: Any
+    value: object
     key: str | None
     window: BoundedWindow | None = None
     reason: DropReason | None = None

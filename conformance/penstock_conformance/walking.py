@@ -53,7 +53,7 @@ class ProgramMachine:
     def new_key(self) -> StatefulKey:
         return self._machine.new_key()
 
-    def assign(self, timestamp_micros: int, pair: Any) -> tuple[BoundedWindow, ...]:
+    def assign(self, timestamp_micros: int, pair: tuple[Any, Any]) -> tuple[BoundedWindow, ...]:
         """The windows of an element that arrives next."""
         # Only this call of the player contains the key.
         self._key, _ = pair

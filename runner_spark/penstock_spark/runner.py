@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.construction.graph_of import graph_with_edge
 from penstock.construction.pipeline import Pipeline
+from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, add_location, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
 from penstock.options.base import with_values
@@ -104,7 +105,7 @@ class SparkRunner(PipelineRunner):
 
         return read_state(location, self.arguments.get("spark"))
 
-    def to_dataframe(self, pcoll: Any, schema: object = None) -> object:
+    def to_dataframe(self, pcoll: PCollection[Any], schema: object = None) -> object:
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only
@@ -136,7 +137,7 @@ class SparkRunner(PipelineRunner):
             raise refusal(ValueError, what, hint=f"leave out {' and '.join(asked)}")
         return settings
 
-    def elements_of(self, pcoll: Any, first: int | None) -> list[Any]:
+    def elements_of(self, pcoll: PCollection[Any], first: int | None) -> list[Any]:
         """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
         from penstock_spark.live.views import views_of
         from penstock_spark.runs.execute import execute

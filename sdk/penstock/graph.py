@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from penstock.functions.combinefn import CombineFn
 from penstock.typehints.constraints import show_type
 from penstock.utils.window import BoundedWindow
 from penstock.where import Location, at_step
@@ -112,7 +113,7 @@ class GroupByKey:
 class CombinePerKey:
     """A CombineFn, with bound arguments, over the values of each key and window (Beam's ``CombinePerKey``)."""
 
-    fn: Any
+    fn: CombineFn
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +208,7 @@ class Step:
         return at_step(self.label, self.location)
 
     @property
-    def combine_fn(self) -> Any:
+    def combine_fn(self) -> CombineFn | None:
         """The CombineFn of a `CombinePerKey`; None if the primitive is another one."""
         return self.primitive.fn if isinstance(self.primitive, CombinePerKey) else None
 

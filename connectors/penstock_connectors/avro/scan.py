@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, BinaryIO
@@ -195,7 +195,7 @@ def _converter(schema: object, named: dict[str, _Record]) -> Convert:
 def _record(name: str, fields: Sequence[Any], named: dict[str, _Record]) -> Convert:
     parts: list[tuple[str, Convert]] = []
 
-    def to_row(value: Any) -> Row:
+    def to_row(value: Mapping[str, Any]) -> Row:
         return Row(**{each: convert(value[each]) for each, convert in parts})
 
     # A record may have itself in it.

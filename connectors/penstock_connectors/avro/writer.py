@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -96,7 +96,7 @@ def _with_defaults(fields: dict[str, Any], columns: Sequence[str]) -> Callable[[
     return record_of
 
 
-def avro_schema(fields: Any, name: str, where: str) -> dict[str, Any]:
+def avro_schema(fields: Iterable[pa.Field], name: str, where: str) -> dict[str, Any]:
     """The Avro schema of columns.
 
     >>> avro_schema(pa.schema([("team", pa.string())]), "Row", "")["fields"]

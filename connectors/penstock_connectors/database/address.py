@@ -32,7 +32,7 @@ class Address:
     def of(place: DatabaseSink | DatabaseSource, where: str) -> Address:
         return Address(place.url, place.table or "", redact_url(place.url), where)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Address, (self.text(), self.table, self.shown, self.where)
 
     def text(self) -> str:

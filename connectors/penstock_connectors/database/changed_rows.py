@@ -68,7 +68,9 @@ class ChangedRows(RangeSource[Any]):
         self._table = table
         self.has_slot = has_slot
         self._connection: psycopg.Connection[Any] | None = None
-        self._snapshot: Any = None  # The connection that holds the snapshot of the first rows.
+        self._snapshot: psycopg.Connection[Any] | None = (
+            None  # The connection that holds the snapshot of the first rows.
+        )
         self._quiet: tuple[int, int] | None = None  # From where to where nothing is of interest.
 
     @staticmethod
@@ -332,7 +334,7 @@ class ChangedRows(RangeSource[Any]):
                     yield elements
                 page = cursor.fetchmany(_PAGE_ROWS)
 
-    def _first_page(self, cursor: Any, arguments: list[Any]) -> list[bytes]:
+    def _first_page(self, cursor: psycopg.Cursor[Any], arguments: list[Any]) -> list[bytes]:
         try:
             cursor.execute(f"SELECT data FROM {_PEEK}", arguments, binary=True)
             page: list[bytes] = cursor.fetchmany(_PAGE_ROWS)

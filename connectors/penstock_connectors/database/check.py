@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Inspector, inspect
 from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
@@ -12,6 +12,9 @@ from penstock_connectors.database.address import Address
 from penstock_connectors.database.errors import mask_passwords
 from penstock_connectors.database.layout import Layout
 from penstock_connectors.database.types import choose_type, explain_mismatch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def check_table(address: Address, layout: Layout, create: bool) -> None:
@@ -105,6 +108,6 @@ def _check_key(inspector: Inspector, address: Address, layout: Layout, primary: 
         raise refusal(ValueError, what, where=address.where, hint=hint)
 
 
-def _misfit(address: Address, field: Any, why: str) -> ValueError:
+def _misfit(address: Address, field: pa.Field, why: str) -> ValueError:
     what = f"the column {field.name} of the table {address.table} does not fit the type {field.type}: {why}"
     return refusal(ValueError, what, where=address.where, hint="change the column, or the type of the field")

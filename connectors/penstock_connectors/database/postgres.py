@@ -92,7 +92,7 @@ def is_lost(error: psycopg.Error) -> bool:
     return is_cut or bool(state and state.startswith(_LOST))
 
 
-def _is_passing(error: Any) -> bool:
+def _is_passing(error: psycopg.Error) -> bool:
     return is_lost(error) or may_succeed_again(error)
 
 

@@ -30,6 +30,7 @@ from penstock_spark.connecting.reading import PartsReader, Scan, parallelism_of,
 from penstock_spark.connecting.running import current_reporting, fail_step
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
     from sqlalchemy import Connection, Select
 
 _ALIAS = "penstock_query"
@@ -47,7 +48,7 @@ class Column:
 
     name: str
     type: Any  # SQLAlchemy's type; None if only the driver of the database knows it.
-    hint: Any
+    hint: object
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class Part:
     """The rows of one task: by a condition in SQL, or by the values of a column."""
 
     predicate: str | None = None
-    start: Any = None
-    end: Any = None
+    start: object = None
+    end: object = None
     has_nulls: bool = True
 
 
@@ -198,7 +199,7 @@ def _of_query(connection: Connection, source: DatabaseSource, address: Address) 
     if not address.is_postgres:
         return [Column(name, None, Any) for name in names]
     assert result.cursor is not None
-    described: Any = result.cursor.description
+    described: Sequence[Any] = result.cursor.description
     found = [_type_name(each.type_code) for each in described]
     return [
         Column(
@@ -210,7 +211,7 @@ def _of_query(connection: Connection, source: DatabaseSource, address: Address) 
     ]
 
 
-def kind_of_type(oid: int) -> Any:
+def kind_of_type(oid: int) -> object:
     """The Python type for PostgreSQL's type of this number; its name or its number if that is unknown."""
     name = _type_name(oid)
     return _POSTGRES_TYPES.get(name, name or oid)
@@ -319,7 +320,7 @@ def _is_number(value: object) -> bool:
     return is_whole or (isinstance(value, decimal.Decimal) and value.is_finite())
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: Any) -> sa.BindParameter[Any]:
     """A cut in SQL, with the type of the value and not of the column."""
     import sqlalchemy as sa
 
@@ -366,7 +367,7 @@ class RowsReader(PartsReader):
     parts: Sequence[Sequence[Part]]
     snapshot: str | None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         # The description has the user's URL, which may be a function of the main program; the address has its text.
         source = replace(self.source, url="")
         return RowsReader, (source, self.address, self.columns, self.parts, self.snapshot)
@@ -405,7 +406,7 @@ class RowsReader(PartsReader):
             return statement.where(sa.text(_in_parentheses(part.predicate)))
         if part.start is None and part.end is None:
             return statement
-        column: Any = sa.column(str(self.source.partition_column))
+        column: sa.ColumnClause[Any] = sa.column(str(self.source.partition_column))
         start = None if part.start is None else column >= _literal(part.start)
         end = None if part.end is None else column < _literal(part.end)
         within = sa.and_(*(each for each in (start, end) if each is not None))
@@ -438,7 +439,7 @@ def _is_instant(column: Column) -> bool:
     return datetime.datetime in (column.hint, *getattr(column.hint, "union_types", ()))
 
 
-def _with_utc(row: Any, places: Sequence[int]) -> Any:
+def _with_utc(row: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     """The values of a row, with the instants at these places in UTC."""
     if not places:
         return row

@@ -7,8 +7,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -36,6 +37,9 @@ from penstock_spark.connecting.tables import (
 )
 from penstock_spark.connecting.values import value_of
 from penstock_spark.connecting.writing import Encoder, MicroBatch
+
+if TYPE_CHECKING:
+    import sqlite3
 
 ROWS_AT_ONCE = 10_000
 _WITHOUT_ZONES = ("sqlite", "mysql", "mariadb")
@@ -197,11 +201,11 @@ class DriverWriter:
             upsert(connection, table, self.layout, some)
 
 
-def _same(column: Any, value: object) -> Any:
+def _same(column: sa.ColumnElement[Any], value: object) -> sa.ColumnElement[bool]:
     return column.is_(None) if value is None else column == value
 
 
-def open_transaction(engine: Engine) -> Any:
+def open_transaction(engine: Engine) -> AbstractContextManager[Connection]:
     """A transaction that includes the creation of tables, and that has SQLite's only writer from the beginning."""
     if engine.dialect.name == "sqlite" and not event.contains(engine, "begin", _begin_writing):
         # Else Python's module begins one with the first change, and creates tables outside.
@@ -210,7 +214,7 @@ def open_transaction(engine: Engine) -> Any:
     return engine.begin()
 
 
-def _begin_nothing(connection: Any, record: object) -> None:
+def _begin_nothing(connection: sqlite3.Connection, record: object) -> None:
     connection.isolation_level = None
 
 
@@ -335,7 +339,7 @@ def _update_or_insert(connection: Connection, table: Table, layout: Layout, rows
             )
 
 
-def _is_locked(error: Any) -> bool:
+def _is_locked(error: DBAPIError) -> bool:
     return "database is locked" in str(error.orig)
 
 

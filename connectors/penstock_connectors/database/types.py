@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -23,6 +23,9 @@ from penstock.values.types import (
     ValueType,
 )
 from penstock_spark.connecting.values import value_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.types import TypeEngine
 
 _TYPES: dict[ValueType, tuple[Any, tuple[Any, ...]]] = {
     BOOLEAN: (sa.Boolean(), (sa.Boolean,)),
@@ -46,7 +49,7 @@ _ONLY_IN_POSTGRES: dict[ValueType, tuple[Any, ...]] = {
 }
 
 
-def choose_type(kind: pa.DataType, in_key: bool) -> Any:
+def choose_type(kind: pa.DataType, in_key: bool) -> TypeEngine[Any]:
     """The type of a new column in another database."""
     value = value_of(kind)
     if value is INTEGER and kind.bit_width < 64:

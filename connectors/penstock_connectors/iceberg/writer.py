@@ -147,7 +147,7 @@ class _Commit:
         with open_catalog(self._sink.place, self._where) as catalog:
             return self._commit_to(catalog, written, batch)
 
-    def _commit_to(self, catalog: Any, written: Sequence[bytes], batch: MicroBatch) -> bool:
+    def _commit_to(self, catalog: Catalog, written: Sequence[bytes], batch: MicroBatch) -> bool:
         sink, where = self._sink, self._where
         mark = identifier()
         lost: list[Exception] = []

@@ -131,7 +131,7 @@ class ProducerFailure(Exception):
             the transaction is void.
     """
 
-    def __init__(self, error: Any, raised: Any = None) -> None:
+    def __init__(self, error: KafkaError, raised: KafkaError | None = None) -> None:
         super().__init__()
         self.error = error
         self.is_shut_out = error.name() in FENCED
@@ -147,7 +147,7 @@ class Producer:
     def __init__(self, sink: KafkaSink, name: str) -> None:
         self.name = name
         self._sink = sink
-        self._error: object = None
+        self._error: KafkaError | None = None
         # The last micro-batch that is known to be written, if it writes in transactions.
         self.last_batch = -1
         config: dict[str, Any] = {
@@ -213,7 +213,7 @@ class Producer:
             found = self._error or raised
         return ProducerFailure(found, raised)
 
-    def _note(self, error: Any) -> None:
+    def _note(self, error: KafkaError | None) -> None:
         # A fatal error is the cause of the errors of the records.
         if error is not None and (self._error is None or error.fatal()):
             self._error = error

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import pickle
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -160,7 +160,7 @@ class Records(Encoder):
         headers = self._headers(found("headers"))
         return self._record(found("key"), found("value"), topic, partition, timestamp, headers)
 
-    def _headers(self, headers: Any) -> list[tuple[str, Any]] | None:
+    def _headers(self, headers: Iterable[Any] | None) -> list[tuple[str, Any]] | None:
         if headers is None:
             return None
         try:
@@ -203,7 +203,7 @@ class Records(Encoder):
             headers,
         )
 
-    def _bytes(self, part: str, data: Any, serialize: Any) -> bytes | None:
+    def _bytes(self, part: str, data: Any, serialize: Callable[[Any], Any] | None) -> bytes | None:
         if data is not None and serialize is not None:
             data = serialize(data)
         if data is None or isinstance(data, bytes):

@@ -6,7 +6,7 @@ import importlib
 import io
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +96,8 @@ class Topics(NumberedSource[Any]):
         self._identifiers: dict[str, str] = {}
         self._missing: set[str] = set()
         self._ends: dict[str, int] = {}
-        self._admin: Any = None
-        self._planner: Any = None
+        self._admin: AdminClient | None = None
+        self._planner: Consumer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_admin": None, "_planner": None, "_found_seconds": None}
@@ -352,7 +352,7 @@ class Topics(NumberedSource[Any]):
             self._ends = self._named("end_offsets", self._source.end, partitions)
         return self._ends
 
-    def _named(self, argument: str, offsets: object, partitions: Any) -> dict[str, int]:
+    def _named(self, argument: str, offsets: object, partitions: Iterable[str]) -> dict[str, int]:
         """The user's offsets by partition."""
         if not isinstance(offsets, Mapping):
             return {}
@@ -364,7 +364,7 @@ class Topics(NumberedSource[Any]):
             raise refusal(LookupError, what, hint="correct the number of the partition, or leave it out")
         return named
 
-    def _ask(self, what: str, question: Any) -> Any:
+    def _ask(self, what: str, question: Callable[..., Any]) -> Any:
         if self._admin is None:
             config = {name: value for name, value in self._source.config.items() if name not in _OF_CONSUMERS}
             self._admin = make_client("AdminClient", config)
@@ -485,7 +485,10 @@ def _offsets_of(position: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _decode(
-    column: list[Any], decode: Any, messages: list[Any], unreadable: dict[int, UnreadableElement]
+    column: list[Any],
+    decode: Callable[[bytes], Any],
+    messages: list[Any],
+    unreadable: dict[int, UnreadableElement],
 ) -> None:
     """Decodes what is not None, in place; what cannot be decoded gets its original record."""
     for place, data in enumerate(column):
@@ -513,7 +516,7 @@ def deserializer_of(deserializer: object) -> Any:
         return deserializer
     fastavro = importlib.import_module("fastavro")
 
-    def decode(data: bytes) -> Any:
+    def decode(data: bytes) -> object:
         stream = io.BytesIO(data)
         value = fastavro.schemaless_reader(stream, deserializer.schema, deserializer.reader_schema)
         if stream.read(1):

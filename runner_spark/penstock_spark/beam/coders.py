@@ -24,7 +24,7 @@ class CoderAdapter(Coder):
         encoded: bytes = self.beams.encode(value)
         return encoded
 
-    def decode(self, encoded: bytes) -> Any:
+    def decode(self, encoded: bytes) -> object:
         return self.beams.decode(encoded)
 
     def is_deterministic(self) -> bool:
@@ -38,10 +38,10 @@ class CoderAdapter(Coder):
 class ShardedKeyCoder(Coder):
     """A coder of keys that are spread over shards, as Beam's `GroupIntoBatches.WithShardedKey` makes them."""
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: ShardedKey) -> bytes:
         return encode_key((value.key, value._shard_id))
 
-    def decode(self, encoded: bytes) -> Any:
+    def decode(self, encoded: bytes) -> ShardedKey:
         return ShardedKey(*decode_key(encoded))
 
     def is_deterministic(self) -> bool:

@@ -17,7 +17,7 @@ class BeamAccumulator:
 
     __slots__ = ("value", "was_stored")
 
-    def __init__(self, value: Any, was_stored: bool = False) -> None:
+    def __init__(self, value: object, was_stored: bool = False) -> None:
         self.value = value
         self.was_stored = was_stored
 

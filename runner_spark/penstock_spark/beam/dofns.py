@@ -104,7 +104,7 @@ _PLAIN: Mapping[str, DoFnParam] = {
 }
 
 
-def _translate_default(default: object) -> Any:
+def _translate_default(default: object) -> object:
     match default:
         case beam_core._StateDoFnParam():
             return dofn_parameters.StateDoFnParam(state_of(default.state_spec))
@@ -125,7 +125,10 @@ def _translate_default(default: object) -> Any:
     )
 
 
-def _context(kind: type[dofn_parameters.ContextDoFnParam], asked: Any) -> dofn_parameters.ContextDoFnParam:
+def _context(
+    kind: type[dofn_parameters.ContextDoFnParam],
+    asked: Any,
+) -> dofn_parameters.ContextDoFnParam:
     return kind(asked.context_manager_constructor, asked.args, asked.kwargs, name=asked.param_id)
 
 
@@ -136,7 +139,7 @@ _ARGUMENTS: Mapping[type, Callable[[Any], Any]] = {
 }
 
 
-def _argument(value: object) -> Any:
+def _argument(value: object) -> object:
     change = _ARGUMENTS.get(type(value))
     return argument_of(value) if change is None else change(value)
 
@@ -165,7 +168,7 @@ class DoFnAdapter(DoFn):
     def process_signature(self) -> MethodSignature:
         return self._signature.process
 
-    def _asked(self, default: object) -> Any:
+    def _asked(self, default: object) -> object:
         """Penstock's placeholder for a Beam placeholder; any other default argument unchanged."""
         return _translate_default(default)
 
@@ -226,7 +229,7 @@ class DoFnAdapter(DoFn):
             return None
         return self._method_signature(name, method)
 
-    def timer_owner(self) -> Any:
+    def timer_owner(self) -> _Methods:
         return _Methods(self.dofn)
 
     def process(self, *args: object, **kwargs: object) -> Any:
@@ -238,7 +241,7 @@ class DoFnAdapter(DoFn):
         results = self._called(self.dofn.process_batch, (whole, *args), kwargs)
         return results if self.dofn._process_batch_yields_elements else self._apart(results)
 
-    def get_input_batch_type(self, input_element_type: object) -> Any:
+    def get_input_batch_type(self, input_element_type: object) -> object:
         return typehints.List[input_element_type]
 
     @property
@@ -254,7 +257,7 @@ class DoFnAdapter(DoFn):
         # Beam's converters make its batches and take them apart, so that all that Beam takes for a batch is one.
         return True
 
-    def _called(self, method: Any, args: Any, kwargs: Any) -> Any:
+    def _called(self, method: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         return method(*map(_argument, args), **{name: _argument(value) for name, value in kwargs.items()})
 
     def _apart(self, results: Iterable[Any] | None) -> Iterator[Any]:
@@ -273,7 +276,7 @@ class DoFnAdapter(DoFn):
     def start_bundle(self, **kwargs: object) -> object:
         return self.dofn.start_bundle(**kwargs)
 
-    def finish_bundle(self, **kwargs: object) -> Any:
+    def finish_bundle(self, **kwargs: object) -> object:
         return self.dofn.finish_bundle(**kwargs)
 
     def teardown(self, **kwargs: object) -> None:

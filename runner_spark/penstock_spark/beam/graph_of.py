@@ -330,7 +330,7 @@ _TRANSLATIONS: Mapping[type, _Translation] = {
 }
 
 
-def location_of(function: Any) -> Location | None:
+def location_of(function: object) -> Location | None:
     """The first line of a function, or of the class of an object; None if it is not the user's."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None or code.co_filename.startswith((_BEAM, "<")):

@@ -13,6 +13,7 @@ from apache_beam.metrics.metricbase import MetricName as BeamsMetricName
 from apache_beam.runners.worker import statesampler
 
 from penstock.metrics import execution
+from penstock.metrics.cells import DistributionResult, GaugeResult
 from penstock.metrics.execution import MetricResult, current_container
 from penstock.metrics.metric import MetricResults
 
@@ -57,12 +58,12 @@ def count_here() -> None:
     statesampler.set_current_tracker(_Tracker())
 
 
-def _distribution(result: Any) -> beam_cells.DistributionResult:
+def _distribution(result: DistributionResult) -> beam_cells.DistributionResult:
     data = beam_cells.DistributionData(result.sum, result.count, result.min, result.max)
     return beam_cells.DistributionResult(data)
 
 
-def _gauge(result: Any) -> beam_cells.GaugeResult:
+def _gauge(result: GaugeResult) -> beam_cells.GaugeResult:
     timestamp = None if result.timestamp is None else float(result.timestamp)
     return beam_cells.GaugeResult(beam_cells.GaugeData(result.value, timestamp))
 

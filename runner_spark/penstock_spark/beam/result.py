@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from apache_beam.runners.runner import PipelineResult
 
 from penstock.runners.runner import PipelineResult as Result
@@ -35,6 +33,6 @@ class BeamResult(PipelineResult):  # type: ignore[misc]
         self.run.cancel()
         return self.run.state
 
-    def metrics(self) -> Any:
+    def metrics(self) -> MetricResultsAdapter:
         """Returns the metrics of the run, also while it runs."""
         return MetricResultsAdapter(self.run.metrics())

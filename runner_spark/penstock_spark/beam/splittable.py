@@ -43,7 +43,7 @@ class SplittableDoFn(DoFnAdapter):
             bool(described.is_unbounded_per_element()),
         )
 
-    def _asked(self, default: object) -> Any:
+    def _asked(self, default: object) -> object:
         if isinstance(default, beam_core._RestrictionDoFnParam):
             return dofn_parameters.RestrictionDoFnParam()
         if isinstance(default, beam_core._WatermarkEstimatorParam):
@@ -65,7 +65,7 @@ class BeamSplits(SplitRules):
         # Beam's DoFns ask for the class of their arguments, and some look inside.
         return RestrictionTrackerView(_Tracker(part))
 
-    def own(self, output: object) -> Any:
+    def own(self, output: object) -> object:
         if isinstance(output, beam_core.ProcessContinuation):
             return ProcessContinuation(output.resume_delay)
         return output_of(output)

@@ -44,7 +44,7 @@ def refine_type(known: Any, inferred: Any) -> object:
     return known
 
 
-def _plain(hint: object) -> Any:
+def _plain(hint: object) -> object:
     """Returns a type of which the compiler makes use; else Any."""
     if isinstance(hint, typehints.TupleHint.TupleConstraint):
         return typehints.Tuple[tuple(map(_plain, hint.tuple_types))]

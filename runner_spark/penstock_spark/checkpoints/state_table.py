@@ -85,9 +85,9 @@ class StateRow(NamedTuple):
 
     level: int
     grouping: str
-    key: Any
+    key: object
     window: BoundedWindow
-    value: Any
+    value: object
     new_elements: int = 0
     panes: int = 0
     hold: Timestamp | None = None

@@ -157,7 +157,7 @@ class TableConverter(RowBatches):
         arrays = [_to_arrow(values, field, hint, name) for values, field, (name, hint) in columns]
         return _TABLES[self._batch_type](arrays, schema=self._schema)
 
-    def explode_batch(self, batch: Any) -> Any:
+    def explode_batch(self, batch: pa.Table | pa.RecordBatch) -> Any:
         return self._rows(batch.schema.names, lambda name, hint: _to_python(batch.column(name), hint))
 
     def combine_batches(self, batches: Sequence[Any]) -> pa.Table | pa.RecordBatch:

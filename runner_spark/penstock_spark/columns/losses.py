@@ -147,7 +147,7 @@ def _lists_in(values: Sequence[Any]) -> list[Any]:
     return [value for value in arrays if isinstance(value, list | tuple)]
 
 
-def _pairs_of(value: Any) -> Iterable[Any]:
+def _pairs_of(value: Mapping[Any, Any] | Iterable[Any]) -> Iterable[Any]:
     return value.items() if isinstance(value, dict) else value
 
 

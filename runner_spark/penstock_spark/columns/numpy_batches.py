@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from penstock.functions.batches import BatchConverter, N
 from penstock.typehints import typehints
 from penstock.values.types import BINARY, BOOLEAN, FLOAT, INTEGER, TEXT, UNSIGNED_INTEGER
 from penstock_spark.columns.elements import are_kept, length_of, make_element_error
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _OF_PYTHON = (bool, int, float, complex, str, bytes)
 _VALUES = {
@@ -42,7 +45,7 @@ class NumpyTypeHint:
             shape: The length of each dimension; `N` for the dimension that runs over the elements.
         """
 
-        def __init__(self, dtype: Any, shape: tuple[Any, ...] = ()) -> None:
+        def __init__(self, dtype: npt.DTypeLike, shape: tuple[Any, ...] = ()) -> None:
             self.dtype = np.dtype(dtype)
             self.shape = tuple(shape)
 
@@ -129,7 +132,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
         self,
         batch_type: object,
         element_type: object,
-        dtype: Any,
+        dtype: npt.DTypeLike,
         element_shape: tuple[int, ...] = (),
         partition_dimension: int = 0,
         as_python: bool = False,
@@ -170,7 +173,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             raise make_element_error(self._element_type)
         return cast
 
-    def _as_declared(self, made: np.ndarray[Any, Any]) -> Any:
+    def _as_declared(self, made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         kind = self.dtype.kind
         if made.dtype.kind not in _WIDER.get(kind, kind):
             raise make_element_error(self._element_type)
@@ -183,7 +186,7 @@ class NumpyBatchConverter(BatchConverter[Any, Any]):
             raise make_element_error(self._element_type)
         return cast
 
-    def explode_batch(self, batch: Any) -> Any:
+    def explode_batch(self, batch: np.ndarray[Any, Any]) -> Any:
         """Returns the elements: Python numbers if the element's type hint is a Python type."""
         if self.as_python and not self.element_shape:
             return batch.tolist()

@@ -135,7 +135,7 @@ class FrameConverter(RowBatches):
         columns = zip(self._element_type.fields, self._columns(elements), strict=True)
         return pd.DataFrame({name: _series(values, hint, name) for (name, hint), values in columns})
 
-    def explode_batch(self, batch: Any) -> Any:
+    def explode_batch(self, batch: pd.DataFrame) -> Any:
         return self._rows(batch.columns, lambda name, hint: _values(batch[name], hint))
 
     def combine_batches(self, batches: Sequence[Any]) -> pd.DataFrame:

@@ -135,7 +135,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
 _MICRO = datetime.timedelta(microseconds=1)
 
 
-def _count(value: Any) -> int:
+def _count(value: datetime.timedelta | datetime.date) -> int:
     """The number that a column has for a time: microseconds, or the days of a date."""
     if isinstance(value, datetime.timedelta):
         return value // _MICRO

@@ -18,7 +18,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from pyarrow import fs
 from pyspark.sql import SparkSession
@@ -27,6 +27,9 @@ from penstock.io.files.object_stores import ObjectStore, store_of, translate_err
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.utils import clock
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JavaPackage, JVMView
 
 _BLOCK_BYTES = 1 << 16
 """The size of one read of a file through Java: each read is a call, which takes a millisecond."""
@@ -73,7 +76,7 @@ def reach_of(path: str, spark: SparkSession | None = None) -> Reach:
         return Reach.HADOOP
     if spark is None:
         return Reach.STORE
-    jvm: Any = spark._jvm
+    jvm: JVMView = spark._jvm
     try:
         scheme = path.partition("://")[0]
         jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark._jsc.hadoopConfiguration())
@@ -233,7 +236,7 @@ class HadoopFiles(FileStore):
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         # Python asks Java for each name after a dot.
-        self._package: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        self._package: JavaPackage = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
         self._path = self._package.Path
         self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
         self.is_local = self._checked.getScheme() == "file"
@@ -403,14 +406,14 @@ class HadoopFiles(FileStore):
         """Returns the path of a file on this machine's disks for Python; None if only Hadoop knows where it is."""
         return plain_path(path) if self.is_local else None
 
-    def _glob(self, pattern: str) -> Any:
+    def _glob(self, pattern: str) -> Sequence[JavaObject]:
         return self._system.globStatus(self._path(pattern)) or ()
 
 
 class _HadoopStream(io.RawIOBase):
     """Java's stream of a file's bytes."""
 
-    def __init__(self, stream: Any, size: int) -> None:
+    def __init__(self, stream: JavaObject, size: int) -> None:
         self._stream, self._size = stream, size
 
     def readable(self) -> bool:

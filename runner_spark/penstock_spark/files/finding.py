@@ -18,6 +18,7 @@ from penstock.io.files.object_stores import check_store_url, with_step
 from penstock.io.files.paths import check_is_file, check_is_no_folder, known_path
 from penstock.io.filesystem import translate_pattern
 from penstock.io.filesystems import FileSystems
+from penstock.options.value_provider import ValueProvider
 from penstock_spark.files.compressed import find_compression_error
 from penstock_spark.files.file_store import (
     FileStore,
@@ -255,7 +256,7 @@ def _on_store(spark: SparkSession, pattern: str, where: str) -> dict[str, int]:
     return {each.path: each.size_in_bytes for each in found}
 
 
-def find_local_paths(path: Any) -> tuple[str, ...]:
+def find_local_paths(path: str | ValueProvider) -> tuple[str, ...]:
     """Returns the files on this machine's disks that match a pattern; none if it is unknown or has a scheme."""
     pattern = known_path(path)
     if pattern is None or not is_on_disk(pattern):

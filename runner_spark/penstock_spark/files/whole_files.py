@@ -8,7 +8,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,6 +18,9 @@ from penstock_spark.files.file_store import file_store
 from penstock_spark.files.finding import make_unreadable_error
 from penstock_spark.files.splits import SHORTENED_FILE
 from penstock_spark.reports.failure import fail_step
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 _QUERY = "sql.streaming.queryId"
 _IGNORED = "spark.sql.files.ignoreMissingFiles"
@@ -115,7 +118,7 @@ class WholeFiles:
 class _Relation:
     """The files that a micro-batch reads for one source, as Spark found them; it asks Java for each value once."""
 
-    def __init__(self, relation: Any, where: str, spark: SparkSession) -> None:
+    def __init__(self, relation: JavaObject, where: str, spark: SparkSession) -> None:
         self.where = where
         self._relation = relation
         self._spark = spark
@@ -146,7 +149,7 @@ class _Relation:
         return _OnDisk(asked, self._listed, sizes)
 
     @cached_property
-    def _location(self) -> Any:
+    def _location(self) -> JavaObject:
         return self._relation.location()
 
     @cached_property

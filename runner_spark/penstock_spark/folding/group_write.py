@@ -91,7 +91,7 @@ class GroupWriter(Combining, Node):
             yield from self.take_sessions(batch, spans)
             return
 
-        def add(kind: type) -> Any:
+        def add(kind: type) -> object:
             if isinstance(windows, list):
                 return self._add_by_window(partial(self._partials_in, kind), windows, batch.values, kind)
             return self._add_by_key(self._partials_in(kind, windows), batch.values, kind)
@@ -105,9 +105,9 @@ class GroupWriter(Combining, Node):
 
     def take_fixed(self, batch: Batch, windows: FixedAssigner) -> Records:
         """Takes a batch of pairs with a list of timestamps, which determine the windows."""
-        times: Any = batch.timestamps
+        times: int | list[int] = batch.timestamps
 
-        def add(kind: type) -> Any:
+        def add(kind: type) -> object:
             def held_at(start_micros: int) -> Partials:
                 return self._partials_in(kind, windows.windows_at(start_micros))
 

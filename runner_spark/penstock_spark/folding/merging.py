@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.machines.merging import Merging
-from penstock.windows.window_fn import GrowingSession, Sessions
+from penstock.windows.window_fn import GrowingSession, Sessions, WindowFn
 from penstock_spark.worker.spool import Spool
 
 Chunk = tuple[int, bytes]
@@ -36,7 +36,7 @@ def _sessions(windowfn: Sessions, groups: Iterable[Group]) -> Iterator[Group]:
         yield IntervalWindow.from_micros(*session.bounds), held.chunks()
 
 
-def _by_asking(windowfn: Any, groups: Iterable[Group]) -> Iterator[Group]:
+def _by_asking(windowfn: WindowFn, groups: Iterable[Group]) -> Iterator[Group]:
     holds: dict[Any, _Held] = {}
     for window, chunks in groups:
         holds.setdefault(window, _Held()).extend(chunks)

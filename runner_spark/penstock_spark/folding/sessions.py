@@ -9,12 +9,13 @@ from penstock.elements.bounded_window import IntervalWindow
 from penstock.functions.folds import FoldSource
 from penstock.windows.window_fn import Sessions
 from penstock_spark.folding.loops import loop_of
+from penstock_spark.worker.batch import Windows
 
 Spans = tuple[list[int], list[int]]
 """The starts and the ends of elements' windows, in microseconds."""
 
 
-def spans_of(windows: Any, count: int) -> Spans | None:
+def spans_of(windows: Windows | list[Windows], count: int) -> Spans | None:
     """Returns the spans of elements that are in one interval each; None if some are not.
 
     >>> from penstock.transforms.window import IntervalWindow

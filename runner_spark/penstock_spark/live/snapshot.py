@@ -274,7 +274,7 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _make_dataclass(kind: type, found: Any) -> Any:
+def _make_dataclass(kind: type, found: Mapping[str, Any]) -> Any:
     """Returns a dataclass of its plain form; fields that it does not know are an error."""
     return kind(**{name: _restore(name, value) for name, value in found.items()})
 

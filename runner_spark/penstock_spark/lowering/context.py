@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +25,9 @@ from penstock_spark.sources.scan import Scan as Source
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code
 
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+
 _LOGGER = logging.getLogger(__name__)
 
 INLINE_VALUES = 1_000
@@ -35,7 +38,7 @@ INLINE_VALUES = 1_000
 class Context:
     spark: SparkSession
     run: str
-    metrics: Any  # The Spark accumulator for metrics.
+    metrics: Accumulator[Any]  # The Spark accumulator for metrics.
     partitions: int  # The number of partitions of every shuffle.
     dumps: Callable[[Any], bytes]  # Pickles a program for the workers.
     inline_values: int = INLINE_VALUES  # The largest number of in-memory values in one bundle.

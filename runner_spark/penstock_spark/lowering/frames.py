@@ -25,7 +25,7 @@ from penstock_spark.worker.rows import (
 )
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JVMView
+    from py4j.java_gateway import JavaObject, JVMView
 
 _EXCHANGE_TYPE = from_arrow_schema(EXCHANGE).json()
 
@@ -34,7 +34,7 @@ _kept: weakref.WeakKeyDictionary[SparkContext, dict[tuple[str, tuple[str, ...]],
 )
 
 
-def _columns(frame: DataFrame, kind: str, names: tuple[str, ...]) -> Any:
+def _columns(frame: DataFrame, kind: str, names: tuple[str, ...]) -> JavaObject:
     """Returns a Scala sequence of columns, or of ascending sort orders if `kind` is ``sort``."""
     context = frame.sparkSession.sparkContext
     kept = _kept.setdefault(context, {})

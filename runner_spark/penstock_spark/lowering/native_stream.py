@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from penstock.graph import Read
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.watermarks import BoundedDisorder
+from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.custody.folder import Checkpoint
 from penstock_spark.lowering.columns import find_read_fields, lower_columns, lower_to_schema
 from penstock_spark.lowering.context import Context
@@ -128,7 +129,7 @@ def _watermark(
     )
 
 
-def _reach_micros(windowing: Any) -> int:
+def _reach_micros(windowing: Windowing) -> int:
     """The time from an element until its last window takes no more elements, as far as Spark's scale knows."""
     lateness_micros = min(windowing.allowed_lateness.micros, LATENESS_MICROS_MAX)
     return int(windowing.windowfn.size_micros + lateness_micros)

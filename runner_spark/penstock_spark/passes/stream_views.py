@@ -8,7 +8,16 @@ from itertools import count
 from typing import Any
 
 from penstock.functions.dofn import DoFn
-from penstock.graph import Edge, Graph, GroupByKey, Output, ParDo, SideInput, StatefulParDo, Step
+from penstock.graph import (
+    Edge,
+    Graph,
+    GroupByKey,
+    Output,
+    ParDo,
+    SideInput,
+    StatefulParDo,
+    Step,
+)
 from penstock.windows.triggers import AccumulationMode, DefaultTrigger
 from penstock_spark.passes.side_views import unending_edges
 from penstock_spark.plan.stream_plan import WaitingParDo

@@ -14,7 +14,8 @@ from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streaming.stream_sources import Streamable, StreamSource
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
-from penstock.windows.window_fn import SlidingWindows
+from penstock.windows.window_fn import FixedWindows, SlidingWindows
+from penstock.windows.windowing import Windowing
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, name_kind
 
@@ -64,7 +65,9 @@ class Table:
     # The timestamps: ``"start"``, the earliest possible; ``"column"``, in an extra column; ``"end"``, the end
     # of the window.
     time: str = "start"
-    windowfn: Any = None  # The FixedWindows or SlidingWindows of the elements; None for the global window.
+    windowfn: FixedWindows | SlidingWindows | None = (
+        None  # The FixedWindows or SlidingWindows of the elements; None for the global window.
+    )
     is_in_several: bool = False  # Whether an element is in several windows, with a row for each.
     bounds: Bounds = UNBOUNDED  # The number of rows, and the size of their numbers.
 
@@ -101,13 +104,13 @@ class Windowed:
     """A WindowInto: FixedWindows, SlidingWindows of a stream, or None for the global window."""
 
     step: Step
-    windowfn: Any
+    windowfn: FixedWindows | SlidingWindows | None
 
 
 @dataclass(frozen=True, eq=False)
 class Combined:
     step: Step
-    windowing: Any  # That of its input.
+    windowing: Windowing  # That of its input.
     around: tuple[Step, Step]  # The steps before and after it, which make keys and results.
     keys: Named  # The parts of the key.
     # Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from penstock.graph import Step
 from penstock.io.streaming.stream_sources import StreamSource
+from penstock.windows.windowing import Windowing
 from penstock_spark.plan.batch_plan import edges_of
 from penstock_spark.plan.column_plan import arguments_of
 from penstock_spark.plan.hosts import BySpark
@@ -19,7 +19,7 @@ class Sums:
     read: Step  # The step that reads the source, as it was.
     before: tuple[Step, ...]  # The stateless steps between the two, in topological order.
     step: Step
-    windowing: Any  # That of its input.
+    windowing: Windowing  # That of its input.
     host: BySpark
     # The labels of the steps before it whose work it does itself.
     left: frozenset[str]

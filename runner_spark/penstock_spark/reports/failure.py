@@ -190,7 +190,7 @@ def _shorten(failure: Failure) -> str:
     return _cut(failure.message, _SHOWN_CHARACTERS)
 
 
-def _name_step(error: Any, where: str) -> None:
+def _name_step(error: BaseException, where: str) -> None:
     """Adds the step to the exception's only argument, or to the text that it keeps elsewhere."""
     if len(error.args) == 1 and isinstance(error.args[0], str) and where not in error.args[0]:
         error.args = (_with_step(error.args[0], where),)

@@ -42,7 +42,7 @@ def copy_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashab
     return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
 
 
-def forget_steps(accumulator: Any, run: str, steps: Set[str]) -> None:
+def forget_steps(accumulator: Accumulator[Any], run: str, steps: Set[str]) -> None:
     """Drops the counts of some steps so far: the steps run again, and an element counts once."""
     for key, snapshot in copy_snapshots(accumulator, run).items():
         kept = {own: value for own, value in snapshot.items() if own[1] not in steps}
@@ -114,7 +114,9 @@ def watermarks_of(reports: Reports) -> Watermarks:
     return Watermarks({place: report.told for place, report in reports.items()}, clock_micros)
 
 
-def report_watermarks(accumulator: Any, run: str, place: tuple[int, int], report: Report) -> None:
+def report_watermarks(
+    accumulator: Accumulator[Any], run: str, place: tuple[int, int], report: Report
+) -> None:
     """Reports from a shard, whose place is its level and its number."""
     level, shard = place
     accumulator.add({(_reports(run), level, (shard, report.batch)): report})
@@ -122,7 +124,7 @@ def report_watermarks(accumulator: Any, run: str, place: tuple[int, int], report
 
 def take_reports(accumulator: Accumulator[Snapshots], run: str, batch: int | None = None) -> Reports:
     """Removes the shards' reports from the accumulator, up to a micro-batch or all, and returns the last ones."""
-    held: Any = accumulator.value
+    held: dict[Any, Any] = accumulator.value
     found: Reports = {}
     for key in [key for key in list(held) if key[0] == _reports(run)]:
         _, level, (shard, number) = key
@@ -144,13 +146,13 @@ def merge_reports(some: Reports, others: Reports) -> Reports:
     return found
 
 
-def report_end(accumulator: Any, run: str, origin: str, batch: int) -> None:
+def report_end(accumulator: Accumulator[Any], run: str, origin: str, batch: int) -> None:
     accumulator.add({(_ends(run), 0, origin): batch})
 
 
 def find_ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int) -> set[str]:
     """Returns the sources whose end was read up to a micro-batch."""
-    held: Any = accumulator.value
+    held: Mapping[Any, Any] = accumulator.value
     return {key[2] for key in list(held) if key[0] == _ends(run) and held[key] <= batch}
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 _CAUSES_MAX = 20
 
@@ -51,7 +54,7 @@ def conditions_of(error: BaseException) -> list[Condition]:
     return found
 
 
-def _thrown(error: Any) -> Any:
+def _thrown(error: Any) -> JavaObject | None:
     """Returns Java's own error, or that of its cause: PySpark keeps only the cause of a query that has failed."""
     while error is not None:
         thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -61,5 +64,5 @@ def _thrown(error: Any) -> Any:
     return None
 
 
-def _plain(parameters: Any) -> dict[str, str]:
+def _plain(parameters: Mapping[Any, Any] | None) -> dict[str, str]:
     return {str(name): str(value) for name, value in dict(parameters or {}).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -33,6 +33,9 @@ from penstock_spark.session.session import (
 from penstock_spark.session.spark_versions import check_version
 from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.sources.scan import Scan, StreamScan
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
@@ -94,7 +97,7 @@ def hand_settings(spark: SparkSession) -> None:
     own = settings_of_stores()
     if not own:
         return
-    jvm: Any = spark._jvm
+    jvm: JVMView = spark._jvm
     is_local = str(context.master).startswith("local")
     for name, value in own.items():
         if context._conf.get(f"spark.executorEnv.{name}") is not None:

@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import RunnerError
 from penstock.machines.pane_counts import Tally
@@ -44,6 +44,9 @@ from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.stalls import stall_watcher_of
 from penstock_spark.session.waiting import watch_for_waiting
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.05
 
@@ -260,7 +263,7 @@ class StreamRun:
             "the checkpoint",
         )
 
-    def _new_progress(self) -> object:
+    def _new_progress(self) -> Mapping[str, Any] | None:
         """Spark's last report, if it is new since the last call.
 
         A query that has found nothing new for a while also reports that, with the number of its next micro-batch.
@@ -270,7 +273,7 @@ class StreamRun:
             return None
         before, self._reported = self._reported, report
         self._fold(self._batch)
-        progress = self.started.lastProgress
+        progress: Mapping[str, Any] = self.started.lastProgress
         self._reports |= native_reports(self.about.native_grouping, progress)
         self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
         if self._batch > self._next_batch:
@@ -315,7 +318,7 @@ class StreamRun:
         all_end = self.query.ending_by_pauses == self.query.readings
         return not self.shards and self.state != PipelineState.DRAINING and all_end
 
-    def _is_drained(self, progress: Any, is_resting: bool) -> bool:
+    def _is_drained(self, progress: Mapping[str, Any] | None, is_resting: bool) -> bool:
         """In a drain, ends all sources once they have been read; returns whether that is the end of the query."""
         if self._backlog is None or self._drains:
             return False
@@ -386,7 +389,7 @@ class StreamRun:
         seen = with_tallies(self._seen, tallies, self.watermarks(), self.about)
         self._seen = with_elements(seen, counted, clock.micros(), self.about)
 
-    def _is_over(self, progress: object) -> bool:
+    def _is_over(self, progress: Mapping[str, Any]) -> bool:
         is_read = [self._is_read(number, progress) for number in range(len(self.query.readings))]
         for reading, done in zip(self.query.readings, is_read, strict=True):
             if reading.ends_when_read and done:
@@ -397,7 +400,7 @@ class StreamRun:
             return self._drains and all_fired
         return all(is_read) and self.query.is_finite and self._batch >= self.query.batches - 1 and all_fired
 
-    def _is_read(self, number: int, progress: Any) -> bool:
+    def _is_read(self, number: int, progress: Mapping[str, Any]) -> bool:
         """True if a source has been read to its end, or had nothing new."""
         origin = self.query.readings[number].spec.origin
         if origin in self._ended or origin in find_ended_sources(
@@ -424,7 +427,7 @@ def nothing_comes_after(reading: OpenReading, source: Mapping[str, Any], is_plan
     return reading.is_staged or (reading.ends_when_read and not is_planned_before)
 
 
-def _last_report(started: Any) -> tuple[int, str] | None:
+def _last_report(started: StreamingQuery) -> tuple[int, str] | None:
     """The number of the micro-batch and the time of the last report, if any; Java takes long to write all of it."""
     progress = started._jsq.lastProgress()
     return None if progress is None else (int(progress.batchId()), str(progress.timestamp()))

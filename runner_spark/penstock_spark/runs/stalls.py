@@ -6,11 +6,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
 
 from penstock.utils import clock
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _LOOK_SECONDS = 10.0
 _PATIENCE_SECONDS = 120.0
@@ -90,12 +94,12 @@ class StallWatcher:
         _LOGGER.warning("the stream has made no progress for %.0f s: %s\n  hint: %s", seconds, place, hint)
 
 
-def stall_watcher_of(started: object, context: SparkContext) -> StallWatcher:
+def stall_watcher_of(started: StreamingQuery, context: SparkContext) -> StallWatcher:
     """The watch over a query that has started."""
     return StallWatcher(partial(_doing, started, context), partial(_task, context))
 
 
-def _doing(started: Any, context: SparkContext) -> TaskActivity | None:
+def _doing(started: StreamingQuery, context: SparkContext) -> TaskActivity | None:
     status = started.status
     if not status["isTriggerActive"]:
         return None
@@ -108,7 +112,7 @@ def _doing(started: Any, context: SparkContext) -> TaskActivity | None:
     return TaskActivity(status["message"], tuple(sorted(stage for stage in stages if stage)))
 
 
-def _stage(stage: Any) -> tuple[int, ...]:
+def _stage(stage: JavaObject) -> tuple[int, ...]:
     """A stage that is at work; empty if it waits or is over."""
     if not stage.numActiveTasks():
         return ()

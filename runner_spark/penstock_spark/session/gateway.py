@@ -54,7 +54,7 @@ def start_java(conf: Mapping[str, str], spark_home: str) -> Iterator[None]:
 
 def _with_text(error: BaseException) -> BaseException:
     """The error, in a form that can be read when Java has ended: Py4J asks Java for the text at each reading."""
-    kind: Any = type(error)
+    kind: type = type(error)
     if kind.__module__ != "py4j.protocol" or not hasattr(error, "java_exception"):
         return error
     text = str(error)

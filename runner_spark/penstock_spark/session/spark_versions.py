@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def from_arrow_schema(schema: StructType) -> StructType:
     return convert(schema, prefer_timestamp_ntz=True)
 
 
-def repartition_by_number(frame: DataFrame, count: int, number: Column) -> Any:
+def repartition_by_number(frame: DataFrame, count: int, number: Column) -> DataFrame:
     """Puts each row into the partition that its column `number` names, from 0."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, number)
@@ -138,7 +138,9 @@ class InPandas:
     def init(self, handle: object) -> None:
         self._processor.init(handle)
 
-    def handleInputRows(self, key: Any, frames: Iterator[Any], timerValues: object) -> Iterator[Any]:
+    def handleInputRows(
+        self, key: Iterable[int], frames: Iterator[Any], timerValues: object
+    ) -> Iterator[Any]:
         import pandas as pd
 
         rows = (row for frame in frames for row in frame.itertuples(index=False, name=None))

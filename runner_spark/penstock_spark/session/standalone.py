@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.utils import clock
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 _SCHEME = "spark://"
 _ANSWER_SECONDS_MAX = 10.0
@@ -36,7 +39,7 @@ def is_known_to_master(context: Any) -> bool | None:
     return None
 
 
-def _answer(future: Any) -> Any:
+def _answer(future: JavaObject) -> JavaObject | None:
     """The value of a Scala future; None if there is none in time. Java would wait for a master for two minutes."""
     until = clock.monotonic_seconds() + _ANSWER_SECONDS_MAX
     while not future.isCompleted():

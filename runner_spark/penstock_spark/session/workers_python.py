@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +24,7 @@ from penstock.error import RunnerError
 from penstock_spark.session.waiting import watch_for_waiting
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.dataframe import DataFrame
 
 _DEFAULT = "python3"
@@ -70,7 +71,9 @@ def workers_python() -> Iterator[None]:
             context.pythonExec = before
 
 
-def map_in_arrow(frame: DataFrame, function: Any, schema: Any) -> Any:
+def map_in_arrow(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: Any
+) -> DataFrame:
     """Spark's ``mapInArrow``, in the Python that the check chose."""
     with workers_python():
         return frame.mapInArrow(function, schema)

@@ -23,7 +23,7 @@ import functools
 import sys
 import typing
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -39,7 +39,7 @@ CachedFunction: Any = functools._lru_cache_wrapper
 NewType: Any = typing.NewType
 
 
-def _reduce_cached(cached: Any) -> object:
+def _reduce_cached(cached: functools._lru_cache_wrapper[Any]) -> object:
     if _is_importable(cached, cached.__qualname__):
         return cached.__qualname__
     parameters = cached.cache_parameters()
@@ -64,9 +64,9 @@ def _is_importable(value: object, name: str) -> bool:
 class _Later:
     """Calls a function that is known later."""
 
-    function: Any
+    function: Callable[..., Any]
 
-    def __call__(self, *arguments: Any, **named: Any) -> object:
+    def __call__(self, *arguments: object, **named: object) -> object:
         return self.function(*arguments, **named)
 
 
@@ -74,12 +74,12 @@ def _empty(maxsize: int | None, typed: bool) -> object:
     return functools.lru_cache(maxsize, typed)(_Later())
 
 
-def _fill(cached: Any, function: Any) -> None:
+def _fill(cached: Any, function: Callable[..., Any]) -> None:
     cached.__wrapped__.function = function
     functools.update_wrapper(cached, function)
 
 
-def _reduce_property(found: Any) -> tuple[Any, ...]:
+def _reduce_property(found: functools.cached_property[Any]) -> tuple[Any, ...]:
     return _property, (found.attrname,), found.func, None, None, _fill_property
 
 
@@ -90,7 +90,7 @@ def _property(name: str) -> object:
     return made
 
 
-def _fill_property(found: Any, function: Any) -> None:
+def _fill_property(found: functools.cached_property[Any], function: Callable[..., Any]) -> None:
     found.func, found.__doc__ = function, function.__doc__
 
 

@@ -41,7 +41,7 @@ class WithRegistrations:
     """
 
     registrations: tuple[Registration, ...]
-    value: Any
+    value: object
     # True if keys of any class are pickled: the option ``allow_non_deterministic_key_coders``.
     pickles_keys: bool = False
     preparations: tuple[Preparation, ...] = ()

@@ -131,7 +131,7 @@ def _code_in(module: types.ModuleType) -> list[Any]:
     ]
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def _parts(value: object) -> Iterable[Any]:
     """The objects that a pickle of this object would include."""
     match value:
         case types.FunctionType():

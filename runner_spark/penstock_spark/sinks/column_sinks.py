@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import types as T
 
 from penstock.graph import Step
@@ -34,7 +32,7 @@ def check_fit(plan: SinkPlan | None, step: Step, fields: Fields) -> None:
             raise NotInColumns(f"{step.label!r} wants {field.name} as {kinds}")
 
 
-def parse_spark_schema(schema: Any) -> T.StructType:
+def parse_spark_schema(schema: T.StructType | str) -> T.StructType:
     if isinstance(schema, T.StructType):
         return schema
     parsed = schema_of_text(schema) or T.StructType.fromDDL(schema)

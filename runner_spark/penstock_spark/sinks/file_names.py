@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,7 +64,7 @@ class TemplateNames:
         path = self.shards.window_name(window, pane.index, shard, count)
         return path, path
 
-    def inside(self, result: Any, folders: str) -> object:
+    def inside(self, result: str, folders: str) -> object:
         """The output element for a file of a window that is in folders of a partition."""
         return move_into_folders(result, folders)
 
@@ -75,7 +75,7 @@ class FunctionNames:
 
     folder: str
     prefix: str  # The beginning of names, unless there is a naming.
-    file_naming: Any  # The user's function; None for Beam's own.
+    file_naming: Callable[..., Any] | None  # The user's function; None for Beam's own.
     where: str
 
     @property
@@ -103,7 +103,7 @@ class FunctionNames:
         name = self._named(self.prefix, window, pane, shard, count)
         return os.path.join(self.folder, name), FileResult(name, shard, count, window, pane, None)
 
-    def inside(self, result: Any, folders: str) -> object:
+    def inside(self, result: FileResult, folders: str) -> object:
         return result._replace(file_name=move_into_folders(result.file_name, folders))
 
     def _name(self, batch: str, shard: int, count: int) -> str:
@@ -114,7 +114,7 @@ class FunctionNames:
         inside, slash, last = name.rpartition("/")
         return f"{inside}{slash}{batch}-{last}" if batch else name
 
-    def _named(self, prefix: str, window: Any, pane: Any, shard: int, count: int) -> str:
+    def _named(self, prefix: str, window: object, pane: object, shard: int, count: int) -> str:
         """The name of a file; ValueError if the user's function leads out of the folder."""
         naming = self.file_naming or default_file_naming(prefix)
         name = str(naming(window, pane, shard, count, "", None))

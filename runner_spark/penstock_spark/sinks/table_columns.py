@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -31,9 +31,9 @@ class TableSink(Protocol):
     @property
     def value(self) -> str | None: ...
     @property
-    def schema(self) -> Any: ...
+    def schema(self) -> object: ...
     @property
-    def element_type(self) -> Any: ...
+    def element_type(self) -> object: ...
 
 
 def choose_columns(

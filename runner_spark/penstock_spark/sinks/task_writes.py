@@ -41,7 +41,9 @@ def write_in_tasks(
     map_in_arrow(frame, function, "written long").write.format("noop").mode("overwrite").save()
 
 
-def _in_task(program: bytes, sys_path: tuple[str, ...]) -> object:
+def _in_task(
+    program: bytes, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import_like_driver(sys_path)
         write: WriteRows

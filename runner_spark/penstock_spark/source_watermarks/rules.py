@@ -36,7 +36,7 @@ class Rule(ABC):
 
     by_partition = False  # Whether each partition is a separate lane.
 
-    def start(self) -> Any:
+    def start(self) -> object:
         return None
 
     def observe(
@@ -45,7 +45,7 @@ class Rule(ABC):
         """Returns the rule's summary of elements, or None; rules by partition accept an empty list of elements."""
         return None
 
-    def merge(self, parts: list[Any]) -> Any:
+    def merge(self, parts: list[Any]) -> object:
         """Merges several results of `observe`."""
         return None
 
@@ -194,7 +194,7 @@ class CustomRule(Rule):
 
     policy: CustomWatermark
 
-    def start(self) -> Any:
+    def start(self) -> object:
         return self.policy.start()
 
     def observe(
@@ -207,7 +207,7 @@ class CustomRule(Rule):
             arrivals = list(map(timestamp, arrivals_micros))
         return self.policy.summarize(list(zip(map(timestamp, timestamps_micros), arrivals, strict=True)))
 
-    def merge(self, parts: list[Any]) -> Any:
+    def merge(self, parts: list[Any]) -> object:
         return self.policy.merge(parts)
 
     def advance(self, state: object, seen: object, clock_micros: int) -> tuple[Any, Bounds]:

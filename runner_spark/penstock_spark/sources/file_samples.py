@@ -55,7 +55,7 @@ def infer_type_from_files(
     A broken file has no type here; the pipeline reports it, with the step, when it opens the file.
     """
 
-    def element_type(source: RecordFileSource, spark: SparkSession | None, where: str) -> Any:
+    def element_type(source: RecordFileSource, spark: SparkSession | None, where: str) -> object:
         with contextlib.suppress(Exception):
             return type_of(source, find_local_paths(source.file_pattern))
         return None

@@ -8,7 +8,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 
@@ -67,6 +67,9 @@ from penstock_spark.worker.stateful import StatefulStep
 from penstock_spark.worker.views import BroadcastContents, Contents
 from penstock_spark.worker.windowing import AssignStep
 from penstock_spark.worker.writers import PageWriter, SinkWriter
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
 
 BUNDLE_ELEMENTS = 100_000
 """The number of elements of a root after which a bundle ends, so that a DoFn gathers a limited number in it."""
@@ -384,7 +387,7 @@ def seed_random(program: StageProgram[Any], *task: int) -> None:
 
 
 def stage_function(
-    program: bytes, pages: dict[int, Any], metrics: Any, sys_path: tuple[str, ...]
+    program: bytes, pages: dict[int, Any], metrics: Accumulator[Any], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow``; it unpickles the program once it can import what the driver can.
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from penstock_spark.session.worker_socket import confirm_at_once
 from penstock_spark.stream.state_server import answers_in_time
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
 
 ROWS = "level int, shard int, payload binary"
 """The columns between the operators of a query."""
@@ -63,7 +66,7 @@ class LevelProcessor(ShardProcessor):
         program: bytes,
         shard_keys: tuple[int, ...],
         views: Mapping[int, Any],
-        metrics: object,
+        metrics: Accumulator[Any],
         sys_path: tuple[str, ...],
     ) -> None:
         self._program = program
@@ -72,7 +75,9 @@ class LevelProcessor(ShardProcessor):
         self._metrics = metrics
         self._sys_path = sys_path
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: object) -> Iterator[Any]:
+    def handleInputRows(
+        self, key: tuple[int, ...], rows: Iterator[Any], timerValues: object
+    ) -> Iterator[Any]:
         from penstock_spark.stream.tasks import prepared, run_shard
 
         program = prepared(self._program, self._sys_path)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.functions.combinefn import CombineFn
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
+from penstock.windows.windowing import Windowing
 from penstock_spark.plan.hosts import Loop, State
 from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.worker.program import SinkWriterSpec, StageProgram
@@ -64,8 +66,8 @@ class GroupingSpec:
     where: str
     edge: int  # The edge of its panes.
     late_edge: int | None  # The edge of elements that come too late; None if they are only counted.
-    windowing: Any  # Its input's windowing.
-    combine: Any
+    windowing: Windowing  # Its input's windowing.
+    combine: CombineFn | None
     input_retracts: bool  # True if elements may retract earlier ones.
     # The sources and groupings whose watermarks its own depends on.
     watermark_inputs: tuple[str, ...]
@@ -102,8 +104,8 @@ class MessageWriterSpec:
 class CombiningWriterSpec(MessageWriterSpec):
     """Combines the pairs that arrive at one logical time, and sends the results."""
 
-    windowing: Any
-    combine: Any
+    windowing: Windowing
+    combine: CombineFn | None
     loop: Loop
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import BinaryIO
 
 FIRST_ANSWER_SECONDS = 120.0
 """The limit for the first answer, which only shows that Spark has accepted the worker's connection."""
@@ -38,7 +38,7 @@ def answers_in_time(handle: object) -> Iterator[None]:
 class _Answers:
     """The file of a connection to Spark's state; it raises a RunnerError if the other side is silent for too long."""
 
-    def __init__(self, file: Any, seconds: float) -> None:
+    def __init__(self, file: BinaryIO, seconds: float) -> None:
         self._file = file
         self.seconds = seconds
 
@@ -47,13 +47,13 @@ class _Answers:
 
     def read(self, size: int = -1) -> bytes:
         try:
-            return self._file.read(size)  # type: ignore[no-any-return]
+            return self._file.read(size)
         except TimeoutError:
             raise self._silence() from None
 
     def write(self, data: bytes) -> int:
         try:
-            return self._file.write(data)  # type: ignore[no-any-return]
+            return self._file.write(data)
         except TimeoutError:
             raise self._silence() from None
 

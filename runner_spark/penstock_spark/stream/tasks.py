@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -30,6 +30,10 @@ from penstock_spark.stream.transport.outbox import Row, records_of, send_to_spar
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
 
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+    from pyspark.sql.streaming.stateful_processor import MapState
+
 HEADER_KEY = ("", 0)
 """The key of the header among the pages: no grouping has that label."""
 
@@ -46,7 +50,11 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
 
 
 def played_function(
-    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: object, sys_path: tuple[str, ...]
+    program: bytes,
+    shard_keys: tuple[int, ...],
+    views: Views,
+    metrics: Accumulator[Any],
+    sys_path: tuple[str, ...],
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over the heartbeat; each row is a micro-batch's number."""
 
@@ -64,7 +72,11 @@ def played_function(
 
 
 def reading_function(
-    program: bytes, shard_keys: tuple[int, ...], views: Views, metrics: object, sys_path: tuple[str, ...]
+    program: bytes,
+    shard_keys: tuple[int, ...],
+    views: Views,
+    metrics: Accumulator[Any],
+    sys_path: tuple[str, ...],
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``."""
 
@@ -87,7 +99,7 @@ def reading_function(
 
 
 def summing_function(
-    program: bytes, views: Views, metrics: object, sys_path: tuple[str, ...]
+    program: bytes, views: Views, metrics: Accumulator[Any], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Makes the function for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
@@ -127,7 +139,9 @@ def _task() -> TaskContext:
     return task
 
 
-def _count(metrics: Any, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
+def _count(
+    metrics: Accumulator[Any], program: LevelProgram, batch: int, producer: int, snapshot: Snapshot
+) -> None:
     if snapshot:
         metrics.add({(program.stage.run, program.number, (batch, producer)): snapshot})
 
@@ -141,7 +155,7 @@ def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[
     return rest, [(program.number + 1, producer % program.shards, dumps(TaskCounts(elements)))]
 
 
-def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: Any) -> Iterator[SparkRow]:
+def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: MapState) -> Iterator[SparkRow]:
     """Takes one new shard of a level, whose rows are its header and pieces of its pages; passes other rows on."""
     assembly = Assembly(partial(PageStore, pages), shards)
     header: Header | None = None
@@ -166,9 +180,9 @@ def run_shard(
     shard_keys: tuple[int, ...],
     shard_key: int,
     rows: Iterable[Any],
-    pages: Any,
+    pages: MapState,
     views: Views,
-    metrics: object,
+    metrics: Accumulator[Any],
 ) -> Iterator[SparkRow]:
     """One shard of a level in one micro-batch, on Spark's state.
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from penstock.error import refusal
 from penstock.functions.asynchronous import outputs_of
 from penstock.functions.results import check_result
+from penstock.functions.signature import MethodSignature
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import Batch
@@ -97,7 +98,7 @@ class AsyncStep(DoFnStep):
             yield from self.outputs.route(map(itemgetter(1), own))
         self.outbox.moment = now
 
-    def _call(self, name: str, method: Any) -> Any:
+    def _call(self, name: str, method: MethodSignature | None) -> Any:
         result = super()._call(name, method)
         if isawaitable(result) or isinstance(result, AsyncIterable):
             return self._guard(self._calls.run_one, result)

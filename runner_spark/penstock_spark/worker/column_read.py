@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.elements.bounded_window import GlobalWindow, IntervalWindow
 from penstock.scalars.field_functions import named_tuple
 from penstock.utils.windowed_value import PANE_INFO_UNKNOWN
+from penstock.windows.window_fn import FixedWindows, SlidingWindows
 from penstock_spark.columns.values import cast_to_python_types, to_dicts, to_rows, values_of
 from penstock_spark.worker.batch import GLOBAL, MIN_MICROS, ONLY_PANE, Batch, Windows
 
@@ -19,7 +20,9 @@ class ColumnReader:
     names: tuple[str, ...]  # The names of the fields, which are the first columns.
     records: str  # As in `penstock_spark.plan.column_plan.Table`, like the next two.
     time: str
-    windowfn: Any  # The column ``w`` has the starts of its windows; None for the global window.
+    windowfn: (
+        FixedWindows | SlidingWindows | None
+    )  # The column ``w`` has the starts of its windows; None for the global window.
     is_combined: bool  # Whether elements come out of a grouping.
 
     def read(self, record: pa.RecordBatch) -> Batch:

@@ -10,7 +10,7 @@ from penstock.elements.bounded_window import TimestampedValue
 from penstock.elements.tagged_output import TaggedOutput
 from penstock.functions.results import UNAWAITED, make_unawaited_error
 from penstock.metrics.execution import MetricsContainer, set_current
-from penstock.utils.windowed_value import WindowedValue, unknown_pane
+from penstock.utils.windowed_value import PaneInfo, WindowedValue, unknown_pane
 from penstock.windows.window_fn import GlobalWindows, WindowFn
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.worker.batch import CHUNK_ELEMENTS, Batch, Windows
@@ -163,7 +163,7 @@ def refuse_unawaited(values: Iterable[Any], where: str) -> NoReturn:
     fail_step(make_unawaited_error(values), where)
 
 
-def _unknown(panes: Any) -> object:
+def _unknown(panes: PaneInfo | list[PaneInfo]) -> object:
     """Panes, or one for all elements, without their numbers; only whether they retract is left."""
     if isinstance(panes, list):
         return [unknown_pane(pane.kind) for pane in panes]

@@ -84,7 +84,7 @@ class DoFnStep(Node):
             yield from self.outputs.route([(self._windowed(results), _NO_ROW)])
         self._leave("BundleContextParam")
 
-    def _windowed(self, results: Any) -> Iterator[Any]:
+    def _windowed(self, results: Iterable[Any]) -> Iterator[Any]:
         check_result(results)
         for result in map(self.outputs.own, results):
             inner = result.value if isinstance(result, TaggedOutput) else result

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from penstock.functions.batches import BatchTypes
+from penstock.functions.combinefn import CombineFn
 from penstock.graph import AssignWindows, ParDo
 from penstock.utils.window import BoundedWindow
+from penstock.windows.window_fn import WindowFn
+from penstock.windows.windowing import Windowing
 from penstock_spark.plan.hosts import BySpark, InPython
 from penstock_spark.reports.reporting import Reporting, current_reporting
 from penstock_spark.worker.batch import Batch
@@ -59,8 +62,8 @@ class SortedRoot:
 
     edge: int  # The edge of (key, values) or (key, result) elements.
     tag: int  # Several groupings share one exchange.
-    windowing: Any
-    combine: Any  # None for a GroupByKey.
+    windowing: Windowing
+    combine: CombineFn | None  # None for a GroupByKey.
     where: str
     label: str
 
@@ -96,7 +99,7 @@ class TotalsRoot:
 
     edge: int  # The edge of (key, total) elements.
     tag: int
-    windowing: Any
+    windowing: Windowing
 
 
 Root = InlineRoot | ScanRoot | ColumnsRoot | PageRoot | GroupRoot | MachineRoot | StatefulRoot | TotalsRoot
@@ -109,7 +112,7 @@ class ViewSpec:
     edge: int  # The task has its pages under this number.
     kind: str  # ``singleton``, ``iter``, ``list``, ``dict`` or ``multimap``.
     default: tuple[Any, ...]  # As in `penstock.graph.SideInput`, like `window_mapping_fn` and `make`.
-    windowfn: Any
+    windowfn: WindowFn
     window_mapping_fn: Callable[[BoundedWindow], BoundedWindow] | None
     make: Callable[[list[Any]], Any] | None
     where: str  # The consuming step.
@@ -153,8 +156,8 @@ class RowsSpec:
 class GroupWriterSpec(RowsSpec):
     """Rows for a grouping: values, or what a fold holds of them if `combine` is set, by key and window."""
 
-    windowing: Any
-    combine: Any
+    windowing: Windowing
+    combine: CombineFn | None
     host: BySpark | InPython
 
 

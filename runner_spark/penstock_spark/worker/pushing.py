@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from penstock.functions.combinefn import CombineFn
 from penstock_spark.worker.batch import Batch
 
 Records = Iterator[Any]
@@ -43,7 +44,7 @@ class Node:
 class Combining:
     """The life cycle of a CombineFn, in a node that may have one; `_guard` names the step in its errors."""
 
-    combine: Any
+    combine: CombineFn | None
     _guard: Callable[..., Any]
 
     def setup(self) -> None:

@@ -55,7 +55,7 @@ class RestrictionStep(SplittableStep):
     def push(self, batch: Batch) -> Records:
         count = 0
         for (element, restriction), *place in batch.rows():
-            row: Any = (element, *place)
+            row: tuple[Any, ...] = (element, *place)
             for values in self._to_the_end(restriction, row):
                 self._keep(values, row)
                 count += len(values)

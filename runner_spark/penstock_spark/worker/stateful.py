@@ -76,7 +76,7 @@ class StatefulStep(DoFnStep):
             (one.results, (None, one.timestamp_micros, (one.window,), one.info)) for one in given
         )
 
-    def _called(self, call: _Call | None, row: Any) -> Iterable[Any]:
+    def _called(self, call: _Call | None, row: tuple[Any, ...]) -> Iterable[Any]:
         # A timer may be left over from a version of the DoFn that had a method for it.
         if call is None:
             return ()

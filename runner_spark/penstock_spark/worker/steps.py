@@ -152,7 +152,7 @@ class FlatMapStep(ValueStep):
     """
 
     def push(self, batch: Batch) -> Records:
-        apply: Any = starmap if self.starred else map
+        apply: Callable[..., Iterator[Any]] = starmap if self.starred else map
         read_all: list[bool] = []
         elements = iter(batch.values)
         results = apply(self.fn, chain(elements, _noting_the_end(read_all)))

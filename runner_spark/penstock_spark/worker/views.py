@@ -112,7 +112,7 @@ class View:
         """Called when the contents have changed."""
         self._views.clear()
 
-    def side_window(self, main_window: BoundedWindow) -> Any:
+    def side_window(self, main_window: BoundedWindow) -> BoundedWindow:
         """The side input's window for a main input's window: by default the one that holds its last timestamp."""
         if self.spec.window_mapping_fn is not None:
             return self.spec.window_mapping_fn(main_window)

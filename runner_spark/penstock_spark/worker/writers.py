@@ -64,7 +64,7 @@ class SinkWriter(Node):
         """Makes the encoder, so that an empty task still writes its header."""
         self._encoder = self._guard(self.spec.make_encoder)
 
-    def _guard(self, call: Callable[..., Any], *args: object) -> Any:
+    def _guard(self, call: Callable[..., Any], *args: object) -> object:
         try:
             return call(*args)
         except OSError as error:

@@ -55,7 +55,7 @@ class _Context(TriggerContext):
         return self.status.fresh
 
     @property
-    def value(self) -> Any:
+    def value(self) -> object:
         return self.status.value()
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.functions.combinefn import CombineFn
 from penstock.functions.folds import Fold, accumulator_fold, fold_of
 from penstock.machines.long_lists import AnyList, LongList, join_lists
 
@@ -74,7 +75,7 @@ def merge_bags(partial: Bag, other: Bag) -> Bag:
     return partial
 
 
-def bag_fold(fn: Any = None) -> Fold:
+def bag_fold(fn: CombineFn | None = None) -> Fold:
     """The fold of values that can be retracted: a CombineFn combines all values for each pane.
 
     Without a CombineFn, panes hold the list.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
@@ -134,7 +135,7 @@ class Recorder:
         rows = {name: tuple(sorted(found, key=_order)) for name, found in self._rows.items()}
         return RecordedEvents(self._room, **rows, is_complete=self._is_complete)
 
-    def _put(self, name: str, at: EventPosition, make: Any) -> None:
+    def _put(self, name: str, at: EventPosition, make: Callable[[], Any]) -> None:
         rows = self._rows[name]
         if len(rows) >= self._room:
             self._is_complete = False

@@ -27,7 +27,7 @@ class StatefulKey:
     agendas: Final = (WATERMARK, CLOCK)
     changed: Final[dict[int, None]] = {}
 
-    def __init__(self, key: Any = None, plain: PlainKey | None = None) -> None:
+    def __init__(self, key: object = None, plain: PlainKey | None = None) -> None:
         self.key = key
         if plain is None:
             self.windows: dict[PlainWindow, Cells] = {}

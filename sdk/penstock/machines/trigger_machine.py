@@ -42,7 +42,7 @@ class WindowStatus:
         """True if the watermark has passed the end of the window."""
         return self.times.watermark_micros >= self.window.end_micros
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """Returns the value that a pane would hold if it fired now."""
         raise NotImplementedError
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.coders.deterministic import encode_key
 from penstock.relations.bags import Form, are_copies, place_of_copy
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import ValueKind, WindowedValue, create, unknown_pane
 
 Change = tuple[Sequence[Any], Sequence[Any]]
@@ -79,7 +80,7 @@ def make_elements(windowed: WindowedValue, rows: Iterable[Any], kind: ValueKind)
     return [create(row, windowed.timestamp_micros, windowed.windows, pane) for row in rows]
 
 
-def emit_pairs(key: object, change: Change, window: Any) -> list[WindowedValue]:
+def emit_pairs(key: object, change: Change, window: BoundedWindow) -> list[WindowedValue]:
     """Returns the pairs of a key and each row of a change, whose rows are pairs of a row and its time in microseconds.
 
     >>> [(one.pane_info.kind.name, one.value) for one in emit_pairs("k", ([(1, 0)], [(2, 0)]), None)]

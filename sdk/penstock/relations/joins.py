@@ -21,6 +21,7 @@ from penstock.transforms.grouping.co_group_by_key import merge_numbered
 from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import Timestamp
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo, WindowedValue
 
 AT_ONCE, AT_END = "at_once", "at_end"
@@ -224,7 +225,7 @@ class JoinFn(DoFn):
         self,
         element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
-        window: object = DoFn.WindowParam,
+        window: BoundedWindow = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,
         lefts: MapCell = DoFn.StateParam(LEFTS),
         rights: MapCell = DoFn.StateParam(RIGHTS),

@@ -138,7 +138,7 @@ def settle_newest(key: object, known: Any, arrivals: Iterable[Arrival]) -> Settl
     return known, upsert
 
 
-def settle_balance(key: object, known: Any, arrivals: Iterable[Arrival]) -> Settled:
+def settle_balance(key: object, known: int | None, arrivals: Iterable[Arrival]) -> Settled:
     """The change at one timestamp if elements take earlier ones back; the number of a key's values is known.
 
     Raises:
@@ -203,7 +203,7 @@ class UpsertFn(DoFn):
     def end_of_logical_time(
         self,
         key: object = DoFn.KeyParam,
-        arrivals: Any = DoFn.StateParam(ARRIVALS),
+        arrivals: BagRuntimeState = DoFn.StateParam(ARRIVALS),
         known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The change of the row; at the end of the input, one that no later timestamp has followed."""
@@ -220,7 +220,7 @@ class UpsertFn(DoFn):
     def end_of_window(
         self,
         key: object = DoFn.KeyParam,
-        arrivals: object = DoFn.StateParam(ARRIVALS),
+        arrivals: BagRuntimeState = DoFn.StateParam(ARRIVALS),
         known: ReadModifyWriteRuntimeState = DoFn.StateParam(KNOWN),
     ) -> Iterator[Upsert]:
         """The last change of a row whose window is over; then it is forgotten."""

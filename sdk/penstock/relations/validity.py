@@ -25,6 +25,7 @@ from penstock.typehints import KV, Optional, Tuple, Union
 from penstock.typehints import Any as AnyHint
 from penstock.typehints.trivial_inference import key_value_types
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo, WindowedValue
 from penstock.windows.time_domain import TimeDomain
 
@@ -189,7 +190,7 @@ class ValidFromFn(DoFn):
         self,
         element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
-        window: object = DoFn.WindowParam,
+        window: BoundedWindow = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,
         values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
     ) -> Iterable[WindowedValue]:
@@ -223,7 +224,7 @@ class ValidityFn(DoFn):
         self,
         element: tuple[Any, Any],
         at: Timestamp = DoFn.TimestampParam,
-        window: object = DoFn.WindowParam,
+        window: BoundedWindow = DoFn.WindowParam,
         pane: PaneInfo = DoFn.PaneInfoParam,
         rows: OrderedListRuntimeState = DoFn.StateParam(ROWS),
         values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
@@ -306,7 +307,7 @@ class ValidAtWatermarkFn(DoFn):
     def give(
         self,
         key: object = DoFn.KeyParam,
-        micros: Any = DoFn.DynamicTimerTagParam,
+        micros: str = DoFn.DynamicTimerTagParam,
         rows: OrderedListRuntimeState = DoFn.StateParam(ROWS),
         values: OrderedListRuntimeState = DoFn.StateParam(VALUES),
     ) -> Iterator[Any]:

@@ -261,7 +261,7 @@ def _exact_decimal_of_float(value: float) -> Decimal | None:
     return Decimal(repr(value)) if math.isfinite(value) else None
 
 
-def _decimal(value: Any) -> Decimal:
+def _decimal(value: str | int | float | Decimal) -> Decimal:
     """Returns the decimal of a number, with at most 38 digits."""
     try:
         return DECIMALS.create_decimal(value)

@@ -6,7 +6,6 @@ import decimal
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 from penstock.scalars.casting import Compute, divide_by_zero, with_digits
 from penstock.scalars.types import DIGITS_MAX, SqlType, decimal_type, digits_kept
@@ -92,7 +91,7 @@ def _decimal(value: Fraction, scale: int) -> Decimal:
     return Decimal(-rounded if value < 0 else rounded).scaleb(-scale, _EXACT)
 
 
-def quotient(left: Decimal, right: Any, scale: int) -> Decimal:
+def quotient(left: Decimal, right: Decimal | int, scale: int) -> Decimal:
     """Returns a quotient, rounded half up to some digits behind the point.
 
     >>> quotient(Decimal("1.5"), 4, 2)

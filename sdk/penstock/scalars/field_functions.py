@@ -109,10 +109,10 @@ class StampedBy(Stamping):
 
 
 @functools.cache
-def named_tuple(type_name: str, field_names: tuple[str, ...]) -> Any:
+def named_tuple(type_name: str, field_names: tuple[str, ...]) -> type[Any]:
     """Returns a named tuple class, whose instances can be pickled: another process makes the class again."""
 
-    def reduce(self: Any) -> tuple[Any, ...]:
+    def reduce(self: tuple[Any, ...]) -> tuple[Any, ...]:
         return _make_named_tuple, (type_name, field_names, tuple(self))
 
     made = collections.namedtuple(type_name, field_names)  # type: ignore[misc]

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from keyword import iskeyword
+from types import CodeType
 from typing import Any, Final
 
 from penstock.error import refusal
@@ -100,7 +101,7 @@ class PythonWriter:
         self._count += 1
         return f"{kind}{self._count}"
 
-    def name_of(self, value: Any) -> str:
+    def name_of(self, value: object) -> str:
         """Returns a name in the text for a value of the program."""
         name = f"given{len(self._names)}"
         self._names[name] = value
@@ -238,7 +239,7 @@ class PythonWriter:
 
 
 @functools.lru_cache(1_000)
-def compiled_code(text: str, name: str) -> Any:
+def compiled_code(text: str, name: str) -> CodeType:
     """Returns the code of a text; the same text is compiled once."""
     return compile(text, name, "exec")
 

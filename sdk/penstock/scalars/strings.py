@@ -38,7 +38,7 @@ def _trim(left: bool, right: bool) -> Compute:
     return compute
 
 
-def _substring(text: Any, position: int, length: int = _INT_MAX) -> object:
+def _substring(text: str, position: int, length: int = _INT_MAX) -> object:
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     return text[max(start, 0) : max(start + length, 0)]
 

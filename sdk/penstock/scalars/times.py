@@ -86,7 +86,7 @@ negate_interval = _checked(lambda value: -value)
 
 
 @_checked
-def multiply_interval(interval: datetime.timedelta, factor: Any) -> datetime.timedelta:
+def multiply_interval(interval: datetime.timedelta, factor: float) -> datetime.timedelta:
     """Returns an interval that is longer by a factor."""
     product: datetime.timedelta = interval * factor
     return product

@@ -38,7 +38,7 @@ class Windowing:
     """
 
     windowfn: Any
-    triggerfn: Any
+    triggerfn: TriggerFn
     accumulation_mode: Any
     timestamp_combiner: Any
     allowed_lateness: Duration
@@ -48,7 +48,7 @@ class Windowing:
     def __init__(
         self,
         windowfn: WindowFn,
-        triggerfn: Any = None,
+        triggerfn: TriggerFn | None = None,
         accumulation_mode: object = None,
         timestamp_combiner: Any = None,
         allowed_lateness: Any = 0,

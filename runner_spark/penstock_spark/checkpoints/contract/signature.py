@@ -106,6 +106,7 @@ def _native(plan: StreamPlan) -> dict[str, Any]:
                 each: dict(columns.layout(each)) for each in columns.groupings
             }
         case Sums() as sums:
+            assert sums.step.combine_fn is not None
             combine, key_coders = describe_combine(sums.step.combine_fn), _key_coders(plan, sums.step)
             layouts = {sums: {"keys": "encoded", "combine": combine, "key_coders": key_coders}}
     waits_for_end = plan.native_grouping is not None
@@ -171,7 +172,7 @@ def _grouping(plan: StreamPlan, step: Step, input_retracts: bool) -> dict[str, A
     return {**_describe_state(plan, step, text, fold.form, fields), "key_coders": _key_coders(plan, step)}
 
 
-def _element_type(plan: StreamPlan, step: Step) -> Any:
+def _element_type(plan: StreamPlan, step: Step) -> object:
     return plan.graph.edge(step.inputs[0]).element_type
 
 

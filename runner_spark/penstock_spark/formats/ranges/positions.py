@@ -124,7 +124,7 @@ class Positions:
         # where that ends.
         return _BEFORE_FIRST if self._source.asks_first_position_once else self._first()
 
-    def _first(self) -> Any:
+    def _first(self) -> object:
         return position_of(self._source.first_position, self._where)
 
     def last(self, start: object, is_limited: bool) -> object:
@@ -139,7 +139,7 @@ class Positions:
             self._rests_at, self._rests_until = start, now + self._source.poll_seconds
         return end
 
-    def newest(self, start: object) -> Any:
+    def newest(self, start: object) -> object:
         """The end of all that exists; None if it is unknown, or if every micro-batch reads up to it."""
         if self._limit is None:
             return None

@@ -34,6 +34,7 @@ from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code, loads
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
 _OLDEST = (4, 2)
@@ -85,9 +86,9 @@ def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[
 
     class Reader(DataSourceStreamReader):
         def __init__(self) -> None:
-            self._planner: Any = None
+            self._planner: Planner | None = None
 
-        def _planned(self) -> Any:
+        def _planned(self) -> Planner:
             if self._planner is None:
                 import sys
 
@@ -101,7 +102,7 @@ def _data_source(name: str, planning: bytes, sys_path: tuple[str, ...]) -> type[
             planned = self._planned()
             return dict(planned.written(planned.positions.first()))
 
-        def getDefaultReadLimit(self) -> Any:
+        def getDefaultReadLimit(self) -> ReadLimit:
             return self._planned().read_limit()
 
         def latestOffset(self, start: dict[str, Any], limit: object) -> dict[str, Any]:
@@ -166,7 +167,7 @@ class Planner:
             fail_step(error, self._planned.where)
         return written["position"]
 
-    def read_limit(self) -> Any:
+    def read_limit(self) -> ReadLimit:
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
         return ReadAllAvailable() if self._planned.limit is None else ReadMaxRows(self._planned.limit)
@@ -182,7 +183,7 @@ class Planner:
         is_told, self._has_told_away = self._has_told_away and before > 0, True
         return {**written, AWAY: before if is_told else before + 1}
 
-    def newest(self) -> Any:
+    def newest(self) -> object:
         """Returns the end of all that exists, for Spark's reports of progress; None if it is unknown."""
         return self.positions.newest(self._last)
 

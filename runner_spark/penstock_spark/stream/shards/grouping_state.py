@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.machines.grouping import GroupingMachine
 from penstock.machines.window_machine import WindowMachine
 from penstock.machines.window_rules import window_rule
+from penstock.windows.windowing import Windowing
 from penstock_spark.plan.hosts import State
 from penstock_spark.stream.shards.keys import KeyTable, Machine
 from penstock_spark.stream.shards.window_table import WindowTable
@@ -17,7 +16,7 @@ from penstock_spark.stream.state.window_pages import WindowPages
 
 
 def machine_for(
-    windowing: Any, combine: object, input_retracts: bool, state: State
+    windowing: Windowing, combine: object, input_retracts: bool, state: State
 ) -> GroupingMachine | WindowMachine:
     """The machine of a grouping whose state is kept by key, or by window."""
     if state is State.BY_KEY:

@@ -70,7 +70,7 @@ class LiveKey:
         "state",
     )
 
-    def __init__(self, found: Found, key: Any, state: AnyKey) -> None:
+    def __init__(self, found: Found, key: object, state: AnyKey) -> None:
         self.page, self.before, carried, self.before_segments = found
         self.before_bytes = 0
         if self.before is not None:

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from struct import Struct
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from penstock.error import refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import MapState
 
 _AT_ONCE = 64
 # The version of Spark's protocol, and the length of the message.
@@ -22,7 +26,7 @@ _PREFIX = Struct("!ii")
 class PageStore:
     """The pages of one grouping in Spark's ``MapState`` from (grouping, page's number) to the page."""
 
-    def __init__(self, pages: Any, label: str) -> None:
+    def __init__(self, pages: MapState, label: str) -> None:
         self._pages = pages
         self._label = label
         self._pipeline = pipeline_of(pages)
@@ -54,7 +58,7 @@ class Pipeline:
     neither end waits for the other to read before it continues.
     """
 
-    def __init__(self, messages: Any, name: str, connection: Any) -> None:
+    def __init__(self, messages: ModuleType, name: str, connection: Any) -> None:
         self._state = name
         self._request = messages.StateRequest
         self._variable = messages.StateVariableRequest
@@ -99,7 +103,7 @@ class Pipeline:
         return 1
 
 
-def pipeline_of(pages: Any) -> Pipeline | None:
+def pipeline_of(pages: MapState) -> Pipeline | None:
     """Returns a way to send Spark's state many requests at a time; None if this PySpark is not built as expected."""
     try:
         import pyspark.sql.streaming.proto.StateMessage_pb2 as messages

@@ -244,7 +244,7 @@ class WindowGathering:
             numbers = map(len, partials) if self._is_list else map(counts.__getitem__, names)
             yield Group((window,), names, partials, list(numbers), self._needed(window, names))
 
-    def _needed(self, window: Any, names: list[Any]) -> list[tuple[int, ...]] | None:
+    def _needed(self, window: object, names: list[Any]) -> list[tuple[int, ...]] | None:
         if self._output_times.together is None:
             return None
         nothing: set[int] = set()

@@ -253,7 +253,9 @@ class _PastTheCursor(DoFn):
     CURSOR = ReadModifyWriteStateSpec("cursor", coders.FastPrimitivesCoder())
 
     def process(
-        self, element: tuple[str, list[tuple[float, FileMetadata]]], state: Any = DoFn.StateParam(CURSOR)
+        self,
+        element: tuple[str, list[tuple[float, FileMetadata]]],
+        state: ReadModifyWriteRuntimeState = DoFn.StateParam(CURSOR),
     ) -> Iterator[FileMetadata]:
         """The new ones of all that is there, in the order of their changes."""
         cursor, seen = state.read() or (0.0, set())

@@ -193,7 +193,7 @@ class ExpressionBinder:
             return None
         return grouping.key(scalar) if columns_of(scalar) else None
 
-    def _window_of(self, node: Any, call: Any, grouping: Grouping) -> Scalar:
+    def _window_of(self, node: exp.Expression, call: exp.Expression, grouping: Grouping) -> Scalar:
         """The window that the query groups by, or a bound of it."""
         first, last = (
             None if each is None else grouping.key(each) for each in window_columns(grouping.inner)
@@ -210,7 +210,7 @@ class ExpressionBinder:
             return make_period(first, last)
         return last if node.name.upper().endswith("_END") else first
 
-    def _aggregate(self, node: Any, grouping: Grouping, condition: Scalar | None) -> Scalar:
+    def _aggregate(self, node: exp.Expression, grouping: Grouping, condition: Scalar | None) -> Scalar:
         refuse, name = self._statement.refuse, node.name.upper()
         arguments = list(node.expressions)
         is_distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)

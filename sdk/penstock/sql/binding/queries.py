@@ -167,7 +167,7 @@ def _reads_arrival(tree: exp.Expression) -> bool:
     )
 
 
-def _constant_time(statement: Statement, node: exp.Expression) -> Any:
+def _constant_time(statement: Statement, node: exp.Expression) -> datetime.datetime:
     literal = Binder(statement).expressions(scope_of(Values(((),), ()), None)).constant(node)
     value = literal.value
     if isinstance(value, str):
@@ -263,7 +263,7 @@ class Binder:
             scope = Scope(self._limited(tree, scope.relation, orders), scope.visible, scope.arrival)
         return self._emitted(tree, scope)
 
-    def output_orders(self, order: object, scope: Scope) -> tuple[Order, ...]:
+    def output_orders(self, order: exp.Expression | None, scope: Scope) -> tuple[Order, ...]:
         """Returns the orders of rows by values of the result, after a set operation or of a table."""
 
         def value_of(node: exp.Expression) -> Scalar:

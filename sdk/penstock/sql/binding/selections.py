@@ -166,7 +166,7 @@ def find_ordinal(statement: Statement, node: exp.Expression, values: Sequence[Sc
     return values[at - 1]
 
 
-def orders_of(order: Any, scalar_of: Callable[[Any], Scalar]) -> tuple[Order, ...]:
+def orders_of(order: exp.Expression | None, scalar_of: Callable[[Any], Scalar]) -> tuple[Order, ...]:
     """Returns the orders of ORDER BY; none without it."""
     if order is None:
         return ()

@@ -74,7 +74,7 @@ def window_call_in(node: object) -> Any:
     return inner if is_window_call(inner) else None
 
 
-def mentions_window(node: Any) -> bool:
+def mentions_window(node: exp.Expression) -> bool:
     """True if a call in a part of a tree names a window, or a bound of one."""
     return any(
         each.name.upper() in WINDOWS or each.name.upper().endswith(("_START", "_END"))
@@ -145,7 +145,7 @@ def add_window_columns(scope: Scope, make: Callable[[Columns], Relation], kind: 
     return Scope(relation, visible, scope.arrival)
 
 
-def is_grouped_by(statement: Statement, call: Any, scope: Scope, time: Scalar) -> bool:
+def is_grouped_by(statement: Statement, call: exp.Expression, scope: Scope, time: Scalar) -> bool:
     """True if a call names the windows that the rows of a scope are in; `time` is the time that it names."""
     _, below = skip_projections(scope.relation)
     name = _name_of(call)

@@ -47,7 +47,7 @@ class _Total:
         held[0] += other[0]
         held[1] = self._add(held[1], other[1])
 
-    def result(self, held: list[Any]) -> Any:
+    def result(self, held: list[Any]) -> object:
         return self._result(*held)
 
 
@@ -78,7 +78,7 @@ class _Bag:
             if not held[value]:
                 del held[value]
 
-    def result(self, held: Counter[Any]) -> Any:
+    def result(self, held: Counter[Any]) -> object:
         values = self._copies.distinct(held) if self._distinct else list(self._copies.elements(held))
         return self._result(values)
 
@@ -99,7 +99,7 @@ class _Extreme:
     def merge(self, held: list[Any], other: list[Any]) -> None:
         self.change(held, other[0], 1)
 
-    def result(self, held: list[Any]) -> Any:
+    def result(self, held: list[Any]) -> object:
         return held[0]
 
 
@@ -143,13 +143,13 @@ def _mean(count: int, total: float) -> object:
     return total / count if count else None
 
 
-def _decimal_sum(kind: SqlType, count: int, total: Any) -> object:
+def _decimal_sum(kind: SqlType, count: int, total: Decimal) -> object:
     if not count:
         return None
     return DECIMALS.plus(total) if kind.precision is None else with_digits(total, kind)
 
 
-def _decimal_mean(kind: SqlType, count: int, total: Any) -> object:
+def _decimal_mean(kind: SqlType, count: int, total: Decimal) -> object:
     if not count:
         return None
     if kind.precision is None or kind.scale is None:
@@ -203,7 +203,7 @@ def _greatest_of(values: list[Any]) -> object:
     return _greatest(values) if values else None
 
 
-def _first(values: Iterable[Any]) -> Any:
+def _first(values: Iterable[Any]) -> object:
     return next(iter(values))
 
 

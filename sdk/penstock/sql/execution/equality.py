@@ -128,13 +128,13 @@ class _CopiesOfFloats(Copies):
         return math.nan if key == self._NAN else key
 
 
-def _float(value: Any) -> object:
+def _float(value: float | None) -> object:
     if value is None:
         return None
     return value + 0.0 if value == value else math.nan
 
 
-def _decimal(value: Any) -> object:
+def _decimal(value: decimal.Decimal | float | None) -> object:
     if value is None:
         return None
     if not isinstance(value, decimal.Decimal):
@@ -144,7 +144,7 @@ def _decimal(value: Any) -> object:
     return _NO_NUMBER if value.is_nan() else value.normalize(_EXACT)
 
 
-def _instant(value: Any) -> object:
+def _instant(value: datetime.datetime | None) -> object:
     if value is None or value.tzinfo is datetime.UTC:
         return value
     try:
@@ -154,11 +154,11 @@ def _instant(value: Any) -> object:
         return value
 
 
-def _local(value: Any) -> object:
+def _local(value: datetime.datetime | None) -> object:
     return value.replace(fold=0) if value is not None and value.fold else value
 
 
-def _list(form: Canonical | None, value: Any) -> object:
+def _list(form: Canonical | None, value: Iterable[Any] | None) -> object:
     if value is None:
         return None
     return list(value) if form is None else list(map(form, value))

@@ -151,11 +151,11 @@ class Lowering:
         number = self._labels[name] = self._labels.get(name, 0) + 1
         return name if number == 1 else f"{name} {number}"
 
-    def _changing(self, rows: PCollection[Any], windowfn: object = None) -> PCollection[Any]:
+    def _changing(self, rows: PCollection[Any], windowfn: WindowFn | None = None) -> PCollection[Any]:
         """The rows in windows whose groupings give each change, or the final result alone."""
         return self._triggered(rows, windowfn or GlobalWindows(), Emit(before=Delay(0)))
 
-    def _triggered(self, rows: PCollection[Any], windowfn: Any, emit: Emit) -> PCollection[Any]:
+    def _triggered(self, rows: PCollection[Any], windowfn: WindowFn, emit: Emit) -> PCollection[Any]:
         if self._mode.final:
             return rows | self._label("Window") >> WindowInto(windowfn)
         lateness = 0 if emit.watermark and emit.after is None else _FOREVER
@@ -225,7 +225,7 @@ class Lowering:
     def _aggregate(self, relation: Aggregate, emit: Emit | None) -> PCollection[Any]:
         """A grouping, whose results are given at each change, or when a clause says."""
         found = remove_windows(relation)
-        windowfn: Any = GlobalWindows()
+        windowfn: WindowFn = GlobalWindows()
         if found is None:
             rows, keys, calls, windowed = self.lower(relation.input), relation.keys, relation.calls, None
         else:
@@ -422,7 +422,7 @@ class Lowering:
         pairs = rows | self._label("Emission key") >> FlatMap(
             _WithEnd(key_of, relation.past)
         ).with_output_types(KV[key_hint(keys), AnyHint])
-        windowfn: Any = steps.EndsAtTime() if emit.watermark else GlobalWindows()
+        windowfn: WindowFn = steps.EndsAtTime() if emit.watermark else GlobalWindows()
         lateness = _FOREVER if emit.watermark and emit.after is not None else 0
         placed = pairs | self._label("Emission window") >> WindowInto(windowfn, allowed_lateness=lateness)
         hold = steps.EmitFn(
@@ -513,7 +513,7 @@ def windowfn_of(windowed: Windowed) -> WindowFn:
     return steps.CumulatingWindows(windowed.size_micros, windowed.step_micros, windowed.offset_micros)
 
 
-def trigger_of(emit: Emit) -> Any:
+def trigger_of(emit: Emit) -> TriggerFn:
     """The trigger that does what an EMIT clause says.
 
     >>> trigger_of(Emit(before=Delay(0)))

@@ -168,7 +168,10 @@ class LeftAtEnd(DoFn):
         self._copies = copies
 
     def process(
-        self, element: tuple[Any, Any], pane: PaneInfo = DoFn.PaneInfoParam, rows: Any = DoFn.StateParam(ROWS)
+        self,
+        element: tuple[Any, Any],
+        pane: PaneInfo = DoFn.PaneInfoParam,
+        rows: ReadModifyWriteRuntimeState = DoFn.StateParam(ROWS),
     ) -> None:
         """Counts a copy of the row."""
         _, row = element
@@ -223,7 +226,7 @@ class SnapshotFn(DoFn):
         self,
         element: tuple[Any, Any],
         pane: PaneInfo = DoFn.PaneInfoParam,
-        rows: Any = DoFn.StateParam(ROWS),
+        rows: ReadModifyWriteRuntimeState = DoFn.StateParam(ROWS),
         since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
         passed: BaseTimer = DoFn.TimerParam(PASSED),
     ) -> None:
@@ -239,7 +242,9 @@ class SnapshotFn(DoFn):
 
     @on_timer(PASSED)
     def show(
-        self, rows: object = DoFn.StateParam(ROWS), since: object = DoFn.StateParam(SINCE)
+        self,
+        rows: ReadModifyWriteRuntimeState = DoFn.StateParam(ROWS),
+        since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
     ) -> Iterator[Snapshot]:
         """The rows after the last change of an instant, once the clock has left it."""
         yield from self._snapshot(rows, since)
@@ -248,13 +253,15 @@ class SnapshotFn(DoFn):
     def at_end(
         self,
         key: object = DoFn.KeyParam,
-        rows: object = DoFn.StateParam(ROWS),
-        since: object = DoFn.StateParam(SINCE),
+        rows: ReadModifyWriteRuntimeState = DoFn.StateParam(ROWS),
+        since: ReadModifyWriteRuntimeState = DoFn.StateParam(SINCE),
     ) -> Iterator[Snapshot]:
         """The rows after the last change of all."""
         yield from self._snapshot(rows, since)
 
-    def _snapshot(self, rows: Any, since: Any) -> Iterator[Snapshot]:
+    def _snapshot(
+        self, rows: ReadModifyWriteRuntimeState, since: ReadModifyWriteRuntimeState
+    ) -> Iterator[Snapshot]:
         start_micros = since.read()
         if start_micros is None:
             return
@@ -286,7 +293,7 @@ class ShowChanges(DoFn):
         self._make = make
         self._shows_undo = "Undo" in shown
 
-    def process(self, row: Any, windowed: Any = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
+    def process(self, row: Any, windowed: WindowedValue = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
         pane = windowed.pane_info
         if pane.kind.is_retraction and not self._shows_undo:
             return ()
@@ -343,7 +350,7 @@ class ShowChangesWithTime(ShowChanges):
         element: tuple[Any, Any],
         windowed: WindowedValue = DoFn.WindowedValueParam,
         versions: ReadModifyWriteRuntimeState = DoFn.StateParam(VERSION),
-        indexes: object = DoFn.StateParam(INDEXES),
+        indexes: ReadModifyWriteRuntimeState = DoFn.StateParam(INDEXES),
         now: BaseTimer = DoFn.TimerParam(NOW),
     ) -> Iterable[WindowedValue]:
         _, (row, timing, index) = element
@@ -365,7 +372,7 @@ class ShowChangesWithTime(ShowChanges):
         """The timer is only asked for the time."""
 
 
-def _merged_index(indexes: Any, encoded: bytes, kind: ValueKind) -> int:
+def _merged_index(indexes: ReadModifyWriteRuntimeState, encoded: bytes, kind: ValueKind) -> int:
     """The index of a row; what it replaces has been undone before it."""
     highest, of_rows = indexes.read() or (-1, dict[bytes, int]())
     if kind.is_retraction:

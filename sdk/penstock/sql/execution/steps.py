@@ -14,6 +14,7 @@ from penstock.functions.userstate import (
     BagRuntimeState,
     BagStateSpec,
     BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -177,7 +178,7 @@ class CumulatingWindows(IntervalWindowFn, NonMergingWindowFn):
 class EndsAtTime(IntervalWindowFn, NonMergingWindowFn):
     """The window of an element ends at the time that the element names, after its key."""
 
-    def assign(self, context: Any) -> list[IntervalWindow]:
+    def assign(self, context: WindowFn.AssignContext) -> list[IntervalWindow]:
         _, (_, end_micros) = context.element
         end = Timestamp.from_micros(end_micros)
         return [IntervalWindow(Timestamp.from_micros(end_micros - 1), end)]
@@ -343,10 +344,10 @@ class _Encoded:
 
     __slots__ = ("row",)
 
-    def __init__(self, row: Any) -> None:
+    def __init__(self, row: object) -> None:
         self.row = row
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: _Encoded) -> bool:
         return encode_key(self.row) < encode_key(other.row)
 
     def __eq__(self, other: object) -> bool:
@@ -365,7 +366,7 @@ class _Reversed:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: _Reversed) -> bool:
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
@@ -420,7 +421,7 @@ class EmitFn(DoFn):
         pane: PaneInfo = DoFn.PaneInfoParam,
         window: IntervalWindow = DoFn.WindowParam,
         changes: BagRuntimeState = DoFn.StateParam(CHANGES),
-        given: Any = DoFn.StateParam(GIVEN),
+        given: ReadModifyWriteRuntimeState = DoFn.StateParam(GIVEN),
         delay: BaseTimer = DoFn.TimerParam(DELAY),
         passed: BaseTimer = DoFn.TimerParam(PASSED),
     ) -> None:
@@ -448,7 +449,7 @@ class EmitFn(DoFn):
         key: object = DoFn.KeyParam,
         window: IntervalWindow = DoFn.WindowParam,
         changes: object = DoFn.StateParam(CHANGES),
-        given: Any = DoFn.StateParam(GIVEN),
+        given: ReadModifyWriteRuntimeState = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
         """Emits what has changed meanwhile."""
         index, _, is_late = given.read() or (0, False, False)
@@ -462,7 +463,7 @@ class EmitFn(DoFn):
         key: object = DoFn.KeyParam,
         window: IntervalWindow = DoFn.WindowParam,
         changes: object = DoFn.StateParam(CHANGES),
-        given: Any = DoFn.StateParam(GIVEN),
+        given: ReadModifyWriteRuntimeState = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
         """Emits what has changed until the watermark passed."""
         index, _, _ = given.read() or (0, False, False)
@@ -475,13 +476,13 @@ class EmitFn(DoFn):
         key: object = DoFn.KeyParam,
         window: IntervalWindow = DoFn.WindowParam,
         changes: object = DoFn.StateParam(CHANGES),
-        given: object = DoFn.StateParam(GIVEN),
+        given: ReadModifyWriteRuntimeState = DoFn.StateParam(GIVEN),
     ) -> Iterable[WindowedValue]:
         """Emits what is left when nothing can change any more."""
         return self._emission(changes, given, window, PaneInfoTiming.ON_TIME)
 
     def _emission(
-        self, changes: Any, given: Any, window: IntervalWindow, timing: int
+        self, changes: Any, given: ReadModifyWriteRuntimeState, window: IntervalWindow, timing: int
     ) -> Iterable[WindowedValue]:
         change = compute_net(changes.read(), self._form)
         changes.clear()
@@ -517,7 +518,7 @@ class OneRow(DoFn):
         self,
         element: object,
         pane: PaneInfo = DoFn.PaneInfoParam,
-        count: Any = DoFn.StateParam(COUNT),
+        count: ReadModifyWriteRuntimeState = DoFn.StateParam(COUNT),
         changed: BaseTimer = DoFn.TimerParam(CHANGED),
     ) -> Iterator[Any]:
         """Counts a row, and passes it on."""
@@ -531,7 +532,7 @@ class OneRow(DoFn):
         yield element
 
     @on_timer(CHANGED)
-    def check(self, count: Any = DoFn.StateParam(COUNT)) -> None:
+    def check(self, count: ReadModifyWriteRuntimeState = DoFn.StateParam(COUNT)) -> None:
         """Looks at what has stayed."""
         total = count.read() or 0
         if total > 1:
@@ -556,7 +557,7 @@ class AddArrivalTime(DoFn):
         self,
         element: tuple[Any, Any],
         pane: PaneInfo = DoFn.PaneInfoParam,
-        times: Any = DoFn.StateParam(TIMES),
+        times: ReadModifyWriteRuntimeState = DoFn.StateParam(TIMES),
         now: BaseTimer = DoFn.TimerParam(NOW),
     ) -> Iterator[Any]:
         key, row = element

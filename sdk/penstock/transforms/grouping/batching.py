@@ -18,8 +18,10 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
+    BagRuntimeState,
     BagStateSpec,
     BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -65,8 +67,8 @@ class WaitingBatchDoFn(DoFn):
     def process(
         self,
         element: tuple[int, Any],
-        values: Any = DoFn.StateParam(VALUES),
-        size: Any = DoFn.StateParam(SIZE),
+        values: BagRuntimeState = DoFn.StateParam(VALUES),
+        size: ReadModifyWriteRuntimeState = DoFn.StateParam(SIZE),
         waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[list[Any]]:
         """A batch, if this element makes it large enough."""
@@ -85,7 +87,9 @@ class WaitingBatchDoFn(DoFn):
     @on_window_expiration
     @on_timer(WAITED)
     def flush(
-        self, values: Any = DoFn.StateParam(VALUES), size: Any = DoFn.StateParam(SIZE)
+        self,
+        values: BagRuntimeState = DoFn.StateParam(VALUES),
+        size: ReadModifyWriteRuntimeState = DoFn.StateParam(SIZE),
     ) -> Iterator[list[Any]]:
         """The waiting elements, as a batch."""
         batch, total = list(values.read()), size.read() or 0

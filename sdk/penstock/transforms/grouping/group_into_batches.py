@@ -17,6 +17,7 @@ from penstock.functions.userstate import (
     BagRuntimeState,
     BagStateSpec,
     BaseTimer,
+    ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
     TimerSpec,
     on_timer,
@@ -137,7 +138,7 @@ class GatheringDoFn(DoFn):
         self,
         element: tuple[Any, Any],
         values: BagRuntimeState = DoFn.StateParam(VALUES),
-        count: Any = DoFn.StateParam(COUNT),
+        count: ReadModifyWriteRuntimeState = DoFn.StateParam(COUNT),
         waited: BaseTimer = DoFn.TimerParam(WAITED),
     ) -> Iterator[tuple[Any, list[Any]]]:
         """A batch, if this value makes it full."""
@@ -158,7 +159,7 @@ class GatheringDoFn(DoFn):
         self,
         key: object = DoFn.KeyParam,
         values: BagRuntimeState = DoFn.StateParam(VALUES),
-        count: Any = DoFn.StateParam(COUNT),
+        count: ReadModifyWriteRuntimeState = DoFn.StateParam(COUNT),
     ) -> Iterator[tuple[Any, list[Any]]]:
         """The waiting values, as a batch."""
         batch = list(values.read())

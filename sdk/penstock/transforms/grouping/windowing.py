@@ -74,7 +74,7 @@ class WindowInto(_SameElements):
     def __init__(
         self,
         windowfn: WindowFn | Windowing,
-        trigger: Any = None,
+        trigger: TriggerFn | None = None,
         accumulation_mode: Any = None,
         timestamp_combiner: Any = None,
         allowed_lateness: Any = 0,
