@@ -76,7 +76,7 @@ class HeartbeatDecoder:
         ]
 
     def _second(self, number: int, from_micros: int) -> tuple[int, int, int]:
-        """When the query first started, and the time that passes in a second: from when, and until when."""
+        """The time of the first start of the query, and the time that passes in a second: from when, and until when."""
         if not self.eras:
             return from_micros - number * _SECOND_MICROS, from_micros, from_micros + _SECOND_MICROS
         era = max(era for era in self.eras if era.first <= number)

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.error import refusal
 
 _AT_ONCE = 64
-# The version of Spark's protocol, and the length of the message.
+# The version of the protocol, and the length of the message.
 _PREFIX = Struct("!ii")
 
 
