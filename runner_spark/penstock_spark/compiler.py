@@ -58,7 +58,7 @@ class Pass:
 
 
 PASSES = (
-    # The other passes ask which edges may hold retractions.
+    # Later passes ask which edges may hold retractions.
     Pass("single_panes", single_panes, lambda target: target.mode != "micro_batch"),
     # Other steps may read a sink's file names, so this comes before pruning.
     Pass("windowed_writes", windowed_writes, lambda target: not target.is_batch),

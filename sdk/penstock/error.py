@@ -71,7 +71,7 @@ def add_location(text: str, where: str | None) -> str:
 
 
 def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: str | None = None) -> ErrorT:
-    """Makes an exception of one of Python's types, with a text in three parts.
+    """Makes an exception of a type of Python, with a text in three parts.
 
     Args:
         kind: The type of the error.
@@ -84,7 +84,7 @@ def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: st
 
 
 class BeamError(Exception):
-    """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``)."""
+    """The base class for all errors of penstock (Beam's ``apache_beam.error.BeamError``)."""
 
     def __init__(self, what: str = "", *, where: str | None = None, hint: str | None = None) -> None:
         if where is None and hint is not None:

@@ -15,7 +15,7 @@ from penstock_spark.process.written_formats import COMMAND
 from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import KeyPage
 from penstock_spark.stream.state.page_index import NOTHING, PageNotes
-from penstock_spark.stream.state.window_pages import WindowPage, page_of, stored_window
+from penstock_spark.stream.state.window_pages import WindowPage, page_of, store_window
 from penstock_spark.stream.transport import control
 from penstock_spark.worker.messages import LogicalTime, WatermarkUpdate
 from tests.fuzzing.chance import Chance
@@ -31,9 +31,9 @@ def key_page(chance: Chance) -> KeyPage:
     for _ in range(chance.randint(1, 6)):
         alarms = {domain: time_of(chance) for domain in (WATERMARK, CLOCK) if chance.often()}
         hold = time_of(chance) if chance.often() else None
-        carried = chance.blob() if chance.often() else None
+        pickled_key = chance.blob() if chance.often() else None
         segments = {-1 - chance.randint(0, 2**40): chance.randint(1, 2**30)} if chance.often() else {}
-        page.change({chance.blob(): (chance.blob(), alarms, hold, carried, segments)})
+        page.change({chance.blob(): (chance.blob(), alarms, hold, pickled_key, segments)})
     return page
 
 
@@ -52,7 +52,7 @@ def column_page(chance: Chance) -> WindowPage:
             )
             for number in range(chance.randint(1, 4))
         }
-        page[window] = stored_window(cells, {}, time_of(chance), set(list(cells)[: chance.randint(0, 2)]))
+        page[window] = store_window(cells, {}, time_of(chance), set(list(cells)[: chance.randint(0, 2)]))
     return page
 
 
@@ -75,7 +75,7 @@ def header(chance: Chance) -> Header:
 
 
 def columns_of(page: KeyPage) -> tuple[Any, ...]:
-    return page.states, page.hold_micros, page.alarms, page.carried, page.segments
+    return page.states, page.hold_micros, page.alarms, page.pickled_keys, page.segments
 
 
 @seeds(200, 20_000)
@@ -129,13 +129,13 @@ def test_a_row_for_a_shard_is_a_command_or_a_heartbeat_or_is_refused(count: int)
         name, argument, clock = chance.one_of(control.COMMANDS), chance.text(), chance.randint(0, 2**53)
         line = json.dumps({"format": COMMAND.number, "command": name, "name": argument or None})
         row = f"{control.COMMAND}{clock} {line}".encode()
-        assert control.decoded(row) == control.Command(clock, name, argument)
+        assert control.decode_row(row) == control.Command(clock, name, argument)
         beat = f"{control.HEARTBEAT}{clock}".encode()
-        assert control.decoded(beat) == clock
+        assert control.decode_row(beat) == clock
         wrong = chance.damaged(chance.one_of((row, beat)))
         if wrong[:1] == b"\x80":
             return
-        found = result_or_refusal(lambda: control.decoded(wrong))
+        found = result_or_refusal(lambda: control.decode_row(wrong))
         if found is not None and isinstance(found[0], control.Command):
             assert found[0].name in control.COMMANDS
 

@@ -20,7 +20,7 @@ from penstock.transforms.window import (
 )
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from penstock.utils.windowed_value import WindowedValue
-from penstock_spark.folding.merging import merged_groups
+from penstock_spark.folding.merging import merge_groups
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.worker.batch import Batch, decode_page, encode_page
 from penstock_spark.worker.inline import inline_batches
@@ -46,7 +46,7 @@ def test_sessions_merged_by_looking_at_neighbours_are_those_of_asking_the_window
         [
             (window, min(chunks)[0], sorted(chunk for _, chunk in chunks))
             for window, chunks in (
-                (window, list(chunks)) for window, chunks in merged_groups(sessions, groups(), way)
+                (window, list(chunks)) for window, chunks in merge_groups(sessions, groups(), way)
             )
         ]
         for way in (True, False)

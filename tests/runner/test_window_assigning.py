@@ -16,7 +16,7 @@ from penstock.transforms.window import (
     WindowFn,
 )
 from penstock.utils.timestamp import Timestamp
-from penstock_spark.folding.merging import merged_groups
+from penstock_spark.folding.merging import merge_groups
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.keys import merges_in_one_pass
 from penstock_spark.worker.windowing import make_assigner
@@ -74,7 +74,7 @@ def test_bounded_sessions_of_a_batch_are_cut_from_the_start_on() -> None:
     window_fn = BoundedSessions(60, 180, merge_touching=True)
     starts = [26, 86, 146, 186, 219, 259, 399, 446, 466]
     groups = [(IntervalWindow(start, start + 60), iter([(start, str(start).encode())])) for start in starts]
-    found = merged_groups(window_fn, groups, merges_in_one_pass(window_fn))
+    found = merge_groups(window_fn, groups, merges_in_one_pass(window_fn))
     assert [(window, [int(data) for _, data in chunks]) for window, chunks in found] == [
         (IntervalWindow(26, 206), [26, 86, 146]),
         (IntervalWindow(186, 319), [186, 219, 259]),

@@ -20,11 +20,11 @@ from penstock_spark.process import written_formats
 from penstock_spark.process.identity import Process, this_process
 from penstock_spark.process.written_formats import FORMATS, WrittenFormat
 from penstock_spark.reports.failure import StepFailure, find_failure
-from penstock_spark.stream.shards.waiting import kept_state, parcel_of
+from penstock_spark.stream.shards.waiting import dump_waiting_page, load_waiting_state
 from penstock_spark.stream.state.header import Header
 from penstock_spark.stream.state.key_pages import KeyPage, keys_of
 from penstock_spark.stream.state.window_pages import is_by_window, page_of
-from penstock_spark.stream.transport.control import COMMAND, decoded
+from penstock_spark.stream.transport.control import COMMAND, decode_row
 from tests.runner.checkpoint_plans import BASE
 from tests.runner.disk_place import DiskPlace
 
@@ -55,8 +55,8 @@ STORED: dict[WrittenFormat, tuple[bytes, Callable[[bytes], Any]]] = {
     written_formats.HEADER: (Header().encoded(), Header.decoded),
     written_formats.KEY_PAGE: (page_of_keys(), lambda page: list(keys_of(page))),
     written_formats.COLUMN_PAGE: (page_of_windows(), page_of),
-    written_formats.PARCEL: (parcel_of(("state", {})), kept_state),
-    written_formats.COMMAND: (command(), decoded),
+    written_formats.WAITING_PAGE: (dump_waiting_page(("state", {})), load_waiting_state),
+    written_formats.COMMAND: (command(), decode_row),
 }
 
 

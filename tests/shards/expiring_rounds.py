@@ -13,7 +13,7 @@ from penstock.io.watermarks import BoundedDisorder, Percentiles
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows, GlobalWindows
 from penstock.typehints import KV
-from penstock_spark.stream.shards.waiting import STATE, kept_state
+from penstock_spark.stream.shards.waiting import STATE, load_waiting_state
 from penstock_spark.stream.state.header import Header
 from tests.shards.toy_query import ToyQuery
 
@@ -167,7 +167,7 @@ class Rounds:
         for label, number, page in self.query.numbered_pages:
             if number != STATE or label not in self._waiting:
                 found.setdefault(label, f"page {number} of {len(page)} bytes")
-            elif (state := kept_state(page)).waiting or state.contents:
+            elif (state := load_waiting_state(page)).waiting or state.contents:
                 found[label] = repr(state)
         return found
 

@@ -177,4 +177,4 @@ class Stream:
         batch = Batch([event.value], event.timestamp_micros, windows, unknown_pane(event.kind))
         message = messages[shard_of(name, self.shards)]
         message.parts.setdefault(GROUPING, []).append(Part(moment, [name], batch))
-        message.carried.update(find_keys_to_pickle([name], [event.key]))
+        message.pickled_keys.update(find_keys_to_pickle([name], [event.key]))

@@ -138,7 +138,7 @@ def test_keys_that_python_finds_equal_stay_apart_and_those_of_classes_travel_alo
     keys = [1, True, 1.0, "1", (1, "x"), (1, "x")]
     message = written(writer_of(TENS), pairs(TENS, *[(key, None, 0) for key in keys]))
     assert [name for name, *_ in entries(message)] == [encode_key(key) for key in keys[:-1]]
-    assert message.carried == {encode_key((1, "x")): (1, "x")}
+    assert message.pickled_keys == {encode_key((1, "x")): (1, "x")}
 
 
 def test_texts_among_other_keys_are_the_texts_that_come_alone() -> None:
@@ -447,7 +447,7 @@ class CombinedStream(Stream):
             message.ends |= other.ends
             message.watermark_updates += other.watermark_updates
             message.signals += other.signals
-            message.carried.update(other.carried)
+            message.pickled_keys.update(other.pickled_keys)
             for label, parts in other.parts.items() if with_parts else ():
                 own: list[Part] = message.parts.setdefault(label, [])
                 own += parts

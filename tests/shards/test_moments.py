@@ -60,4 +60,4 @@ def test_a_page_keeps_what_each_key_has_and_what_it_has_not() -> None:
     assert again.alarms["clock"] == {b"a": NOTHING, b"b": 5, b"c": 9}
     assert again.hold_micros == {b"a": NOTHING, b"b": 7, b"c": NOTHING}
     moved = again.move([b"b"])
-    assert (moved.carried, again.carried, list(again.states)) == ({b"b": b"key"}, {}, [b"a", b"c"])
+    assert (moved.pickled_keys, again.pickled_keys, list(again.states)) == ({b"b": b"key"}, {}, [b"a", b"c"])

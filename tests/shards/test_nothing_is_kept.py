@@ -247,7 +247,7 @@ def forgets_no_contents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SideInputMachine, "forget", lambda *_: [])
 
 
-def deletes_no_parcels(monkeypatch: pytest.MonkeyPatch) -> None:
+def deletes_no_waiting_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WaitingOperator, "_forget", lambda *_: None)
 
 
@@ -301,7 +301,7 @@ MUTANTS: dict[str, tuple[Patch, set[str]]] = {
         forgets_no_contents,
         {"AsDict", "AsSingleton", "a DoFn with state and a side input"},
     ),
-    "parcels": (deletes_no_parcels, {"AsList", "WaitOn"}),
+    "waiting pages": (deletes_no_waiting_pages, {"AsList", "WaitOn"}),
     "segments": (replaces_no_segments, {"a DoFn with a long list", "GroupByKey of a long list"}),
     "the order of a row": (never_clears("known"), {"Upserts by window", "Upserts by window of sessions"}),
     "arrivals of a row": (never_clears("arrivals"), {"Upserts by window"}),

@@ -18,7 +18,7 @@ from penstock.transforms.window import FixedWindows, IntervalWindow, Sessions
 from penstock_spark.stream.resharding import merged_headers, moved_pages
 from penstock_spark.stream.resharding.moved_pages import Assembly, Piece
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.state.window_pages import WindowPage, page_of, stored_window
+from penstock_spark.stream.state.window_pages import WindowPage, page_of, store_window
 from penstock_spark.worker.batch import Batch
 from penstock_spark.worker.messages import LogicalTime, Message, Part
 from tests.shards import test_order_in_ticks as ticks
@@ -233,7 +233,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "a new shard has told what one old shard has told": lambda patch: patch.setattr(
         merged_headers,
-        "_sent",
+        "_merge_sent",
         lambda headers, _: {key: max(map(key_of(key), headers)) for key in headers[0].sent},
     ),
 }
@@ -260,9 +260,9 @@ def test_a_window_that_is_open_again_has_still_ended_for_the_keys_of_pages_for_w
     window, cell = IntervalWindow(0, 10), (1, 0, None, 1, 1)
     expires_micros = 17_000_000
     ended, again, new = ({f"s{name}{number}".encode() for number in range(20)} for name in "abc")
-    untouched = WindowPage({window: stored_window(dict.fromkeys(ended, cell), {}, expires_micros)})
+    untouched = WindowPage({window: store_window(dict.fromkeys(ended, cell), {}, expires_micros)})
     cells = dict.fromkeys(again | new, cell)
-    touched = WindowPage({window: stored_window(cells, {}, window.end_micros, again)})
+    touched = WindowPage({window: store_window(cells, {}, window.end_micros, again)})
     for pages in ((untouched, touched), (touched, untouched)):
         store = DictStore()
         assembly = Assembly(lambda _, store=store: store, 1)  # type: ignore[misc]

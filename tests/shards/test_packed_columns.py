@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from penstock_spark.stream.state.packed_columns import PackedNames, column_of, pack_names, packed, put
+from penstock_spark.stream.state.packed_columns import (
+    PackedNames,
+    column_of,
+    pack_column,
+    pack_names,
+    replace_values,
+)
 
 EDGES = 7, 15, 31, 63
 
@@ -37,7 +43,7 @@ def test_a_column_gives_back_what_was_put_in(kind: str, seed: int) -> None:
     values = [draw(random) for _ in range(random.randint(1, 9))]
     # Numbers that Python finds equal are one only where all are of one type.
     may_be_one = kind not in ("numbers", "floats") and random.random() < 0.5
-    column = pickle.loads(pickle.dumps(packed([*values], may_be_one)))
+    column = pickle.loads(pickle.dumps(pack_column([*values], may_be_one)))
     assert repr([*column_of(column, len(values))]) == repr(values)
     for _ in range(3):
         rows = random.sample(range(len(values)), random.randint(0, len(values)))
@@ -45,7 +51,7 @@ def test_a_column_gives_back_what_was_put_in(kind: str, seed: int) -> None:
         renewed = [other(random) for _ in rows]
         for row, value in zip(rows, renewed, strict=True):
             values[row] = value
-        column = put(column, len(values), rows, renewed, may_be_one)
+        column = replace_values(column, len(values), rows, renewed, may_be_one)
         assert repr([*column_of(column, len(values))]) == repr(values)
 
 

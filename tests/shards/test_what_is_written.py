@@ -96,8 +96,8 @@ def test_each_page_is_taken_apart_once_for_all_keys_that_are_read(monkeypatch: p
     machine, store, notes = StatefulMachine(Once()), CountingStore(), PageNotes()
     batch(machine, store, notes, seen("a"))
     decoded: list[bytes] = []
-    real = module._content
-    monkeypatch.setattr(module, "_content", lambda stored: decoded.append(stored) or real(stored))
+    real = module._load_content
+    monkeypatch.setattr(module, "_load_content", lambda stored: decoded.append(stored) or real(stored))
     keys = KeyTable(machine, KeyPages(store, notes, 1))
     keys.read(NAMES)
     for name, element in seen("b"):

@@ -217,7 +217,7 @@ BREAKS = {
     ),
     "who gets no elements does not hear the time": (Outbox, "take", "if (level, shard) not in own]", "if 0]"),
     "what was sent is forgotten when there are more shards": (
-        (merged_headers, "_sent", "min(micros, *(header", "max(micros, *(header")
+        (merged_headers, "_merge_sent", "min(micros, *(header", "max(micros, *(header")
     ),
     "a shard estimates when a pane comes to it alone": (
         (Shard, "_at", "if logical_time in inbox.common:\n        #", "if True:\n        #")

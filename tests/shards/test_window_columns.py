@@ -308,14 +308,14 @@ def test_a_window_knows_how_many_of_its_keys_have_something_new(seed: int) -> No
         list(table.arrive([(part, Message((0, 0)))], Times()))
         table._read(range(len(notes)))
         [live] = table.live.values()
-        known = live.column.fresh + live.stored_fresh
+        known = live.column.fresh + live.stored_new_count
         if seed % 2:
             table._unpickle(live, list(live.stored))
-            assert live.stored_fresh == 0
+            assert live.stored_new_count == 0
             assert known == sum(1 for cell in live.column.cells.values() if cell[FRESH])
         found.add(known)
         table.save()
-        assert known == sum(page_of(page)[live.column.window].fresh for page in store.pages.values())
+        assert known == sum(page_of(page)[live.column.window].new_count for page in store.pages.values())
     assert len(found) > 1
 
 

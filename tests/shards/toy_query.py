@@ -195,7 +195,7 @@ class ToyQuery:
             (shard, label): store for (own, shard, label), store in self._stores.items() if own == level
         }
         waits = {}
-        for label in {label for _, label in stores} & division.parcels:
+        for label in {label for _, label in stores} & division.waiting_pages:
             states = [
                 stores.get((shard, label), DictStore()).get_many([STATE])[0] for shard in range(self.shards)
             ]

@@ -594,7 +594,7 @@ OF_PARTS = (
         "an element that waits is not stored",
         WaitingOperator,
         "save",
-        "in self._fresh.items()",
+        "in self._arrived.items()",
         "in ()",
         make=a_side_input,
     ),

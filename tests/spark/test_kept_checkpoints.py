@@ -113,5 +113,5 @@ def test_every_page_of_state_has_a_format_number(spark: Any, tmp_path: Path) -> 
         forms.KEY_PAGE.number: {forms.KEY_PAGE.number},
         f"columns {forms.COLUMN_PAGE.number}": {f"columns {forms.COLUMN_PAGE.number}"},
         forms.SEGMENT.number: {forms.SEGMENT.number},
-        forms.PARCEL.number: {forms.PARCEL.number},
+        forms.WAITING_PAGE.number: {forms.WAITING_PAGE.number},
     }

@@ -511,7 +511,7 @@ def _keep_last(
 def _keep_changes(
     connection: psycopg.Connection[Any], target: sql.Identifier, layout: Layout, union: sql.Composed
 ) -> None:
-    """A row that is retracted as often as it is inserted has no effect; each other row is inserted or deleted."""
+    """A row that is inserted and retracted equally often has no effect; each other row is inserted or deleted."""
     names, key = names_of(layout.names), names_of(layout.key)
     connection.execute(
         sql.SQL(

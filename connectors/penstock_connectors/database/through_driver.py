@@ -278,7 +278,7 @@ def _last(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[R
 
 
 def _net(rows: Iterable[Row], layout: Layout, address: Address) -> tuple[list[Row], list[Row]]:
-    """The rows to delete and to insert, without rows that are retracted as often as they are inserted."""
+    """Returns the rows to delete and to insert, without rows that are inserted and retracted equally often."""
     counts: Counter[str] = Counter()
     kept: dict[str, Row] = {}
     for row in rows:

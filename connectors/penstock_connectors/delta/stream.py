@@ -312,7 +312,7 @@ class AddedRows(_Versions):
         return struct_of(pa.schema([self._schema.field(name) for name in self._names]))
 
     def of_columns(self, wanted: T.StructType) -> AddedRows:
-        """The same source, whose parts are Arrow batches of some columns."""
+        """Returns a copy of the source, whose parts are Arrow batches of some columns."""
         other = copy(self)
         other._names, other._to_elements = tuple(wanted.names), _as_they_are
         return other

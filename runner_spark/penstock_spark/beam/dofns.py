@@ -159,7 +159,7 @@ class DoFnAdapter(DoFn):
         self._signature = self._described()
 
     def describe(self) -> str:
-        """The name of Beam's DoFn, for people."""
+        """Returns the label that the Beam DoFn has by default."""
         return str(self.dofn.default_label())
 
     def own_signature(self) -> DoFnSignature:

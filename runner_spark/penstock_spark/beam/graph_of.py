@@ -224,7 +224,7 @@ _KNOWN_COMPOSITES = (beam_core.Create, beam_util.Reshuffle, beam_util.ReshuffleP
 
 
 def _create(builder: _Builder, node: AppliedPTransform) -> None:
-    # Values with a time or windows are the outputs of Beam's Create, and not its elements.
+    # Values with a time or windows are outputs of `Create`, and not its elements.
     builder.step(node, Read(InlineValues(tuple(map(output_of, node.transform.values)))), inputs=())
 
 

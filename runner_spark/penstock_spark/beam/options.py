@@ -17,7 +17,7 @@ from penstock.options.spark import SparkOptions
 
 
 def options_of(options: BeamsOptions) -> PipelineOptions:
-    """The same flags, and the values of penstock's own options that were passed by name.
+    """Returns the flags unchanged, and the values of penstock options that were passed by name.
 
     Beam has acted on its own options already, such as ``runtime_type_check``.
     """
@@ -28,7 +28,7 @@ def options_of(options: BeamsOptions) -> PipelineOptions:
 
 
 def keep_beam_quiet_about_own_options() -> None:
-    """Keeps Beam from warning of penstock's options: it takes them for misspelt options of its own."""
+    """Keeps Beam from warning of options for penstock: it takes them for misspelt options of its own."""
     logging.getLogger(pipeline_options.__name__).addFilter(_is_not_of_own_option)
 
 

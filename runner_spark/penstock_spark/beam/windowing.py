@@ -1,4 +1,4 @@
-"""Beam's windows and triggers in penstock's terms; a WindowFn of the user's is hosted."""
+"""Beam's windows and triggers in penstock's terms; an adapter calls a WindowFn of the user."""
 
 from __future__ import annotations
 

@@ -86,14 +86,14 @@ def resharding_of(
     groupings = {label: grouping for level in old["levels"] for label, grouping in level.items()}
     kept = {label: grouping for label, grouping in groupings.items() if label not in dropped}
     waiting = {label for label, grouping in kept.items() if grouping["combine"] == WAITS}
-    parcels = {*waiting, *map(waiting_label, kept.keys() - waiting)}
+    waiting_pages = {*waiting, *map(waiting_label, kept.keys() - waiting)}
     return Resharding(
         old["shards"],
         after,
         frozenset(groupings),
         frozenset(waiting),
-        frozenset(parcels),
-        frozenset({*kept, *parcels}),
+        frozenset(waiting_pages),
+        frozenset({*kept, *waiting_pages}),
         frozenset(removed),
         frozenset(waiting_anew),
     )
@@ -147,7 +147,7 @@ def must_rewrite(old: Signature, new: Signature) -> bool:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A move of Spark's part of a checkpoint from one folder to a new one, for another plan."""
+    """Moves the part of a checkpoint that Spark writes from one folder to a new one, for another plan."""
 
     spark: SparkSession
     old: Signature
@@ -213,7 +213,7 @@ class Rewriting:
         """Returns what the driver has to know of a level: the headers, and the numbers of waiting pages."""
         division, keys = self._division, shard_keys(self.old["shards"])
         known = frame.where(
-            frame["grouping"].isin("", *division.parcels) & (frame["page"] == STATE)
+            frame["grouping"].isin("", *division.waiting_pages) & (frame["page"] == STATE)
         ).collect()
         found = {(row.grouping, keys.index(row.shard)): bytes(row.content) for row in known}
         headers = [found.get((HEADER_KEY[0], shard)) for shard in range(division.before)]
@@ -221,7 +221,7 @@ class Rewriting:
             return [], {}
         waits = {
             label: waits_of([found.get((label, shard)) for shard in range(division.before)])
-            for label in {label for label, _ in found} & division.parcels
+            for label in {label for label, _ in found} & division.waiting_pages
         }
         return [Header.decoded(header) for header in headers], waits
 

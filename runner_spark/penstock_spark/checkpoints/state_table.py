@@ -33,7 +33,7 @@ from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.shards.keys import state_of
-from penstock_spark.stream.shards.waiting import KeptParcel, kept_in
+from penstock_spark.stream.shards.waiting import WaitingPage, show_waiting_page
 from penstock_spark.stream.shards.waiting_state import label_of_waiting, waiting_label
 from penstock_spark.stream.state.key_pages import StoredKey, keys_of
 from penstock_spark.stream.state.page_index import PageNotes
@@ -162,9 +162,9 @@ def rows_of_page(
     `segments` are what long lists in the page consist of, by number.
     """
     if waits:
-        parcel = kept_in(page)
-        if parcel is not None:
-            yield _row_of_parcel(label_of_waiting(label), level, parcel)
+        waiting_page = show_waiting_page(page)
+        if waiting_page is not None:
+            yield _row_of_waiting_page(label_of_waiting(label), level, waiting_page)
         return
     if is_by_window(page):
         yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments)
@@ -223,13 +223,13 @@ def _rows_of_columns(
         columns = [(window, stored, stored.opened()) for window, stored in page_of(page).items()]
     except (ImportError, AttributeError) as error:
         raise _unknown_class(label, error) from error
-    for window, stored, (cells, carried, ended) in columns:
+    for window, stored, (cells, pickled_keys, ended) in columns:
         for name, (held, fresh, due_micros, panes, _) in cells.items():
             waits = not (stored.has_ended(window) or name in ended)
             yield StateRow(
                 level=level,
                 grouping=label,
-                key=carried[name] if name in carried else decode_key(name),
+                key=pickled_keys[name] if name in pickled_keys else decode_key(name),
                 window=window,
                 value=_whole(held, segments),
                 new_elements=fresh,
@@ -277,7 +277,7 @@ def _rows_of_restriction(label: str, level: int, key: object, state: SplittableK
         )
 
 
-def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
+def _row_of_waiting_page(label: str, level: int, kept: WaitingPage) -> StateRow:
     """A row of a step that waits for side inputs: waiting elements have no key, a view the side input's number."""
     return StateRow(
         level=level,
@@ -292,7 +292,7 @@ def _row_of_parcel(label: str, level: int, kept: KeptParcel) -> StateRow:
 
 def _restore(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
     try:
-        key = decode_key(name) if kept.carried is None else loads(kept.carried)
+        key = decode_key(name) if kept.pickled_key is None else loads(kept.pickled_key)
         return key, state_of(key, kept.state)
     except (ImportError, AttributeError) as error:
         raise _unknown_class(label, error) from error

@@ -626,6 +626,6 @@ def escape_glob(text: str) -> str:
 
 
 def java_text(error: Exception) -> str:
-    """Returns the first line of Java's message for an error, or of the error's own message."""
+    """Returns the first line of the message that Java has for an error, or of the error's own message."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.getMessage()).partition("\n")[0]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.metrics.execution import MetricsContainer, set_current
 from penstock.transforms.window import BoundedWindow
-from penstock_spark.folding.merging import merged_groups
+from penstock_spark.folding.merging import merge_groups
 from penstock_spark.folding.tables import batch_fold
 from penstock_spark.reports.failure import call_guarded, fail_step
 from penstock_spark.worker.batch import ONLY_PANE, Batch, Windows, loads
@@ -88,7 +88,7 @@ class GroupReader(Combining):
 
     def _read_merged(self, key: bytes, windows: Iterator[tuple[Any, Iterator[Chunk]]]) -> Records:
         windowfn = self.root.windowing.windowfn
-        groups = merged_groups(windowfn, windows, merges_in_one_pass(windowfn))
+        groups = merge_groups(windowfn, windows, merges_in_one_pass(windowfn))
         while True:
             set_current(self.metrics)
             try:

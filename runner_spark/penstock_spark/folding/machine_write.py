@@ -44,14 +44,14 @@ class ElementWriter(Node):
             names,
             timestamps if isinstance(timestamps, list) else [timestamps] * count,
             list(range(first, first + count)),
-            _encoded(batch.windows, count),
+            _encode_windows(batch.windows, count),
             [pane.kind for pane in panes] if isinstance(panes, list) else [panes.kind] * count,
             [self._stage] * count,
             payloads(names, find_keys_to_pickle(names, keys), values),
         )
 
 
-def _encoded(windows: Windows | list[Windows], count: int) -> list[bytes]:
+def _encode_windows(windows: Windows | list[Windows], count: int) -> list[bytes]:
     """Returns the windows of each element as bytes; most elements share a tuple."""
     if not isinstance(windows, list):
         return [dumps(windows)] * count

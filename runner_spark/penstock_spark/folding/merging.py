@@ -18,7 +18,7 @@ Chunk = tuple[int, bytes]
 Group = tuple[Any, Iterator[Chunk]]
 
 
-def merged_groups(windowfn: Any, groups: Iterable[Group], one_pass: bool) -> Iterator[Group]:
+def merge_groups(windowfn: Any, groups: Iterable[Group], one_pass: bool) -> Iterator[Group]:
     """Merges the windows of a key, sorted by start, with their chunks; the chunk of lowest rank comes first."""
     return _sessions(windowfn, groups) if one_pass else _by_asking(windowfn, groups)
 

@@ -35,7 +35,7 @@ from penstock_spark.sources.scan import Scan, StreamScan
 from penstock_spark.sources.stream_files import make_schema_error, place_columns, stream_files
 
 _LINES = {"lineSep": "\n"}
-"""Options of Spark's line reader."""
+"""Options with which Spark reads lines."""
 
 _FOUND = "number long, name string, file string, problem string"
 

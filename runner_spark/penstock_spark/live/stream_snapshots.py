@@ -51,8 +51,8 @@ class RunFacts:
         steps: Its steps.
         levels: The level of each grouping, by label, from the first on.
         sources: The labels of the sources that Spark reads, in its order.
-        first_source: The number of Spark's own sources before them.
-        is_live: Whether its clock is the machine's.
+        first_source: The number of sources that Spark reads itself, which come before them.
+        is_live: True if its clock is the machine's.
         counts_panes: Whether its workers count panes.
         flows: The edges of its steps, if its workers count elements; else none.
         composites: The edges of its composites, likewise.

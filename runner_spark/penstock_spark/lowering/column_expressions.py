@@ -1,4 +1,4 @@
-"""Turns expressions into Spark columns with exactly the results of Python's own evaluation."""
+"""Turns expressions into Spark columns with exactly the results that Python has."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from penstock_spark.sources.scan import StreamScan, with_plain_names
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.sources.reading import StreamReader, column_reader, totals_reader
 from penstock_spark.stream.sources.sums import MOVES, SUMS
-from penstock_spark.stream.tasks import summing_function
+from penstock_spark.stream.tasks import make_summing_function
 from penstock_spark.worker.program import GroupWriterSpec, TotalsRoot
 from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS
 
@@ -88,7 +88,7 @@ def sums_of(
         edge, 0, 0, sums.step.where, sums.step.label, sums.windowing, sums.step.combine_fn, sums.host
     )
     program = summing_program(plan, spec, writer, context)
-    function = summing_function(context.dumps(program), {}, context.metrics, context.sys_path)
+    function = make_summing_function(context.dumps(program), {}, context.metrics, context.sys_path)
     rows = map_in_arrow(frame.withColumn("clock", now_micros()), function, from_arrow_schema(SUMS))
     keys: tuple[str, ...] = GROUP_COLUMNS
     watermark = _watermark(plan, stream, context, checkpoint)

@@ -29,7 +29,7 @@ from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
-from penstock_spark.stream.tasks import played_function, reading_function
+from penstock_spark.stream.tasks import make_played_function, make_reading_function
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
 
 
@@ -93,7 +93,7 @@ def build_query(
         return make(context.dumps(program), keys, views, context.metrics, context.sys_path)
 
     if plan.played is not None:
-        played = function(played_function, plan.played)
+        played = function(make_played_function, plan.played)
         frames[0] = map_in_arrow(frames[0], played, ROWS)
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
@@ -101,7 +101,7 @@ def build_query(
             frames = [reading.frame]
             continue
         clocked = reading.frame.withColumn("clock", now_micros())
-        frames.append(map_in_arrow(clocked, function(reading_function, part, reading.spec), ROWS))
+        frames.append(map_in_arrow(clocked, function(make_reading_function, part, reading.spec), ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
         processor = function(LevelProcessor, level)

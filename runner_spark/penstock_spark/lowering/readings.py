@@ -49,7 +49,7 @@ class OpenReading:
     )
     check_files: CheckFiles | None = None  # As in `StreamScan`, if Spark reads the columns of the files.
     is_native: bool = False  # Whether Spark does all of it, so that no task of Python reads the frame.
-    has_windows: bool = False  # Whether windows of Spark's own grouping wait for its end.
+    has_windows: bool = False  # True if windows that Spark groups wait for its end.
 
 
 def ends_soon(part: Level) -> bool:
@@ -109,7 +109,7 @@ def open_reading(
 
 
 def _reader_options(source: StreamSource) -> dict[str, Any]:
-    """The options of Spark's reader, in lower case, because Spark ignores case."""
+    """Returns the options for Spark's reader, in lower case, because Spark ignores case."""
     own = source.source.options if isinstance(source.source, SparkSource) else ()
     return {name.lower(): value for name, value in [*dict(own).items(), *source.options]}
 

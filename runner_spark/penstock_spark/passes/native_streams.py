@@ -80,7 +80,7 @@ def _native(
 
 
 def _absorb(graph: Graph, read: Step, source: StreamSource, steps: tuple[Step, ...], last: int) -> Graph:
-    """The graph with another source that stands for some steps, too, and makes the edge of the last one."""
+    """Returns the graph with another source, which also replaces some steps and makes the edge of the last one."""
     absorbed = {step.label for step in steps}
     moved = replace(read, primitive=Read(source), outputs=(Output(None, last), *read.outputs[1:]))
     kept = (moved if step is read else step for step in graph.steps if step.label not in absorbed)

@@ -154,12 +154,12 @@ class StreamPlan:
 
     @property
     def by_spark(self) -> Combined | Sums | None:
-        """The grouping of Spark's own aggregate, if there is one."""
+        """Returns the grouping that Spark aggregates, if the plan has one."""
         return self.sums if self.columns is None else self.columns.grouping
 
     @property
     def native_grouping(self) -> Combined | Sums | None:
-        """The grouping of Spark's own aggregate, if windows of event time wait for the watermark there."""
+        """Returns the grouping that Spark aggregates, if windows of event time wait for the watermark there."""
         grouping = self.by_spark
         if grouping is None or isinstance(grouping.windowing.windowfn, GlobalWindows):
             return None

@@ -16,7 +16,7 @@ name, unless this version reads it too.
 ``KEY_PAGE``     likewise: a page with keys, one by one
 ``COLUMN_PAGE``  likewise: a page with windows
 ``SEGMENT``      likewise: values of a long list
-``PARCEL``       likewise: elements that wait for side inputs, or contents of side inputs
+``WAITING_PAGE`` likewise: elements that wait for side inputs, or contents of side inputs
 ===============  ==========================================================================================
 
 What sinks leave in other systems, so that they write a micro-batch once, are names and numbers alone: the transactions
@@ -75,9 +75,9 @@ HEADER = WrittenFormat("what a shard remembers", 6)
 KEY_PAGE = WrittenFormat("a page of keys", 7)
 COLUMN_PAGE = WrittenFormat("a page of windows", 5)
 SEGMENT = WrittenFormat("a part of a long list", 1)
-PARCEL = WrittenFormat("a parcel of elements that wait", 3)
+WAITING_PAGE = WrittenFormat("a page of elements that wait", 3)
 
 FORMATS = (
     *(PLAN, CLAIM, COMMAND, END, ERAS, STAGED, POSITION, OWNER),
-    *(HEADER, KEY_PAGE, COLUMN_PAGE, SEGMENT, PARCEL),
+    *(HEADER, KEY_PAGE, COLUMN_PAGE, SEGMENT, WAITING_PAGE),
 )

@@ -1,6 +1,6 @@
 """Spark's error conditions: the names that Spark has for what went wrong, with the values that belong to them.
 
-A text of Spark's quotes paths and data, so a pattern over it may end in the middle of a path, or find its words in a
+A message of Spark quotes paths and data, so a pattern over it may end in the middle of a path, or find its words in a
 value. A condition is separate from the values in it.
 """
 
@@ -55,7 +55,7 @@ def conditions_of(error: BaseException) -> list[Condition]:
 
 
 def _thrown(error: Any) -> JavaObject | None:
-    """Returns Java's own error, or that of its cause: PySpark keeps only the cause of a query that has failed."""
+    """Returns the error of Java, or its cause: PySpark keeps only the cause of a query that has failed."""
     while error is not None:
         thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
         if thrown is not None:

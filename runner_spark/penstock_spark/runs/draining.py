@@ -35,7 +35,7 @@ class Backlog:
     Args:
         readings: The sources.
         first: The number of the first of them among the sources that Spark reports.
-        logs: The folder of Spark's logs of files, one for each source.
+        logs: The folder in which Spark logs files, one for each source.
         asked_millis: When the drain was requested.
         is_any_away: Whether a source could not be reached at that time.
     """
@@ -114,7 +114,7 @@ class Backlog:
         return reaches(_plain(end), self._goals[number])
 
     def _newest_millis(self, number: int, offset: dict[str, Any]) -> int | None:
-        """When the newest file of a source's last micro-batch changed; None if that is unknown."""
+        """Returns the time of the last change of the newest file in a source's micro-batch; None if it is unknown."""
         log = self._logs.inside(str(self._first + number))
         place = str(_plain(offset)["logOffset"])
         names = [name for name in (place, f"{place}.compact") if name in log.names()]

@@ -91,7 +91,7 @@ class StreamRun:
         self._ended_micros: int | None = None
         self._reports: Reports = {}  # Of finished micro-batches: a report comes before its micro-batch is written.
         self._ended: set[str] = set()
-        self._reported = (-1, "")  # The micro-batch and the time of Spark's last report.
+        self._reported = (-1, "")  # The micro-batch and the time in the last report of Spark.
         self._next_batch = 0  # The micro-batch of the next report, if only one has ended by then.
         # True if a source could not be reached when the last micro-batch was planned.
         self._is_any_away = False
@@ -110,7 +110,7 @@ class StreamRun:
 
     @property
     def _batch(self) -> int:
-        """The micro-batch of Spark's last report that was seen; -1 before the first one."""
+        """Returns the micro-batch of the last report of Spark; -1 before the first one."""
         return self._reported[0]
 
     def join(self, seconds: float | None) -> bool:
@@ -365,7 +365,7 @@ class StreamRun:
                 self.failure = self._displacement() or self.translate(error)
         forget_reports(self.context.metrics, self.context.run)
         self.context.tidy_up()
-        # From now on, another run may have begun.
+        # After the release, another run may begin.
         self.checkpoint.release()
         self._tell_end(ending)
         self.state = state_at_end(state, self.failure)

@@ -93,7 +93,7 @@ def _base(folder: Path, java: Java) -> tuple[str, ...] | None:
 
 
 def _make_base(folder: Path, java: Java, key: str) -> Path:
-    """Makes the archive of Java's own classes. An empty archive says that this Java cannot."""
+    """Makes the archive of the classes that Java itself has. An empty archive says that this Java cannot."""
     new = folder / f"{key}-{identifier()}.new"
     command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
     try:

@@ -34,7 +34,7 @@ def _is_no_exception(record: logging.LogRecord) -> bool:
 
 
 def _quiet_about_death(context: SparkContext) -> None:
-    """Keeps PySpark and Py4J from printing tracebacks of Java's death and of Ctrl-C: one penstock error says so."""
+    """Keeps PySpark and Py4J from printing tracebacks when Java dies or after Ctrl-C: penstock reports one error."""
     logging.getLogger().addFilter(_is_no_echo)
     logging.getLogger("py4j.clientserver").addFilter(_is_no_echo)
     server = context._accumulatorServer

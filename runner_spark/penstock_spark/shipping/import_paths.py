@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SHIPPED_SUFFIXES = (".py", ".properties", ".typed")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip archive can hold: with one time for all files, the same code gives the same bytes."""
+"""The oldest time that a zip archive can hold: with one time for all files, the same code has the same bytes."""
 
 _shipped_to: set[tuple[str, int]] = set()
 

@@ -92,7 +92,7 @@ def pickle_by_value(modules: Iterable[types.ModuleType]) -> Iterator[None]:
 
 
 def is_user_module(module: types.ModuleType) -> bool:
-    """True if a module is a Python file outside of Python's own and of installed packages.
+    """True if a module is a Python file outside of the standard library and of installed packages.
 
     >>> is_user_module(dataclasses), is_user_module(cloudpickle), is_user_module(sys)
     (False, False, False)

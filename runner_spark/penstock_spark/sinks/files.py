@@ -101,7 +101,7 @@ def _not_in_columns() -> SparkFiles | None:
 
 @dataclass(frozen=True)
 class FileSink:
-    """How to write a sink of files of any format."""
+    """The functions and options that write a sink of files of any format."""
 
     names: Names
     shards: int  # The requested number of files; 0 means one for each task that has elements.

@@ -1,7 +1,7 @@
 """Sinks whose files are kept apart by the values of columns: what the columns may be, and what a task writes.
 
 Tasks sort rows by folder, and write the files themselves wherever they reach the disk or the store. Spark's own
-`partitionBy` needs columns of Spark's types, and writes CSV and JSON in its own way: no option of pandas, no number of
+`partitionBy` needs columns with Spark types, and writes CSV and JSON in its own way: no option of pandas, no number of
 more than 64 bits, no value of a class. So it only serves Hadoop's file systems, which nothing but Spark reaches, and
 gets rows of text there as lines that are made already: both ways write the same bytes.
 """
@@ -49,7 +49,7 @@ class Partitions:
     columns: tuple[str, ...]
     schema: (
         pa.Schema
-    )  # All columns of the elements; with `record_of`, only those of the names of folders matter.
+    )  # All columns of the elements; with `record_of`, only the ones that name folders matter.
     open_file: Callable[[str], RowsWriter]  # Opens a file on a local disk, for the rows that `cut` returns.
     where: str
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.

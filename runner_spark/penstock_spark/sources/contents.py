@@ -28,7 +28,7 @@ ReadContent = Callable[[bytes, str], Iterable[Any]]
 """A function from the bytes of a file, and its name, to its elements."""
 
 CONTENTS = "path string, modificationTime timestamp_ltz, length long, content binary"
-"""The columns of Spark's reader of whole files."""
+"""The columns with which Spark reads whole files."""
 
 
 def scan_of_contents(files: Files, spark: SparkSession, read: ReadContent, where: str) -> Scan:

@@ -405,7 +405,7 @@ def stage_function(
         loaded: StageProgram[WriterSpec] = loads(program)
         report_with(loaded.reporting)
         seed_random(loaded, partition)
-        # Every step below another one takes a few frames of Python's stack.
+        # Every step below another one takes a few frames of the Python stack.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + _FRAMES_PER_STEP * len(loaded.steps)))
         stage = Stage(loaded, partition, pages)
         yield from stage.run(records)
@@ -444,7 +444,7 @@ class Counting:
     """Counts what an edge carries, on its way to the reader of the edge.
 
     Args:
-        counts: The number of elements so far, by edge; other consumers count here, too.
+        counts: The number of elements so far, by edge; other consumers also count here.
         edge: The edge.
         consumer: Its reader.
     """

@@ -78,7 +78,7 @@ class LevelProcessor(ShardProcessor):
     def handleInputRows(
         self, key: tuple[int, ...], rows: Iterator[Any], timerValues: object
     ) -> Iterator[Any]:
-        from penstock_spark.stream.tasks import prepared, run_shard
+        from penstock_spark.stream.tasks import prepare_program, run_shard
 
-        program = prepared(self._program, self._sys_path)
+        program = prepare_program(self._program, self._sys_path)
         yield from run_shard(program, self._shard_keys, key[0], rows, self._pages, self._views, self._metrics)

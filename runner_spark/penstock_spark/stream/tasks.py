@@ -1,4 +1,4 @@
-"""The parts of a streaming query inside of Spark's Python workers: tasks of sources, and shards of levels."""
+"""Runs the parts of a streaming query in the Python workers: tasks of sources, and shards of levels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Views = Mapping[int, Any]
 """Broadcasts of the pages of side inputs, by edge."""
 
 
-def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
+def prepare_program(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     collect_less_often()
     import_like_driver(sys_path)
     loaded: LevelProgram = loads(program)
@@ -49,7 +49,7 @@ def prepared(program: bytes, sys_path: tuple[str, ...]) -> LevelProgram:
     return loaded
 
 
-def played_function(
+def make_played_function(
     program: bytes,
     shard_keys: tuple[int, ...],
     views: Views,
@@ -59,19 +59,19 @@ def played_function(
     """The function for Spark's ``mapInArrow`` over the heartbeat; each row is a micro-batch's number."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        loaded = prepared(program, sys_path)
+        loaded = prepare_program(program, sys_path)
         for record in acknowledge_each(iter(records)):
             for batch in record.column(0).to_pylist():
                 seed_random(loaded.stage, batch)
                 rows, snapshot = play_sources(loaded, batch, views)
-                rest, more_rows = _sent_on(loaded, 0, snapshot)
+                rest, more_rows = _split_counts(loaded, 0, snapshot)
                 _count(metrics, loaded, batch, 0, rest)
                 yield from records_of(rows + more_rows, shard_keys)
 
     return run
 
 
-def reading_function(
+def make_reading_function(
     program: bytes,
     shard_keys: tuple[int, ...],
     views: Views,
@@ -81,7 +81,7 @@ def reading_function(
     """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        begun = _begun(program, sys_path, records)
+        begun = _begin_task(program, sys_path, records)
         if begun is None:
             return
         loaded, number, batch, records = begun
@@ -89,7 +89,7 @@ def reading_function(
         task = SourceTask(loaded, number, batch, views)
         for rows in task.run(records):
             yield from records_of(rows, shard_keys)
-        rest, more_rows = _sent_on(loaded, number + 1, task.snapshot())
+        rest, more_rows = _split_counts(loaded, number + 1, task.snapshot())
         yield from records_of(more_rows, shard_keys)
         _count(metrics, loaded, batch, number + 1, rest)
         if task.has_ended:
@@ -98,13 +98,13 @@ def reading_function(
     return run
 
 
-def summing_function(
+def make_summing_function(
     program: bytes, views: Views, metrics: Accumulator[Any], sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Makes the function for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        begun = _begun(program, sys_path, records)
+        begun = _begin_task(program, sys_path, records)
         if begun is None:
             return
         loaded, number, batch, records = begun
@@ -115,7 +115,7 @@ def summing_function(
     return run
 
 
-def _begun(
+def _begin_task(
     program: bytes, sys_path: tuple[str, ...], records: Iterator[Any]
 ) -> tuple[LevelProgram, int, int, Iterator[Any]] | None:
     """The program of a task, the task's number, its micro-batch, and its records; None without any record."""
@@ -123,7 +123,7 @@ def _begun(
     first = next(records, None)
     if first is None:
         return None
-    loaded = prepared(program, sys_path)
+    loaded = prepare_program(program, sys_path)
     number, batch = _task().partitionId(), batch_number()
     seed_random(loaded.stage, batch, number)
     return loaded, number, batch, chain([first], records)
@@ -146,7 +146,7 @@ def _count(
         metrics.add({(program.stage.run, program.number, (batch, producer)): snapshot})
 
 
-def _sent_on(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[Snapshot, list[Row]]:
+def _split_counts(program: LevelProgram, producer: int, snapshot: Snapshot) -> tuple[Snapshot, list[Row]]:
     """The part that a task of a source reports itself, and the row with which a shard gets to report the rest."""
     elements = {key: count for key, count in snapshot.items() if key[0] == ELEMENTS}
     if not elements or program.number == program.last:

@@ -53,14 +53,14 @@ def key_is_self_contained(key: bytes) -> bool:
     return key[0] in SELF_CONTAINED_TAGS
 
 
-def payloads(names: list[bytes], carried: dict[bytes, Any], contents: list[Any]) -> list[bytes]:
+def payloads(names: list[bytes], pickled_keys: dict[bytes, Any], contents: list[Any]) -> list[bytes]:
     """The value columns of rows: each content (a value, a list of values or an accumulator) is pickled, with
     its key if the key column is not enough.
     """
-    if not carried:
+    if not pickled_keys:
         return list(map(dumps, contents))
     return [
-        dumps(held if key_is_self_contained(name) else (carried[name], held))
+        dumps(held if key_is_self_contained(name) else (pickled_keys[name], held))
         for name, held in zip(names, contents, strict=True)
     ]
 

@@ -80,7 +80,9 @@ class Message:
     # The states of sources' watermark estimators before the micro-batch, for a level that may read a source again.
     estimators: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, list[Part]] = field(default_factory=dict)  # Elements, by the label of their grouping.
-    carried: dict[bytes, Any] = field(default_factory=dict)  # The keys that are not self-contained, by name.
+    pickled_keys: dict[bytes, Any] = field(
+        default_factory=dict
+    )  # The keys that are not self-contained, by name.
 
     @property
     def is_empty(self) -> bool:

@@ -155,7 +155,7 @@ class ReadFromParquet(_ReadParquet):
 class ReadFromParquetBatched(_ReadParquet):
     """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
-    A table is one of Spark's batches of records; in Beam it is a row group. The columns have the types of Python
+    A table is a batch of records of Spark; in Beam it is a row group. The columns have the types of Python
     values: nanoseconds are cut to microseconds, and lists of one length are plain lists. See `ReadFromParquet` for the
     arguments.
     """

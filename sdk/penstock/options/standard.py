@@ -56,7 +56,7 @@ class DebugOptions(PipelineOptions):
 
 
 class SetupOptions(PipelineOptions):
-    """Options for what workers need besides the pipeline itself (Beam's ``SetupOptions``); Spark has most of it."""
+    """Options for what workers need in addition to the pipeline (Beam's ``SetupOptions``); Spark has most of it."""
 
     _records = table.SETUP
 

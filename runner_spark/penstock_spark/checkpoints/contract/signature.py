@@ -95,7 +95,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
 
 
 def _native(plan: StreamPlan) -> dict[str, Any]:
-    """The groupings of Spark's own aggregates, by their labels, with everything that Spark's state depends on."""
+    """Returns the groupings that Spark aggregates, by their labels, with everything that Spark's state depends on."""
     match plan.by_spark:
         case None:
             return {}

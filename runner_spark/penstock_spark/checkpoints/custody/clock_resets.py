@@ -45,7 +45,7 @@ def read_counted_seconds(spark_place: Place, slot: int) -> CountedSeconds:
     """The seconds that a source has counted, once it can continue by today's clock.
 
     Args:
-        spark_place: The folder of Spark's checkpoint.
+        spark_place: Spark's checkpoint folder.
         slot: The number of the source among all sources of the query.
     """
     planned = _read_planned(spark_place, slot)

@@ -410,7 +410,7 @@ def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: in
 
 
 def _folders(place: Place) -> list[str]:
-    """The folders of Spark's checkpoints, of the pieces for a rewritten one, and of bounded sources."""
+    """Returns the folders with checkpoints of Spark, with pieces for a rewritten one, and of bounded sources."""
     pattern = rf"{_SPARK}(-\d+({SEEDS})?)?|{_INPUTS}-\d+"
     return [name for name in place.names() if re.fullmatch(pattern, name)]
 

@@ -174,7 +174,7 @@ def _texts(
 
 
 def parser_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
-    """The options of Spark's parser with the meaning that the user's have in pandas; it sees no comments."""
+    """Returns options for Spark's parser that mean the same as the user's in pandas; it sees no comments."""
     quote = options.get("quotechar", '"')
     chosen = {
         "sep": options.get("sep") or options.get("delimiter") or ",",

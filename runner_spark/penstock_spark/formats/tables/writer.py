@@ -166,7 +166,7 @@ def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
 
 
 def _write_beside(rows: DataFrame, sink: SparkSink, folder: str) -> None:
-    # Where no column makes folders, Spark's first task writes a file even without rows. A column with the same value in
+    # If no column makes folders, Spark's first task writes a file even without rows. A column with the same value in
     # all rows prevents that, and is not in the files.
     column = "penstock_batch"
     while column in map(str.lower, rows.columns):

@@ -30,8 +30,8 @@ class Resharding:
     after: int
     groupings: frozenset[str]  # The labels of all steps with state.
     waiting: frozenset[str]  # The steps among them whose elements wait for side inputs and lack keys.
-    # The labels of state that is kept in parcels: of all elements that wait, with or without keys.
-    parcels: frozenset[str]
+    # The labels of state that is kept in pages of waiting elements: of all elements that wait, with or without keys.
+    waiting_pages: frozenset[str]
     kept: frozenset[str]  # The labels of all state that is not given up.
     removed: frozenset[str]  # The sources that are no longer read.
     # The steps with state whose watermarks wait for a source that is added, also behind other groupings.
@@ -46,9 +46,9 @@ def merged_headers(headers: Sequence[Header], division: Resharding) -> list[Head
     first = headers[0]
     for name in ("clock_micros", "last", "estimators", "is_draining"):
         if any(getattr(header, name) != getattr(first, name) for header in headers):
-            raise disagreement(f"about their {name}")
+            raise make_disagreement_error(f"about their {name}")
     known = _watermark_updates(headers, division)
-    sent = _sent(headers, division)
+    sent = _merge_sent(headers, division)
     return [
         replace(
             first,
@@ -67,7 +67,7 @@ def merged_headers(headers: Sequence[Header], division: Resharding) -> list[Head
             },
             pending=pending,
         )
-        for pending in _pending(headers, division)
+        for pending in _divide_pending(headers, division)
     ]
 
 
@@ -86,7 +86,7 @@ def _begins_anew(origin: str, division: Resharding) -> bool:
     )
 
 
-def disagreement(about: str) -> ValueError:
+def make_disagreement_error(about: str) -> ValueError:
     what = f"the state cannot be divided again: the shards of a level disagree {about}"
     return refusal(ValueError, what, hint="go on with the number of shards that the checkpoint has")
 
@@ -95,7 +95,7 @@ def _watermark_updates(headers: Sequence[Header], division: Resharding) -> dict[
     first = headers[0]
     for name in ("watermark_updates", "holds"):
         if any(getattr(header, name) != getattr(first, name) for header in headers):
-            raise disagreement("about the watermarks of their inputs")
+            raise make_disagreement_error("about the watermarks of their inputs")
     return {
         origin: {**own, WATERMARK: first.watermark_of(origin)}
         for origin, own in first.watermark_updates.items()
@@ -103,10 +103,10 @@ def _watermark_updates(headers: Sequence[Header], division: Resharding) -> dict[
     }
 
 
-def _sent(headers: Sequence[Header], division: Resharding) -> dict[tuple[str, int], int]:
+def _merge_sent(headers: Sequence[Header], division: Resharding) -> dict[tuple[str, int], int]:
     """Returns the watermarks that each new shard has sent: all old shards allow them, unless they start over."""
     if any(header.sent != headers[0].sent for header in headers):
-        raise disagreement("about the watermarks that they have sent")
+        raise make_disagreement_error("about the watermarks that they have sent")
     return {
         key: min(micros, *(header.held.get(key, MAX_MICROS) for header in headers))
         for key, micros in headers[0].sent.items()
@@ -114,13 +114,14 @@ def _sent(headers: Sequence[Header], division: Resharding) -> dict[tuple[str, in
     }
 
 
-def _pending(headers: Sequence[Header], division: Resharding) -> list[list[Message]]:
+def _divide_pending(headers: Sequence[Header], division: Resharding) -> list[list[Message]]:
     """Returns the messages that wait for each new shard: all shards have the same ones, with their own elements."""
     told = [
-        [_told(message) for message in header.pending if not _told(message).is_empty] for header in headers
+        [_without_elements(message) for message in header.pending if not _without_elements(message).is_empty]
+        for header in headers
     ]
     if any(own != told[0] for own in told):
-        raise disagreement("about the times of messages that wait")
+        raise make_disagreement_error("about the times of messages that wait")
     kept = [
         replace(
             message,
@@ -136,16 +137,16 @@ def _pending(headers: Sequence[Header], division: Resharding) -> list[list[Messa
     pending = [list(kept) for _ in range(division.after)]
     for old, header in enumerate(headers):
         for message in header.pending:
-            for shard, (parts, carried) in enumerate(_divided(old, message, division)):
+            for shard, (parts, pickled_keys) in enumerate(_divide_message(old, message, division)):
                 if parts:
-                    own = Message(message.producer, message.number, parts=parts, carried=carried)
+                    own = Message(message.producer, message.number, parts=parts, pickled_keys=pickled_keys)
                     pending[shard].append(own)
     return pending
 
 
-def _told(message: Message) -> Message:
+def _without_elements(message: Message) -> Message:
     """Removes the elements of a message: the rest is the same for all shards."""
-    return replace(message, parts={}, carried={})
+    return replace(message, parts={}, pickled_keys={})
 
 
 def _pending_updates(header: Header, division: Resharding) -> list[WatermarkUpdate]:
@@ -175,16 +176,18 @@ _Content = tuple[dict[str, list[Part]], dict[bytes, Any]]
 """The elements of a message, and the keys that it carries."""
 
 
-def _divided(old: int, message: Message, division: Resharding) -> list[_Content]:
+def _divide_message(old: int, message: Message, division: Resharding) -> list[_Content]:
     """Divides the elements of a message to an old shard among the new ones."""
     found: list[_Content] = [({}, {}) for _ in range(division.after)]
     sides = _sides(message.parts, division.groupings)
     for label, parts in message.parts.items():
         for part in parts:
             for shard, own in _shares(part, label in sides, old, division):
-                into, carried = found[shard]
+                into, pickled_keys = found[shard]
                 into.setdefault(label, []).append(own)
-                carried.update({name: message.carried[name] for name in own.names if name in message.carried})
+                pickled_keys.update(
+                    {name: message.pickled_keys[name] for name in own.names if name in message.pickled_keys}
+                )
     return found
 
 
@@ -207,10 +210,10 @@ def _shares(part: Part, is_side: bool, old: int, division: Resharding) -> list[t
     places: dict[int, list[int]] = {}
     for place, name in enumerate(part.names):
         places.setdefault(shard_of(name, division.after), []).append(place)
-    return [(shard, _taken(part, own)) for shard, own in places.items()]
+    return [(shard, _take_elements(part, own)) for shard, own in places.items()]
 
 
-def _taken(part: Part, places: list[int]) -> Part:
+def _take_elements(part: Part, places: list[int]) -> Part:
     return part._replace(
         names=[part.names[place] for place in places],
         batch=part.batch.taken(places),

@@ -51,7 +51,7 @@ def state_of(key: object, stored: bytes) -> AnyKey:
     return StatefulKey(key, state)
 
 
-def _stored(state: AnyKey) -> bytes:
+def _store_state(state: AnyKey) -> bytes:
     return dumps(state if isinstance(state, KeyState) else state.plain())
 
 
@@ -71,10 +71,10 @@ class LiveKey:
     )
 
     def __init__(self, found: Found, key: object, state: AnyKey) -> None:
-        self.page, self.before, carried, self.before_segments = found
+        self.page, self.before, pickled_key, self.before_segments = found
         self.before_bytes = 0
         if self.before is not None:
-            self.before_bytes = size_of(self.before, carried)
+            self.before_bytes = size_of(self.before, pickled_key)
             if self.before_bytes > PAGE_BYTES:
                 # A large state is not held twice.
                 self.before = None
@@ -140,13 +140,13 @@ class KeyTable:
         combined: list[tuple[Part, Message]] = []
         for part, message in parts:
             if part.counts is None:
-                yield from self.elements(part.names, elements_of(part.batch), message.carried, times)
+                yield from self.elements(part.names, elements_of(part.batch), message.pickled_keys, times)
             else:
                 combined.append((part, message))
-        carried = {name: key for _, message in combined for name, key in message.carried.items()}
+        pickled_keys = {name: key for _, message in combined for name, key in message.pickled_keys.items()}
         late: list[tuple[int, bytes, Fired]] = []
         for name, arrival in self._united([part for part, _ in combined]):
-            fired = self.arrival(name, carried.get(name), arrival, times)
+            fired = self.arrival(name, pickled_keys.get(name), arrival, times)
             if fired[1]:
                 late.append((arrival.window.end_micros, name, fired))
         # Which key comes first depends on which tasks have read what.
@@ -257,15 +257,15 @@ class KeyTable:
             if state.windows:
                 if segments:
                     segments = self._shorten(name, state)
-                stored = _stored(state)
+                stored = _store_state(state)
                 if len(stored) > seal_bytes and not segments and (segments := self._shorten(name, state)):
-                    stored = _stored(state)
+                    stored = _store_state(state)
                 # Some keys are only looked at: a page without changed keys is not written again.
                 if stored == live.before:
                     continue
-                carried = None if key_is_self_contained(name) else dumps(live.key)
-                kept = stored, live.alarms, live.hold_micros, carried, segments
-                grown_bytes += size_of(stored, carried)
+                pickled_key = None if key_is_self_contained(name) else dumps(live.key)
+                kept = stored, live.alarms, live.hold_micros, pickled_key, segments
+                grown_bytes += size_of(stored, pickled_key)
                 more_keys += not before_bytes
             elif before_bytes:
                 more_keys -= 1
@@ -305,9 +305,9 @@ class KeyTable:
 
     def _opened(self, name: bytes, key: object, found: Found) -> LiveKey:
         """Returns a key whose state has been found; `key` is None if it is stored or if its name contains it."""
-        _, stored, carried, segments = found
-        if carried is not None:
-            key = loads(carried)
+        _, stored, pickled_key, segments = found
+        if pickled_key is not None:
+            key = loads(pickled_key)
         elif stored is not None or key_is_self_contained(name):
             key = decode_key(name)
         state = self.machine.new_key(key) if stored is None else state_of(key, stored)

@@ -162,7 +162,7 @@ class GroupingOperator(Operator):
     def _record_arrivals(self, recorder: Recorder, parts: Parts) -> None:
         for part, message in parts:
             for name, element in zip(part.names, elements_of(part.batch), strict=True):
-                key = message.carried[name] if name in message.carried else decode_key(name)
+                key = message.pickled_keys[name] if name in message.pickled_keys else decode_key(name)
                 recorder.arrived(self._now(), key, element)
 
     def _record_watermark(self, micros: int) -> None:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from penstock.elements.bounded_window import BoundedWindow
 from penstock.machines.side_inputs import SideInputMachine, SideInputState, WaitingElements
 from penstock.utils.windowed_value import ValueKind
-from penstock_spark.process.written_formats import PARCEL
+from penstock_spark.process.written_formats import WAITING_PAGE
 from penstock_spark.stream.shards.operators import Operator
 from penstock_spark.stream.state.pages import Store
-from penstock_spark.stream.state.stored import content_of, unpickled
+from penstock_spark.stream.state.stored import content_of, load_pickle
 from penstock_spark.worker.batch import Batch, dumps
 from penstock_spark.worker.batch_sizer import SizedConsumer
 from penstock_spark.worker.messages import Parts, Place
@@ -26,7 +26,7 @@ STATE = 0
 _AT_ONCE = 16
 _MOST_CACHED = 64
 _cached: dict[bytes, list[Any]] = {}
-"""Contents of side inputs by the digests of their parcels: one process hosts a shard in many micro-batches."""
+"""Contents of side inputs by the digests of their pages: one process hosts a shard in many micro-batches."""
 
 _Placed = tuple[Place, Batch]
 """Elements that wait, with their logical time and their place in the source."""
@@ -49,12 +49,12 @@ class WaitingOperator(Operator):
     def __post_init__(self) -> None:
         self._machine = SideInputMachine([view.side_window for view in self.views], self.lateness_micros)
         self._changes: dict[int, bytes | None] = {}
-        self._fresh: dict[BoundedWindow, list[_Placed]] = {}
+        self._arrived: dict[BoundedWindow, list[_Placed]] = {}
         [stored] = self.store.get_many([STATE])
         self._stored = stored
         self._state: SideInputState
         self._digests: dict[int, bytes]
-        self._state, self._digests = opened_parcel(stored) if stored else (SideInputState(), {})
+        self._state, self._digests = load_waiting_page(stored) if stored else (SideInputState(), {})
         for place, view in enumerate(self.views):
             if isinstance(view.contents, ChangingContents):
                 view.contents.of = self._finder(place)
@@ -77,7 +77,7 @@ class WaitingOperator(Operator):
                     # A late element cannot move the watermark back.
                     held_micros = max(_earliest(batch), times.horizon_micros)
                     machine.wait(state, window, len(batch.values), held_micros)
-                    self._fresh.setdefault(window, []).append((place, batch))
+                    self._arrived.setdefault(window, []).append((place, batch))
                 else:
                     yield from self._push(place, batch)
 
@@ -95,8 +95,8 @@ class WaitingOperator(Operator):
             if old is not None:
                 self._forget(old)
             if number is not None:
-                self._changes[number] = parcel = parcel_of((place, window, values))
-                self._digests[number] = blake2b(parcel, digest_size=16).digest()
+                self._changes[number] = waiting_page = dump_waiting_page((place, window, values))
+                self._digests[number] = blake2b(waiting_page, digest_size=16).digest()
         self.views[place].forget()
         yield from self._release()
 
@@ -126,10 +126,12 @@ class WaitingOperator(Operator):
         return {self.side_watermark_inputs[place]: count for place, count in waits.items()}
 
     def save(self) -> None:
-        for window, batches in self._fresh.items():
-            self._changes[self._machine.put_away(self._state, window)] = parcel_of((None, window, batches))
-        self._fresh = {}
-        state = parcel_of((self._state, self._digests))
+        for window, batches in self._arrived.items():
+            self._changes[self._machine.put_away(self._state, window)] = dump_waiting_page(
+                (None, window, batches)
+            )
+        self._arrived = {}
+        state = dump_waiting_page((self._state, self._digests))
         if state != self._stored:
             self._changes[STATE] = state
         self.store.put_many(self._changes.items())
@@ -150,14 +152,14 @@ class WaitingOperator(Operator):
 
     def _taken(self, window: BoundedWindow, waiting: WaitingElements) -> Iterator[_Placed]:
         """Yields the elements that waited in a window, in the order of arrival, reading a few pages at a time."""
-        fresh = self._fresh.pop(window, [])
+        arrived = self._arrived.pop(window, [])
         for first in range(0, len(waiting.parcels), _AT_ONCE):
-            for parcel in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
-                assert parcel is not None
-                yield from opened_parcel(parcel)[2]
+            for waiting_page in self.store.get_many(waiting.parcels[first : first + _AT_ONCE]):
+                assert waiting_page is not None
+                yield from load_waiting_page(waiting_page)[2]
         for number in waiting.parcels:
             self._forget(number)
-        yield from fresh
+        yield from arrived
 
     def _finder(self, place: int) -> Callable[[BoundedWindow], list[Any]]:
         def find(window: BoundedWindow) -> list[Any]:
@@ -170,13 +172,13 @@ class WaitingOperator(Operator):
         digest = self._digests[number]
         found = _cached.get(digest)
         if found is None:
-            parcel = self._changes.get(number)
-            if parcel is None:
-                [parcel] = self.store.get_many([number])
-            assert parcel is not None
+            waiting_page = self._changes.get(number)
+            if waiting_page is None:
+                [waiting_page] = self.store.get_many([number])
+            assert waiting_page is not None
             if len(_cached) >= _MOST_CACHED:
                 _cached.clear()
-            found = _cached[digest] = opened_parcel(parcel)[2]
+            found = _cached[digest] = load_waiting_page(waiting_page)[2]
         return found
 
     def _forget(self, number: int) -> None:
@@ -188,28 +190,28 @@ class WaitingOperator(Operator):
             self._changes[number] = None
 
 
-class KeptParcel(NamedTuple):
+class WaitingPage(NamedTuple):
     place: int | None  # The index of the side input whose elements it has; None if its elements wait.
     window: BoundedWindow
     values: list[Any]
     earliest_micros: int | None  # The earliest event time of waiting elements; None for a side input.
 
 
-def kept_in(parcel: bytes) -> KeptParcel | None:
+def show_waiting_page(waiting_page: bytes) -> WaitingPage | None:
     """Decodes stored content to show it; None for the machine's own state. ValueError if it has another format."""
-    first, *rest = opened_parcel(parcel)
+    first, *rest = load_waiting_page(waiting_page)
     if isinstance(first, SideInputState):
         return None
     window, held = rest
     if first is not None:
-        return KeptParcel(first, window, held, None)
+        return WaitingPage(first, window, held, None)
     values = [value for _, batch in held for value in batch.values]
-    return KeptParcel(None, window, values, min(_earliest(batch) for _, batch in held))
+    return WaitingPage(None, window, values, min(_earliest(batch) for _, batch in held))
 
 
-def kept_state(parcel: bytes) -> SideInputState:
+def load_waiting_state(waiting_page: bytes) -> SideInputState:
     """Returns the machine's state from its stored form."""
-    state, _ = opened_parcel(parcel)
+    state, _ = load_waiting_page(waiting_page)
     return state  # type: ignore[no-any-return]
 
 
@@ -236,11 +238,11 @@ def _earliest(batch: Batch) -> int:
     return min(batch.timestamps) if isinstance(batch.timestamps, list) else batch.timestamps
 
 
-def parcel_of(content: tuple[Any, ...]) -> bytes:
-    return dumps((PARCEL.number, dumps(content)))
+def dump_waiting_page(content: tuple[Any, ...]) -> bytes:
+    return dumps((WAITING_PAGE.number, dumps(content)))
 
 
-def opened_parcel(parcel: bytes) -> Any:
+def load_waiting_page(waiting_page: bytes) -> Any:
     """Decodes stored content; ValueError if it has another format."""
-    (content,) = content_of(parcel, PARCEL)
-    return unpickled(content, PARCEL.name)
+    (content,) = content_of(waiting_page, WAITING_PAGE)
+    return load_pickle(content, WAITING_PAGE.name)

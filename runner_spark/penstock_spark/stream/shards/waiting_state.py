@@ -82,15 +82,16 @@ class WaitingGrouping(WaitingOperator):
 
     def _process(self, batch: Batch) -> Records:
         names = [name for name, _, _ in batch.values]
-        carried = {name: key for name, key, _ in batch.values if key is not None}
+        pickled_keys = {name: key for name, key, _ in batch.values if key is not None}
         part = Part(self.outbox.now, names, batch.with_values([value for _, _, value in batch.values]))
-        return self._keyed().arrive([(part, Message((0, 0), carried=carried))])
+        return self._keyed().arrive([(part, Message((0, 0), pickled_keys=pickled_keys))])
 
 
 def _with_names(part: Part, message: Message) -> Part:
     """Returns the elements, each with the name of its key, and the key itself unless its name contains it."""
-    carried = message.carried
+    pickled_keys = message.pickled_keys
     named = [
-        (name, carried.get(name), value) for name, value in zip(part.names, part.batch.values, strict=True)
+        (name, pickled_keys.get(name), value)
+        for name, value in zip(part.names, part.batch.values, strict=True)
     ]
     return part._replace(batch=part.batch.with_values(named))

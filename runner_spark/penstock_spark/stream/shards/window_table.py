@@ -26,7 +26,7 @@ from penstock_spark.stream.state.window_pages import (
     OpenWindow,
     StoredWindow,
     WindowPages,
-    stored_window,
+    store_window,
 )
 from penstock_spark.worker.batch import Batch, Windows
 from penstock_spark.worker.messages import Part, Parts
@@ -39,13 +39,13 @@ Fired = Batch | tuple[Any, list[Dropped]]
 class LiveWindow:
     """A window with known cells."""
 
-    __slots__ = ("column", "has_long_lists", "noted_due", "stored", "stored_fresh", "touched")
+    __slots__ = ("column", "has_long_lists", "noted_due", "stored", "stored_new_count", "touched")
 
     def __init__(self, column: WindowCells) -> None:
         self.column = column  # Its unpickled cells.
-        # The other cells that have been read, by page; pickled, or in columns.
+        # All other cells that have been read, by page; pickled, or in columns.
         self.stored: dict[int, StoredWindow | OpenWindow] = {}
-        self.stored_fresh = 0  # The number of these cells with something new.
+        self.stored_new_count = 0  # The number of these cells with something new.
         self.touched: set[int] = set()  # The pages that hold the cells of `column`, or did.
         self.noted_due: int | None = None  # The last time of the clock that was noted.
         self.has_long_lists = False  # Whether `column` may have long lists from an earlier micro-batch.
@@ -86,7 +86,7 @@ class WindowTable:
         together: dict[BoundedWindow, list[Part]] = {}
         single: dict[Windows, list[Batch]] = {}
         for part, message in parts:
-            self.keys.update(message.carried)
+            self.keys.update(message.pickled_keys)
             if part.counts is None:
                 for windows, own in _by_window(part):
                     single.setdefault(windows, []).append(own)
@@ -114,8 +114,8 @@ class WindowTable:
         }
         for (_, window), live in sorted(due.items(), key=itemgetter(0)):
             is_over = machine.is_expired(window, times)
-            fresh = live.column.fresh + live.stored_fresh
-            if is_over and live.column.is_past_end and machine.may_close_quietly(fresh):
+            new_count = live.column.fresh + live.stored_new_count
+            if is_over and live.column.is_past_end and machine.may_close_quietly(new_count):
                 live.touched.update(live.stored)
             else:
                 self._unpickle(live, list(live.stored))
@@ -197,18 +197,18 @@ class WindowTable:
         has_ended = rest.has_ended(column.window)
         if has_ended == column.is_past_end and (stored := rest.changed(cells, alarm_micros)):
             return stored
-        left, carried, ended = rest.take_all()
+        left, pickled_keys, ended = rest.take_all()
         cells.update(left)
-        self.keys.update(carried)
+        self.keys.update(pickled_keys)
         if not column.is_past_end:
             column.ended.update(left if has_ended else ended)
         return None
 
     def _stored(self, cells: Cells, alarm_micros: int, ended: set[bytes]) -> StoredWindow:
-        stored = stored_window(cells, self.keys, alarm_micros, ended)
+        stored = store_window(cells, self.keys, alarm_micros, ended)
         is_long = self._holds_lists and len(stored.content) > self.pages.segments.seal_bytes
         if is_long and self._shorten(cells, list):
-            return stored_window(cells, self.keys, alarm_micros, ended)
+            return store_window(cells, self.keys, alarm_micros, ended)
         return stored
 
     def _shorten(self, cells: Cells, kind: type[Any]) -> bool:
@@ -313,7 +313,7 @@ class WindowTable:
                 elif live.column.is_past_end and not stored.has_ended(window):
                     self._reopen(live)
                 live.stored[number] = stored
-                live.stored_fresh += stored.fresh
+                live.stored_new_count += stored.new_count
                 if stored.due_micros is not None:
                     self._note(CLOCK, stored.due_micros, live)
 
@@ -344,7 +344,7 @@ class WindowTable:
 
     def _add_cells(self, live: LiveWindow, number: int, rest: OpenWindow, content: Content) -> None:
         """Moves cells from a page into a window."""
-        column, (cells, carried, ended) = live.column, content
+        column, (cells, pickled_keys, ended) = live.column, content
         if rest.segments:
             live.has_long_lists = True
             for held, *_ in cells.values():
@@ -352,11 +352,11 @@ class WindowTable:
         column.cells.update(cells)
         if not column.is_past_end:
             column.ended.update(cells if rest.has_ended(column.window) else ended)
-        fresh = sum(1 for cell in cells.values() if cell[FRESH])
-        column.fresh += fresh
-        live.stored_fresh -= fresh
+        new_count = sum(1 for cell in cells.values() if cell[FRESH])
+        column.fresh += new_count
+        live.stored_new_count -= new_count
         live.touched.add(number)
-        self.keys.update(carried)
+        self.keys.update(pickled_keys)
         self._page_of.update(dict.fromkeys(cells, number))
         if rest.due_micros is not None:
             for name, (_, _, due_micros, _, _) in cells.items():

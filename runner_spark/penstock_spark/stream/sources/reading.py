@@ -289,7 +289,7 @@ def column_reader(reader: ColumnReader) -> Reader:
 
 
 def totals_reader(root: TotalsRoot) -> Reader:
-    """Reads the sums of Spark's own aggregate."""
+    """Reads the sums that Spark computes."""
     reader = TotalsReader([root])
 
     def read(record: pa.RecordBatch, clock_micros: int) -> Iterator[Arrival]:

@@ -9,7 +9,7 @@ from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.machines.trigger_machine import WATERMARK
 from penstock_spark.process.written_formats import HEADER
 from penstock_spark.stream.state.page_index import PageNotes
-from penstock_spark.stream.state.stored import content_of, unpickled
+from penstock_spark.stream.state.stored import content_of, load_pickle
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.messages import LogicalTime, Message, WatermarkUpdate
 
@@ -81,4 +81,4 @@ class Header:
         if data is None:
             return Header()
         (fields,) = content_of(data, HEADER)
-        return Header(**unpickled(fields, HEADER.name))
+        return Header(**load_pickle(fields, HEADER.name))

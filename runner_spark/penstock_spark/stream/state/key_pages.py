@@ -30,7 +30,7 @@ class StoredKey(NamedTuple):
     state: bytes  # The snapshot of its machine's state.
     alarms: Mapping[Domain, int]  # When it is next due, by domain.
     hold_micros: int | None  # The time to which it holds the watermark back.
-    carried: bytes | None  # The pickled key, unless its name contains it.
+    pickled_key: bytes | None  # The pickled key, unless its name contains it.
     segments: Sizes  # The segments of the long lists in its state.
 
 
@@ -41,13 +41,13 @@ KeptRow = tuple[bytes, Mapping[Domain, int], int | None, bytes | None, Sizes]
 class KeyPage:
     """The keys of a page: a column for each kind of data, by name, all in the same order."""
 
-    __slots__ = ("alarms", "carried", "hold_micros", "segments", "states")
+    __slots__ = ("alarms", "hold_micros", "pickled_keys", "segments", "states")
 
     def __init__(self) -> None:
         self.states: dict[bytes, bytes] = {}
         self.hold_micros: dict[bytes, int] = {}  # `NOTHING` where a key holds nothing back.
         self.alarms: dict[Domain, dict[bytes, int]] = {}  # By domain; `NOTHING` where a key has no alarm.
-        self.carried: dict[bytes, bytes] = {}  # The pickled keys whose names do not contain them.
+        self.pickled_keys: dict[bytes, bytes] = {}  # The pickled keys whose names do not contain them.
         self.segments: dict[bytes, Sizes] = {}  # Of the keys that have long lists.
 
     def __len__(self) -> int:
@@ -55,11 +55,11 @@ class KeyPage:
 
     def change(self, changes: Mapping[bytes, KeptRow | None]) -> None:
         """Replaces or adds keys, and removes those that are None."""
-        states, held, carried, segments = self.states, self.hold_micros, self.carried, self.segments
+        states, held, pickled_keys, segments = self.states, self.hold_micros, self.pickled_keys, self.segments
         columns = [*self.alarms.items()]
         for name, kept in changes.items():
             if kept is None:
-                for each in (states, held, carried, segments, *self.alarms.values()):
+                for each in (states, held, pickled_keys, segments, *self.alarms.values()):
                     each.pop(name, None)  # type: ignore[attr-defined]
                 continue
             state, alarms, hold_micros, own, sizes = kept
@@ -72,7 +72,7 @@ class KeyPage:
             for domain, column in columns:
                 column[name] = alarms.get(domain, NOTHING)
             if own is not None:
-                carried[name] = own
+                pickled_keys[name] = own
             if sizes:
                 segments[name] = sizes
             elif segments:
@@ -80,11 +80,13 @@ class KeyPage:
 
     def move(self, names: Collection[bytes]) -> KeyPage:
         page = KeyPage()
-        page.states = _moved(self.states, names)
-        page.hold_micros = _moved(self.hold_micros, names)
-        page.alarms = {domain: _moved(column, names) for domain, column in self.alarms.items()}
-        page.carried = _moved(self.carried, [name for name in names if name in self.carried])
-        page.segments = _moved(self.segments, [name for name in names if name in self.segments])
+        page.states = _move_entries(self.states, names)
+        page.hold_micros = _move_entries(self.hold_micros, names)
+        page.alarms = {domain: _move_entries(column, names) for domain, column in self.alarms.items()}
+        page.pickled_keys = _move_entries(
+            self.pickled_keys, [name for name in names if name in self.pickled_keys]
+        )
+        page.segments = _move_entries(self.segments, [name for name in names if name in self.segments])
         return page
 
     def encoded(self) -> tuple[bytes, dict[Domain, int], int]:
@@ -93,7 +95,7 @@ class KeyPage:
         holds = _array(self.hold_micros.values() if hold_micros < NOTHING else ())
         alarms = {domain: _array(column.values()) for domain, column in self.alarms.items()}
         earliest = {domain: min(times) for domain, times in alarms.items()}
-        content = KEY_PAGE.number, self.states, holds, alarms, self.carried, self.segments
+        content = KEY_PAGE.number, self.states, holds, alarms, self.pickled_keys, self.segments
         return pickle.dumps(content, pickle.HIGHEST_PROTOCOL), earliest, hold_micros
 
     @staticmethod
@@ -101,13 +103,13 @@ class KeyPage:
         """Decodes a page; no bytes give an empty page. ValueError if it has another format."""
         page = KeyPage()
         if stored:
-            page.states, holds, alarms, page.carried, page.segments = _content(stored)
+            page.states, holds, alarms, page.pickled_keys, page.segments = _load_content(stored)
             page.hold_micros = _column(page.states, holds)
             page.alarms = {domain: _column(page.states, column) for domain, column in alarms.items()}
         return page
 
 
-def _moved(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
+def _move_entries(column: dict[bytes, T], names: Iterable[bytes]) -> dict[bytes, T]:
     return {name: column.pop(name) for name in names}
 
 
@@ -127,7 +129,7 @@ def _column(names: Iterable[bytes], times: array[int]) -> dict[bytes, int]:
     return dict(zip(names, times, strict=True)) if times else dict.fromkeys(names, NOTHING)
 
 
-def _content(stored: bytes) -> Any:
+def _load_content(stored: bytes) -> Any:
     return content_of(stored, KEY_PAGE)
 
 
@@ -147,12 +149,12 @@ class KeyPages(Pages[KeyPage]):
         if not page:
             return [(name, (number, None, None, {})) for name in names]
         if isinstance(page, bytes):
-            states, _, _, carried, segments = _content(page)
+            states, _, _, pickled_keys, segments = _load_content(page)
         else:
-            states, carried, segments = page.states, page.carried, page.segments
-        state_of, carried_of, segments_of = states.get, carried.get, segments.get
+            states, pickled_keys, segments = page.states, page.pickled_keys, page.segments
+        state_of, pickled_key_of, segments_of = states.get, pickled_keys.get, segments.get
         return [
-            (name, (number, state_of(name), carried_of(name), segments_of(name, _NO_SEGMENTS)))
+            (name, (number, state_of(name), pickled_key_of(name), segments_of(name, _NO_SEGMENTS)))
             for name in names
         ]
 
@@ -191,8 +193,8 @@ class KeyPages(Pages[KeyPage]):
         return {other: page.move(names) for other, names in parts.items() if other != number}
 
 
-def size_of(state: bytes, carried: bytes | None) -> int:
-    return len(state) + len(carried or b"") + _KEY_BYTES
+def size_of(state: bytes, pickled_key: bytes | None) -> int:
+    return len(state) + len(pickled_key or b"") + _KEY_BYTES
 
 
 def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
@@ -203,4 +205,4 @@ def keys_of(stored: bytes) -> Iterator[tuple[bytes, StoredKey]]:
         held = page.hold_micros[name]
         hold_micros = None if held == NOTHING else held
         segments = page.segments.get(name, _NO_SEGMENTS)
-        yield name, StoredKey(state, alarms, hold_micros, page.carried.get(name), segments)
+        yield name, StoredKey(state, alarms, hold_micros, page.pickled_keys.get(name), segments)

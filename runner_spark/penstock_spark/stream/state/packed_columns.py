@@ -15,13 +15,13 @@ _WHOLE = "bhiq"
 """The types of arrays of whole numbers, narrowest first."""
 
 
-def packed(values: list[Any], may_be_one: bool) -> Packed:
+def pack_column(values: list[Any], may_be_one: bool) -> Packed:
     """Returns a column of values; with `may_be_one`, equal values may become one, and otherwise only None may.
 
-    >>> packed([3, 3], True), packed([3, 300], True), packed([0.5, 1.0], False), packed([1, True], False)
-    ((3,), array('h', [3, 300]), array('d', [0.5, 1.0]), [1, True])
-    >>> packed([2**70, 1], False), packed([None, None], False)
-    ([1180591620717411303424, 1], (None,))
+    >>> pack_column([3, 3], True), pack_column([3, 300], True), pack_column([1, True], False)
+    ((3,), array('h', [3, 300]), [1, True])
+    >>> pack_column([0.5, 1.0], False), pack_column([2**70, 1], False), pack_column([None, None], False)
+    (array('d', [0.5, 1.0]), [1180591620717411303424, 1], (None,))
     """
     first = values[0]
     if (may_be_one or first is None) and values.count(first) == len(values):
@@ -50,11 +50,15 @@ def column_of(column: Packed, size: int) -> Sequence[Any]:
     return [column[0]] * size if type(column) is tuple else column
 
 
-def put(column: Packed, size: int, rows: Iterable[int], values: list[Any], may_be_one: bool) -> Packed:
+def replace_values(
+    column: Packed, size: int, rows: Iterable[int], values: list[Any], may_be_one: bool
+) -> Packed:
     """Returns a column with some values replaced; it may change the given one.
 
-    >>> put((0,), 3, [1], [0], True), put((0,), 3, [1], [5], True), put(packed([1, 2], False), 2, [0], [500], False)
-    ((0,), array('b', [0, 5, 0]), array('h', [500, 2]))
+    >>> replace_values((0,), 3, [1], [0], True), replace_values((0,), 3, [1], [5], True)
+    ((0,), array('b', [0, 5, 0]))
+    >>> replace_values(pack_column([1, 2], False), 2, [0], [500], False)
+    array('h', [500, 2])
     """
     if isinstance(column, tuple):
         [only] = column
@@ -71,7 +75,7 @@ def put(column: Packed, size: int, rows: Iterable[int], values: list[Any], may_b
     whole = [*column_of(column, size)]
     for row, value in zip(rows, values, strict=True):
         whole[row] = value
-    return packed(whole, may_be_one)
+    return pack_column(whole, may_be_one)
 
 
 def pack_names(names: list[bytes]) -> tuple[Any, ...]:

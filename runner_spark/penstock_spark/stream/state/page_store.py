@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState
 
 _AT_ONCE = 64
-# The version of Spark's protocol, and the length of the message.
+# The version of the protocol, and the length of the message.
 _PREFIX = Struct("!ii")
 
 

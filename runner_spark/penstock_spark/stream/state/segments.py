@@ -16,7 +16,7 @@ from penstock.error import refusal
 from penstock.machines.long_lists import AnyList, LongList, Segment, Snapshot
 from penstock_spark.process.written_formats import SEGMENT
 from penstock_spark.stream.state.page_index import PageNotes
-from penstock_spark.stream.state.stored import content_of, unpickled
+from penstock_spark.stream.state.stored import content_of, load_pickle
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import shard_of
 
@@ -95,7 +95,7 @@ def values_of(stored: Iterable[tuple[Segment, bytes | None]]) -> Iterator[list[A
             what = f"a list of values in the state lacks a part, of {segment.length:,} values"
             raise refusal(ValueError, what, hint="restore the checkpoint from a copy")
         _, values = content_of(content, SEGMENT)
-        yield unpickled(values, SEGMENT.name)
+        yield load_pickle(values, SEGMENT.name)
 
 
 def key_of_segment(content: bytes) -> bytes:

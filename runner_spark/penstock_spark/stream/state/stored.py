@@ -21,7 +21,7 @@ def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> t
     ValueError: a page of keys cannot be read: ...
       hint: restore the checkpoint from a copy, or start again in another folder
     """
-    parts = unpickled(stored, form.name)
+    parts = load_pickle(stored, form.name)
     found, *content = parts if isinstance(parts, tuple) and parts else (None,)
     if mark is not None:
         number = str(found).removeprefix(mark)
@@ -30,10 +30,10 @@ def content_of(stored: bytes, form: WrittenFormat, mark: str | None = None) -> t
     return tuple(content)
 
 
-def unpickled(stored: bytes, what: str) -> Any:
+def load_pickle(stored: bytes, what: str) -> Any:
     r"""Returns the unpickled value; ValueError if it is damaged, or if a class in it has changed.
 
-    >>> unpickled(b"cbuiltins\nrange\n(tR.", "a window")
+    >>> load_pickle(b"cbuiltins\nrange\n(tR.", "a window")
     Traceback (most recent call last):
     ValueError: a window cannot be read: range expected ...
       hint: give new fields of the class a default, or undo its change

@@ -13,11 +13,17 @@ from penstock.elements.bounded_window import BoundedWindow, IntervalWindow
 from penstock.machines.trigger_machine import CLOCK, WATERMARK, Domain
 from penstock.machines.window_machine import DUE, FRESH, Cell
 from penstock_spark.process.written_formats import COLUMN_PAGE
-from penstock_spark.stream.state.packed_columns import PackedNames, column_of, pack_names, packed, put
+from penstock_spark.stream.state.packed_columns import (
+    PackedNames,
+    column_of,
+    pack_column,
+    pack_names,
+    replace_values,
+)
 from penstock_spark.stream.state.page_index import NOTHING, PageNotes
 from penstock_spark.stream.state.pages import Pages, Store
 from penstock_spark.stream.state.segments import Sizes, sizes_of
-from penstock_spark.stream.state.stored import content_of, unpickled
+from penstock_spark.stream.state.stored import content_of, load_pickle
 from penstock_spark.worker.batch import dumps
 from penstock_spark.worker.keys import key_is_self_contained
 
@@ -42,7 +48,7 @@ class Content(NamedTuple):
 class StoredWindow(NamedTuple):
     content: bytes  # Its cells as columns, pickled.
     size: int  # The number of cells.
-    fresh: int  # The number of cells with something new.
+    new_count: int  # The number of cells with something new.
     alarm_micros: int  # The watermark at which the window needs attention.
     due_micros: int | None  # When the first of its keys is due by the clock, if any is.
     segments: Sizes  # The segments of the long lists in its cells.
@@ -82,7 +88,7 @@ class OpenWindow:
         self.due_micros = stored.due_micros  # Of the cells that are left, or earlier.
         self.size = stored.size  # Of the cells that were ever in it.
         self.segments = stored.segments
-        names, self._columns, self._keys, ended = unpickled(stored.content, "a window in a page of state")
+        names, self._columns, self._keys, ended = load_pickle(stored.content, "a window in a page of state")
         self._names = PackedNames(*names)
         self._ended = frozenset(ended)
         self._taken: dict[bytes, int] = {}  # The rows of cells that have been taken, by name.
@@ -121,10 +127,10 @@ class OpenWindow:
             return None
         rows, renewed = self._taken.values(), zip(*map(cells.__getitem__, self._taken), strict=True)
         columns = [
-            put(column, self.size, rows, list(values), bool(place))
+            replace_values(column, self.size, rows, list(values), bool(place))
             for place, (column, values) in enumerate(zip(self._columns, renewed, strict=True))
         ]
-        return _stored(tuple(self._names), columns, self.size, self._keys, [], alarm_micros)
+        return _make_stored(tuple(self._names), columns, self.size, self._keys, [], alarm_micros)
 
 
 class WindowPage(dict[BoundedWindow, StoredWindow]):
@@ -153,7 +159,7 @@ class WindowPage(dict[BoundedWindow, StoredWindow]):
         return dumps((f"{_MARK}{COLUMN_PAGE.number}", items)), earliest, NOTHING
 
 
-def stored_window(
+def store_window(
     cells: Cells, keys: Keys, alarm_micros: int, ended: Set[bytes] = frozenset()
 ) -> StoredWindow:
     """A window as a page stores it; `keys` has at least the keys that are not self-contained, by name.
@@ -162,13 +168,13 @@ def stored_window(
     """
     names = sorted(cells)
     values = zip(*map(cells.__getitem__, names), strict=True)
-    columns = [packed(list(column), bool(place)) for place, column in enumerate(values)]
-    carried = {name: keys[name] for name in names if not key_is_self_contained(name)}
+    columns = [pack_column(list(column), bool(place)) for place, column in enumerate(values)]
+    pickled_keys = {name: keys[name] for name in names if not key_is_self_contained(name)}
     again = [name for name in names if name in ended] if ended else []
-    return _stored(pack_names(names), columns, len(names), carried, again, alarm_micros)
+    return _make_stored(pack_names(names), columns, len(names), pickled_keys, again, alarm_micros)
 
 
-def _stored(
+def _make_stored(
     names: tuple[Any, ...],
     columns: list[Any],
     size: int,
@@ -218,10 +224,10 @@ class WindowPages(Pages[WindowPage]):
     def _divided(self, page: WindowPage, number: int) -> dict[int, WindowPage]:
         pages = {number: WindowPage()}
         for window, stored in page.items():
-            cells, carried, ended = stored.opened()
+            cells, pickled_keys, ended = stored.opened()
             for other, names in self.by_number(cells).items():
                 own = {name: cells[name] for name in names}
-                part = stored_window(own, carried, stored.alarm_micros, ended)
+                part = store_window(own, pickled_keys, stored.alarm_micros, ended)
                 pages.setdefault(other, WindowPage())[window] = part
         self.notes.keys += sum(part.keys_in_window for part in pages.values()) - page.keys_in_window
         return pages

@@ -52,7 +52,7 @@ class CombiningWriter(Combining, Node):
         self.combine = spec.combine
         self.outbox = outbox
         self._guard = partial(call_guarded, metrics, spec.where)
-        self._new_gathering = gathering_of(spec.windowing, spec.combine, spec.loop)
+        self._new_gathering = make_gathering(spec.windowing, spec.combine, spec.loop)
         # If the order of values may matter, each place in a source is kept separately.
         self._keeps_order = spec.combine is None or fold_of(spec.combine).heeds_order
         # The type of the keys that are their own names; None if names are encoded keys.
@@ -80,7 +80,7 @@ class CombiningWriter(Combining, Node):
         self._gatherings: dict[
             tuple[LogicalTime, Place], Gathering
         ] = {}  # The arrivals of each logical time.
-        self._carried: dict[bytes, Any] = {}
+        self._pickled_keys: dict[bytes, Any] = {}
         self._entries = 0
         self._elements = 0
 
@@ -118,7 +118,7 @@ class CombiningWriter(Combining, Node):
         names: list[Any] = keys if kind is not None else encode_keys(keys)
         gathering = self._gathering(kind)
         if kind is None:
-            self._carried.update(find_keys_to_pickle(names, keys))
+            self._pickled_keys.update(find_keys_to_pickle(names, keys))
         self._entries += gathering.add(names, values, batch)
 
     def _gathering(self, kind: type | None) -> Any:
@@ -146,7 +146,7 @@ class CombiningWriter(Combining, Node):
             encoded = new
             if self._kind is not None:
                 encoded = encode_keys(new)
-                self._carried.update(find_keys_to_pickle(encoded, new))
+                self._pickled_keys.update(find_keys_to_pickle(encoded, new))
             addresses.update(
                 {name: (data, shard_of(data, shards)) for name, data in zip(new, encoded, strict=True)}
             )
@@ -160,8 +160,10 @@ class CombiningWriter(Combining, Node):
             message = self.outbox.messages[self.spec.level, shard]
             part = self._part(logical_time, group, data_of_all, rows)._replace(place=place)
             message.parts.setdefault(self.spec.label, []).append(part)
-            if self._carried:
-                message.carried.update({n: self._carried[n] for n in data_of_all if n in self._carried})
+            if self._pickled_keys:
+                message.pickled_keys.update(
+                    {n: self._pickled_keys[n] for n in data_of_all if n in self._pickled_keys}
+                )
 
     def _part(self, logical_time: LogicalTime, group: Group, names: list[bytes], rows: list[int]) -> Part:
         timestamps = group.timestamps
@@ -187,7 +189,7 @@ def _kind_of_leading(pairs: list[Any]) -> type | None:
         return None
 
 
-def gathering_of(windowing: Windowing, combine: CombineFn | None, loop: Loop) -> Callable[[], Gathering]:
+def make_gathering(windowing: Windowing, combine: CombineFn | None, loop: Loop) -> Callable[[], Gathering]:
     """Returns a function that makes an empty gathering of a grouping."""
     fold = LIST if combine is None else fold_of(combine)
     times, windowfn = output_times_of(windowing.timestamp_combiner, windowing.windowfn), windowing.windowfn

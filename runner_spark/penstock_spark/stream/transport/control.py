@@ -37,7 +37,7 @@ class Command(NamedTuple):
         return self.name != "signal"
 
 
-def decoded(payload: bytes) -> Message | TaskCounts | Command | int:
+def decode_row(payload: bytes) -> Message | TaskCounts | Command | int:
     """Decodes a row for a shard: a message, the counts of a task, a command, or the clock of a heartbeat."""
     if payload[:1] == b"\x80":
         message: Message | TaskCounts = loads(payload)
@@ -67,7 +67,7 @@ def heartbeat(clock_micros: int) -> Message:
     return Message(_DRIVER, timeline=[logical_time], ends={logical_time})
 
 
-def commanded(commands: Iterable[Command], program: LevelProgram, logical_time: LogicalTime) -> Message:
+def make_commanded(commands: Iterable[Command], program: LevelProgram, logical_time: LogicalTime) -> Message:
     message = Message(_DRIVER, timeline=[logical_time])
     for command in commands:
         match command.name:

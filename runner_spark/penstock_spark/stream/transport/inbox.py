@@ -13,7 +13,7 @@ from penstock_spark.plan.stream_plan import Clock
 from penstock_spark.source_watermarks import Summary
 from penstock_spark.stream.program import LevelProgram
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.transport.control import Command, commanded, decoded, heartbeat
+from penstock_spark.stream.transport.control import Command, decode_row, heartbeat, make_commanded
 from penstock_spark.worker.messages import (
     EARLIEST,
     LogicalTime,
@@ -56,7 +56,7 @@ def open_rows(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Rec
         if level != number:
             yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
             continue
-        match decoded(bytes(payload)):
+        match decode_row(bytes(payload)):
             case Message() as message:
                 received.messages.append(message)
             case TaskCounts(elements):
@@ -85,7 +85,7 @@ def take_due(received: Received, program: LevelProgram, header: Header) -> list[
         logical_time = LogicalTime(clock_micros, clock_micros)
         if program.clock is not Clock.LIVE:
             logical_time = max(logical_times, default=EARLIEST)
-        messages.insert(0, commanded(commands, program, logical_time))
+        messages.insert(0, make_commanded(commands, program, logical_time))
     if program.clock is not Clock.TICKS or any(command.ends_input for command in commands):
         return messages
     if program.number == 1:

@@ -37,7 +37,7 @@ BYTES_AT_ONCE = 64 << 20
 """So many bytes, at least, leave a task together where there are more."""
 
 Moment = tuple[LogicalTime, Place]
-"""When, and where in its source, an element takes place."""
+"""The time of an element, and its place in its source."""
 
 
 class _Messages(dict[tuple[int, int], Message]):
@@ -117,7 +117,7 @@ class Outbox:
             rows += [(level, shard, payload) for shard in range(self.shards) if (level, shard) not in own]
         for (level, shard), message in self.messages.items():
             telling = along.get(level, Message(self.producer, number))
-            payload = dumps(replace(telling, parts=message.parts, carried=message.carried))
+            payload = dumps(replace(telling, parts=message.parts, pickled_keys=message.pickled_keys))
             rows.append((level, shard, payload))
         rows += self._sink_rows
         self._sink_rows, self._to_all, self.held_bytes = [], {}, 0
@@ -145,7 +145,7 @@ def records_of(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Reco
 def send_to_spark(
     giving: Generator[list[Row], None, Result], shard_keys: tuple[int, ...]
 ) -> Generator[SparkRow, None, Result]:
-    """Yields the rows of a shard for Spark's stateful operator as soon as they are there; returns its result."""
+    """Yields the rows of a shard for the stateful operator of Spark without delay; returns its result."""
     while True:
         try:
             rows = next(giving)
@@ -173,7 +173,7 @@ class MessageWriter(Node):
     def _put(self, batch: Batch) -> None:
         keys, values = split_pairs(batch, self.spec.where)
         names = encode_keys(keys)
-        carried = find_keys_to_pickle(names, keys)
+        pickled_keys = find_keys_to_pickle(names, keys)
         places: dict[int, list[int]] = {}
         for place, name in enumerate(names):
             places.setdefault(shard_of(name, self.outbox.shards), []).append(place)
@@ -183,7 +183,9 @@ class MessageWriter(Node):
             names_here = [names[place] for place in own]
             part = Part(self.outbox.now, names_here, whole.taken(own), place=self.outbox.place)
             message.parts.setdefault(self.spec.label, []).append(part)
-            message.carried.update({name: carried[name] for name in part.names if name in carried})
+            message.pickled_keys.update(
+                {name: pickled_keys[name] for name in part.names if name in pickled_keys}
+            )
 
 
 class RestrictionWriter(MessageWriter):

@@ -42,7 +42,7 @@ _JOINS = {
 
 
 def spark_query(query: Query, tables: Mapping[str, str]) -> str:
-    """Returns a query as text of Spark's SQL.
+    """Returns a query as text of Spark SQL.
 
     Args:
         query: The plan.

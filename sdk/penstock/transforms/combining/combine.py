@@ -132,7 +132,7 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
 
 
 def result_type(fn: object, value_type: object) -> Any:
-    """Returns the type of a CombineFn's result for values of a type: known for some of Python's functions."""
+    """Returns the type of a CombineFn's result for values of a type: known for some functions of Python."""
     function = getattr(fn, "fn", None)
     if isinstance(function, CombineFn):
         return result_type(function, value_type)
