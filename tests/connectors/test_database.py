@@ -560,7 +560,7 @@ def test_wrong_arguments_are_refused_when_the_transform_is_made(make, error, tex
         ),
         (int, WriteToDatabase("sqlite://", "a"), "does not know the columns"),
         (Score, WriteToDatabase("sqlite://", "a", key="taem"), "did you mean 'team'"),
-        (one_field(int, "penstock_order"), WriteToDatabase("sqlite://", "a"), "penstock's own"),
+        (one_field(int, "penstock_order"), WriteToDatabase("sqlite://", "a"), "for penstock's columns"),
     ],
 )
 def test_elements_that_do_not_fit_are_refused_when_the_pipeline_is_built(kind, write, text):

@@ -91,7 +91,7 @@ def test_arguments_that_cannot_work_are_refused_where_they_stand() -> None:
         (lambda: WriteToParquet("/o", partition_by=["a", "a"]), ValueError, "each once"),
         (lambda: WriteToParquet("/o", partition_by=[1]), TypeError, "the name of a column"),
         (lambda: WriteToParquet("/o", partition_by=""), ValueError, "an empty name"),
-        (lambda: ReadFromParquet("/o", schema=Visit), ValueError, "which is not given"),
+        (lambda: ReadFromParquet("/o", schema=Visit), ValueError, "which is missing"),
         (lambda: ReadFromParquet("/o", partition_by="dya", schema=Visit), ValueError, "no column 'dya'"),
         (lambda: ReadFromParquet("/o", partition_by="day", schema=3), TypeError, "or a type of rows"),
         (lambda: ReadFromParquet("/o*/p", partition_by="day"), ValueError, "has wildcards"),

@@ -106,7 +106,7 @@ def test_arguments_that_cannot_work_are_refused_where_they_stand() -> None:
         (lambda: WriteToCsv("/o", partition_by=["a", "a"]), ValueError, "each once"),
         (lambda: WriteToJson("/o", partition_by=[1]), TypeError, "the name of a column"),
         (lambda: WriteToAvro("/o", partition_by=""), ValueError, "an empty name"),
-        (lambda: ReadFromCsv("/o", schema=Visit), ValueError, "which is not given"),
+        (lambda: ReadFromCsv("/o", schema=Visit), ValueError, "which is missing"),
         (lambda: ReadFromJson("/o", partition_by="dya", schema=Visit), ValueError, "no column 'dya'"),
         (lambda: ReadFromAvro("/o*/p", partition_by="day"), ValueError, "has wildcards"),
         (
