@@ -102,11 +102,11 @@ class NoSuchField(KeyError):
 
 
 class PipelineError(BeamError):
-    """The pipeline cannot be built or run as written (Beam's name)."""
+    """The pipeline cannot be built or run as written (Beam's name, which nothing here raises)."""
 
 
 class PValueError(BeamError):
-    """A PCollection is used where it cannot be (Beam's name)."""
+    """A PCollection is used where it cannot be (Beam's name, which nothing here raises)."""
 
 
 class RunnerError(BeamError):
