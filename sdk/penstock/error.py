@@ -83,6 +83,11 @@ def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: st
     return kind(three_parts(what, where=here() if where is None else where, hint=hint))
 
 
+def make_value_error(what: str, hint: str) -> ValueError:
+    """Makes the ValueError of a wrong argument: what is wrong, and what the user can do about it."""
+    return refusal(ValueError, what, hint=hint)
+
+
 class BeamError(Exception):
     """The base of penstock's own errors (Beam's ``apache_beam.error.BeamError``)."""
 
