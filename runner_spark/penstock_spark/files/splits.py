@@ -24,7 +24,7 @@ BLOCK_BYTES = 512 << 10
 """So much is read at once: some ten thousand short lines, which fit into a processor's cache."""
 
 
-_OPENING_BYTES = 64 << 10
+OPENING_BYTES = 64 << 10
 """Opening a file on a disk takes a task as long as reading so much. Spark counts 4 MB, as for a store: its tasks would
 have 32 small files each, and starting a task takes longer than reading them."""
 
@@ -61,7 +61,7 @@ def splits_of(
         parallelism_of(spark),
         bytes_max=_size(spark, "maxPartitionBytes"),
         bytes_min=opening_bytes,
-        opening_bytes=opening_bytes if sizes else min(opening_bytes, _OPENING_BYTES),
+        opening_bytes=opening_bytes if sizes else min(opening_bytes, OPENING_BYTES),
     )
 
 
