@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock_spark.files.file_store import file_store, is_on_disk
@@ -132,6 +133,12 @@ def packed(
         tasks[lightest].append(item)
         weights[lightest] += bytes_of(item) + 1
     return tuple(map(tuple, tasks))
+
+
+def items_of_tasks(batch: pa.RecordBatch, by_task: Sequence[Sequence[_Item]]) -> Iterator[_Item]:
+    """Yields the items of the tasks whose numbers are in the only column of a batch."""
+    for number in batch.column(0).to_pylist():
+        yield from by_task[number]
 
 
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:
