@@ -83,6 +83,11 @@ def refusal(kind: type[ErrorT], what: str, *, where: str | None = None, hint: st
     return kind(three_parts(what, where=here() if where is None else where, hint=hint))
 
 
+def make_value_error(what: str, hint: str) -> ValueError:
+    """Makes the ValueError of a wrong argument: what is wrong, and what the user can do about it."""
+    return refusal(ValueError, what, hint=hint)
+
+
 class BeamError(Exception):
     """The base class for all errors of penstock (Beam's ``apache_beam.error.BeamError``)."""
 
@@ -102,11 +107,11 @@ class NoSuchField(KeyError):
 
 
 class PipelineError(BeamError):
-    """The pipeline cannot be built or run as written (Beam's name)."""
+    """The pipeline cannot be built or run as written (Beam's name, which nothing here raises)."""
 
 
 class PValueError(BeamError):
-    """A PCollection is used where it cannot be (Beam's name)."""
+    """A PCollection is used where it cannot be (Beam's name, which nothing here raises)."""
 
 
 class RunnerError(BeamError):

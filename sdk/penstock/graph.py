@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from penstock.functions.combinefn import CombineFn
 from penstock.typehints.constraints import show_type
@@ -147,7 +147,6 @@ class Write:
 Primitive = (
     Read | ParDo | StatefulParDo | GroupByKey | CombinePerKey | AssignWindows | Flatten | Reshuffle | Write
 )
-PRIMITIVES: tuple[type, ...] = get_args(Primitive)
 
 Grouping = GroupByKey | CombinePerKey | StatefulParDo
 """The primitives for which an engine brings elements together by key."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from itertools import chain, permutations
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import penstock as beam
-from penstock.graph import PRIMITIVES
+from penstock.graph import Primitive
 from penstock.io.each_batch import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
 from penstock.machines.grouping import GroupingMachine
@@ -368,7 +368,7 @@ def test_every_primitive_is_one_of_the_kinds_of_operations_and_only_groupings_ha
     query.batch({"Read": [[("a", 1, 5)]]})
     query.batch(commands=[("drain", "")])
     plan = query.plan
-    assert {kind.__name__ for kind in PRIMITIVES} == set().union(*KINDS.values())
+    assert {kind.__name__ for kind in get_args(Primitive)} == set().union(*KINDS.values())
     groupings = [step for level in plan.levels for step in level.roots]
     steps = [step for part in plan.parts for step in part.steps if step not in groupings]
     sources = [step for part in plan.readings for step in part.roots]

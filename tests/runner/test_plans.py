@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pyspark import TaskContext
@@ -110,7 +110,7 @@ HANDLED = {
 }
 
 
-@pytest.mark.parametrize("primitive", graph.PRIMITIVES)
+@pytest.mark.parametrize("primitive", get_args(graph.Primitive))
 def test_every_primitive_is_described_and_planned_and_lowered_and_runs(primitive):
     pipeline = beam.Pipeline()
     found, expected = HANDLED[primitive](pipeline)

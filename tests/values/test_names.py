@@ -13,9 +13,11 @@ import pytest
 from pyarrow import orc
 
 import penstock as beam
-from penstock.values.types import NAMES
 from penstock_spark.formats.orc.scan import records_of_file as orc_records
 from penstock_spark.formats.parquet.scan import records_of_file as parquet_records
+
+NAMES = ("plain", "a.b", "a b", "Capital", "select", "`", "é", "0")
+"""Names of columns that are likely to go wrong."""
 
 OTHERS = {"a": pa.array([{"b": "of a record", "c": 1}]), "b": pa.array(["another"]), "n": pa.array([1])}
 """Columns that a wrong reading of a name would find."""

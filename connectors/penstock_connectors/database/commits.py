@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock_connectors.database.address import Address
@@ -13,11 +13,17 @@ from penstock_spark.connecting.writing import MicroBatch
 COMMITS = "penstock_commits"
 
 
-def is_next(known: Sequence[Any], driver: str, batch: MicroBatch, address: Address) -> bool:
-    """True if a micro-batch is to be written now; an error if another driver may write the stream.
+def begin_batch(
+    known: Sequence[Any], note: Callable[[int], int], driver: str, batch: MicroBatch, address: Address
+) -> bool:
+    """Notes the number of a micro-batch, in the transaction that writes it; False if it has been written.
+
+    It is an error if another driver may write the stream.
 
     Args:
         known: The stream's rows in the table: the number of its last micro-batch, and the driver that may write it.
+        note: Writes the number over the given last one, if the row is still that of this driver, and returns how many
+            rows it has changed.
         driver: The driver that asks.
         batch: The micro-batch.
         address: The table that gets its rows.
@@ -25,7 +31,11 @@ def is_next(known: Sequence[Any], driver: str, batch: MicroBatch, address: Addre
     [(last, owner)] = known or [(None, None)]
     if owner != driver:
         raise make_displaced_error(address, is_other=owner is not None)
-    return not is_committed(last, batch.number)
+    if is_committed(last, batch.number):
+        return False
+    if not note(last):
+        raise make_displaced_error(address, is_other=True)
+    return True
 
 
 def make_displaced_error(address: Address, is_other: bool) -> Exception:

@@ -29,7 +29,7 @@ from penstock.utils import clock
 from penstock.values.types import BINARY, DURATION
 from penstock_connectors.database.address import CONNECT_TIMEOUT_SECONDS, Address
 from penstock_connectors.database.columns import is_nested, postgres_type
-from penstock_connectors.database.commits import COMMITS, is_next, make_displaced_error
+from penstock_connectors.database.commits import COMMITS, begin_batch, make_displaced_error
 from penstock_connectors.database.errors import make_rows_lost_error, may_succeed_again, to_step_error
 from penstock_connectors.database.layout import CHANGE, ORDER, PARTITION_SHIFT, Layout, json_of
 from penstock_connectors.database.pages import NOTHING, Page, page_row
@@ -325,7 +325,7 @@ class PostgresWriter:
                 return
             with connection.transaction():
                 if batch.stream:
-                    if not self._is_next(connection, batch):
+                    if not self._begin_batch(connection, batch):
                         return
                 else:
                     # A batch has no number, but the server knows what became of a transaction.
@@ -335,19 +335,19 @@ class PostgresWriter:
 
         _persisting(self.address, work, _is_passing)
 
-    def _is_next(self, connection: psycopg.Connection[Any], batch: MicroBatch) -> bool:
-        """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
+    def _begin_batch(self, connection: psycopg.Connection[Any], batch: MicroBatch) -> bool:
+        """Begins a micro-batch of a stream, as `begin_batch` of the commits does."""
         commits, name = identify_beside(self.address, COMMITS), digest_stream(batch.stream)
         look = sql.SQL("SELECT batch, driver FROM {} WHERE stream = %s").format(commits)
         known = connection.execute(look, [name]).fetchall()
-        if not is_next(known, self.driver, batch, self.address):
-            return False
-        note = sql.SQL(
+        update = sql.SQL(
             "UPDATE {} SET batch = %s, written = now() WHERE stream = %s AND batch = %s AND driver = %s"
         ).format(commits)
-        if not connection.execute(note, [batch.number, name, *known[0]]).rowcount:
-            raise make_displaced_error(self.address, is_other=True)
-        return True
+
+        def note(last: int) -> int:
+            return connection.execute(update, [batch.number, name, last, self.driver]).rowcount
+
+        return begin_batch(known, note, self.driver, batch, self.address)
 
     def _merge(self, connection: psycopg.Connection[Any], pages: list[Page]) -> None:
         if self.create:

@@ -22,7 +22,7 @@ from penstock.utils import clock
 from penstock.values.types import FLOAT, INSTANT
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.columns import is_nested
-from penstock_connectors.database.commits import COMMITS, is_next, make_displaced_error
+from penstock_connectors.database.commits import COMMITS, begin_batch, make_displaced_error
 from penstock_connectors.database.errors import make_write_error
 from penstock_connectors.database.layout import CHANGE, ORDER, Layout, json_of
 from penstock_connectors.database.pages import Page, page_row
@@ -82,7 +82,7 @@ class DriverWriter:
 
         def work(connection: Connection) -> None:
             is_sent[0] = False
-            if not batch.stream or self._is_next(connection, batch):
+            if not batch.stream or self._begin_batch(connection, batch):
                 self._merge(connection, pages)
             is_sent[0] = True
 
@@ -157,19 +157,19 @@ class DriverWriter:
             }
             connection.execute(sa.insert(commits), first)
 
-    def _is_next(self, connection: Connection, batch: MicroBatch) -> bool:
-        """Notes the number of the micro-batch, in the transaction that writes it; False if it has been written."""
+    def _begin_batch(self, connection: Connection, batch: MicroBatch) -> bool:
+        """Begins a micro-batch of a stream, as `begin_batch` of the commits does."""
         commits = self._commits()
         of_stream = commits.c.stream == digest_stream(batch.stream)
         known = connection.execute(sa.select(commits.c.batch, commits.c.driver).where(of_stream)).all()
-        if not is_next(known, self.driver, batch, self.address):
-            return False
-        same = (commits.c.batch == known[0][0], commits.c.driver == self.driver)
-        now = datetime.datetime.fromtimestamp(clock.seconds(), datetime.UTC).replace(tzinfo=None)
-        note = sa.update(commits).where(of_stream, *same).values(batch=batch.number, written=now)
-        if not connection.execute(note).rowcount:
-            raise make_displaced_error(self.address, is_other=True)
-        return True
+
+        def note(last: int) -> int:
+            same = (commits.c.batch == last, commits.c.driver == self.driver)
+            now = datetime.datetime.fromtimestamp(clock.seconds(), datetime.UTC).replace(tzinfo=None)
+            update = sa.update(commits).where(of_stream, *same).values(batch=batch.number, written=now)
+            return connection.execute(update).rowcount
+
+        return begin_batch(known, note, self.driver, batch, self.address)
 
     def _merge(self, connection: Connection, pages: list[Page]) -> None:
         schema, name = self.address.parts

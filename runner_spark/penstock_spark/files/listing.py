@@ -18,9 +18,7 @@ _EVERYTHING = str(2**31 - 1)
 _OPENING = "spark.sql.files.openCostInBytes"
 
 _OPENING_BYTES = 256 << 10
-"""Opening a file on a disk takes Spark's readers as long as reading this many bytes. Spark counts 4 MB, as for a store:
-its tasks would have 32 small files each, and starting a task takes longer than reading them.
-"""
+"""Opening a file on a disk takes Spark's readers as long as reading this many bytes; see `splits.OPENING_BYTES`."""
 
 
 def setting_of_listing(spark: SparkSession) -> tuple[str, str]:

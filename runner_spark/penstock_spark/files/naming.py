@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from penstock_spark.files.file_store import folder_of
@@ -45,7 +45,7 @@ class Naming:
         >>> Naming(lambda shard, shards: f"/o/{shard}.csv").find_stale(1, ["0.csv", "2.csv", "1.csv", "2026.csv"])
         ['2.csv', '1.csv']
         """
-        pattern = _pattern(os.path.basename(self.example()))
+        pattern = match_names_like(os.path.basename(self.example()), {SHARD: "shard", SHARDS: "shards"})
         found = {name: match.groupdict() for name in present if (match := pattern.match(name))}
         if "shards" in pattern.groupindex:
             new = {os.path.basename(name) for name in self.names(count)}
@@ -54,9 +54,10 @@ class Naming:
             ]
         if "shard" not in pattern.groupindex:
             return [] if count else list(found)
-        numbered = {int(numbers["shard"]): name for name, numbers in found.items()}
+        shards = {name: int(numbers["shard"]) for name, numbers in found.items()}
+        numbered = {shard: name for name, shard in shards.items() if self._is_named(name, shard, shard + 1)}
         last = count
-        while last in numbered and self._is_named(numbered[last], last, last + 1):
+        while last in numbered:
             last += 1
         # The last one first: if a deletion is cut short, no gap hides the rest.
         return [numbered[shard] for shard in reversed(range(count, last))]
@@ -79,11 +80,20 @@ def example_of(path_of: Callable[[int, int], str]) -> str:
         return path_of(0, 1)
 
 
-def _pattern(example: str) -> re.Pattern[str]:
-    """Returns a pattern that matches the whole of each name that differs from an example only in the large numbers."""
+def match_names_like(example: str, numbers: Mapping[int, str]) -> re.Pattern[str]:
+    """Returns a pattern that matches the whole of each name that differs from an example only in some large numbers.
+
+    Args:
+        example: A name with large numbers in it.
+        numbers: These numbers, each with the name of the group that is its first place in the example.
+
+    >>> like = match_names_like("o-666666667-777777778", {666666667: "batch", 777777778: "shard"})
+    >>> like.match("o-000012-00001").groupdict(), like.match("o-000012-1.csv")
+    ({'batch': '000012', 'shard': '00001'}, None)
+    """
     pattern = re.escape(example)
-    for number, name in ((SHARD, "shard"), (SHARDS, "shards")):
+    for number, name in numbers.items():
         before, found, after = pattern.partition(str(number))
         if found:
-            pattern = f"{before}(?P<{name}>[0-9]+){after.replace(found, f'(?P={name})')}"
+            pattern = f"{before}(?P<{name}>[0-9]+){after.replace(found, '[0-9]+')}"
     return re.compile(pattern + r"\Z")

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock_spark.files.file_store import file_store, is_on_disk
@@ -23,7 +24,7 @@ SHARE_BYTES = 64 << 20
 BLOCK_BYTES = 512 << 10
 """The number of bytes that one call reads: about ten thousand short lines, which fit into a processor's cache."""
 
-_OPENING_BYTES = 64 << 10
+OPENING_BYTES = 64 << 10
 """Opening a file on a disk takes a task as long as reading this many bytes. Spark counts 4 MB, as for a store: its
 tasks would have 32 small files each, and starting a task takes longer than reading them.
 """
@@ -61,7 +62,7 @@ def splits_of(
         parallelism_of(spark),
         bytes_max=_size(spark, "maxPartitionBytes"),
         bytes_min=opening_bytes,
-        opening_bytes=opening_bytes if sizes else min(opening_bytes, _OPENING_BYTES),
+        opening_bytes=opening_bytes if sizes else min(opening_bytes, OPENING_BYTES),
     )
 
 
@@ -132,6 +133,12 @@ def distribute_parts(
         tasks[lightest].append(item)
         weights[lightest] += bytes_of(item) + 1
     return tuple(map(tuple, tasks))
+
+
+def items_of_tasks(batch: pa.RecordBatch, by_task: Sequence[Sequence[_Item]]) -> Iterator[_Item]:
+    """Yields the items of the tasks whose numbers are in the only column of a batch."""
+    for number in batch.column(0).to_pylist():
+        yield from by_task[number]
 
 
 def _end_of_records(path: str, delimiter: bytes, count: int) -> int:

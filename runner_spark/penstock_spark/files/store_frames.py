@@ -18,7 +18,7 @@ from penstock.io.files.compression import CompressionTypes
 from penstock.io.files.object_stores import with_step
 from penstock_spark.files.compressed import decompress
 from penstock_spark.files.file_store import StoreFiles
-from penstock_spark.files.splits import Split, blocks_of, distribute_parts, splits_of
+from penstock_spark.files.splits import Split, blocks_of, distribute_parts, items_of_tasks, splits_of
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
 from penstock_spark.session.parallelism import parallelism_of
@@ -38,9 +38,8 @@ class ReadParts(TaskRows):
     where: str
 
     def rows_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for number in batch.column(0).to_pylist():
-            for part in self.parts[number]:
-                yield from self.read(part)
+        for part in items_of_tasks(batch, self.parts):
+            yield from self.read(part)
 
     @abc.abstractmethod
     def read(self, part: Any) -> Iterator[pa.RecordBatch]:

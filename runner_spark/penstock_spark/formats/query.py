@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 from penstock.io.parquetio import ParquetSource
 from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.scalars.spark_forms import quote_name
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.frames import FRAMES
 from penstock_spark.formats.parquet import PARQUET
@@ -36,7 +37,7 @@ def open_query(source: QuerySource, spark: SparkSession, where: str) -> Scan:
 
 
 def _schema(source: QuerySource) -> StructType | None:
-    return schema_of_text(", ".join(f"`{name}` {kind}" for name, kind in source.fields))
+    return schema_of_text(", ".join(f"{quote_name(name)} {kind}" for name, kind in source.fields))
 
 
 def _records(source: object) -> str:

@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.error import refusal
 from penstock.scalars.expressions import Expression
+from penstock.scalars.spark_forms import quote_name
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.columns.losses import make_none_loss
 from penstock_spark.lowering.column_expressions import ColumnMaker, raise_in_column, too_many_bits
@@ -172,7 +173,9 @@ def _inputs(table: Table, read: Set[str] | None) -> list[Column]:
     It does not look behind a column that it counts.
     """
     return [
-        (F.col(_quote(name)) if read is None or name in read else F.lit(None).cast(own)).alias(f"c{place}")
+        (F.col(quote_name(name)) if read is None or name in read else F.lit(None).cast(own)).alias(
+            f"c{place}"
+        )
         for place, (name, own) in enumerate(table.fields)
     ]
 
@@ -193,10 +196,6 @@ def _add_times(before: _Lowered, times: StreamTimes, watermark: Watermark | None
         # Without a reader of the times, Spark would not look for elements that have none.
         return _Lowered(frame.where("t is not null"), before.table)
     return _Lowered(watermark.kept_over(frame, before.names, times.where), before.table, watermark, True)
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _never_null(column: Column, name: str, kind: DataType, where: str) -> Column:

@@ -47,7 +47,7 @@ from penstock_spark.files.file_store import (
     is_on_disk,
     reach_of,
 )
-from penstock_spark.files.naming import SHARD, SHARDS, Naming
+from penstock_spark.files.naming import SHARD, SHARDS, Naming, match_names_like
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
@@ -67,7 +67,7 @@ _LARGE_BYTES = 8192
 
 # It stands for a micro-batch's number when a name becomes a pattern.
 _BATCH = 666_666_667
-_STANDS_FOR_ANY = re.compile(f"{_BATCH}|{SHARD}|{SHARDS}")
+_NUMBERS = {_BATCH: "batch", SHARD: "shard", SHARDS: "shards"}
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -380,8 +380,8 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     system = file_store(naming.folder, spark)
     remove_abandoned(system, naming.folder)
     name = os.path.basename(naming.example())
-    present = _present(system, naming.folder, files, _STANDS_FOR_ANY.split(name)[0])
-    like = match_names_like(name)
+    present = _present(system, naming.folder, files, re.split("|".join(map(str, _NUMBERS)), name)[0])
+    like = match_names_like(name, _NUMBERS)
     found = sorted(
         _below(inside, each) for inside, there in present.items() for each in there if like.match(each)
     )
@@ -392,15 +392,6 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
             where=where,
             hint="delete them, write elsewhere, or continue with the checkpoint of the stream that wrote them",
         )
-
-
-def match_names_like(example: str) -> re.Pattern[str]:
-    """Matches the whole of each name that differs from an example only in the large numbers.
-
-    >>> bool(match_names_like("o-batch-666666667-777777778-of-888888889").match("o-batch-000012-00001-of-00003"))
-    True
-    """
-    return re.compile(_STANDS_FOR_ANY.sub(r"\\d+", re.escape(example)) + r"\Z")
 
 
 class _FileEncoder(Encoder):

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from penstock.error import refusal
 from penstock.io.formats.partition_folders import NOTHING, folder_of_value, is_lost
+from penstock.scalars.spark_forms import quote_name
 from penstock.values.types import IN_FOLDERS, TEXT
 from penstock_spark.columns.records import to_batch
 from penstock_spark.columns.types import value_of
@@ -193,7 +194,7 @@ def refuse_lost_values(rows: DataFrame, partitions: Partitions) -> DataFrame:
     for name in partitions.columns:
         kind = partitions.schema.field(name).type
         if value_of(kind) is TEXT:
-            column = F.col(f"`{name.replace('`', '``')}`")
+            column = F.col(quote_name(name))
             error = F.raise_error(
                 F.lit(mark(make_lost_value_error(name, partitions.where), partitions.where))
             )

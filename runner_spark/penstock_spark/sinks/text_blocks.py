@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from penstock.io.files.compression import CompressionTypes
+from penstock.scalars.spark_forms import quote_name
 from penstock_spark.files.compressed import compress_content, decompress
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sinks.files import SparkFiles
@@ -45,7 +46,7 @@ def make_text_files(
 
     def write_apart(rows: DataFrame, target: str) -> None:
         assert partitions is not None
-        names = [f"`{name.replace('`', '``')}`" for name in partitions.columns]
+        names = [quote_name(name) for name in partitions.columns]
         # A header stays before what follows it, because Spark does not sort again what is sorted by folder.
         in_order = rows.sortWithinPartitions(*names, _PLACE)
         lines = in_order.selectExpr(*names, f"cast({_TEXT} as string) as {_TEXT}")

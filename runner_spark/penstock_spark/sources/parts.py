@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from penstock_spark.files.splits import items_of_tasks
 from penstock_spark.session.session import empty_frame
 from penstock_spark.sources.scan import Scan, nothing_to_check
 from penstock_spark.worker.batch import Batch
@@ -23,9 +24,8 @@ class PartsReader(abc.ABC):
     parts: Sequence[Sequence[Any]]  # The parts of each task.
 
     def __call__(self, batch: pa.RecordBatch) -> Iterator[list[Any] | Batch]:
-        for number in batch.column(0).to_pylist():
-            for part in self.parts[number]:
-                yield from self.read(part)
+        for part in items_of_tasks(batch, self.parts):
+            yield from self.read(part)
 
     @abc.abstractmethod
     def read(self, part: Any) -> Iterable[list[Any] | Batch]:

@@ -10,6 +10,9 @@ behind such a grouping a step is accepted that cannot take retractions; the runn
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
 from typing import Any
 
 from penstock import graph
@@ -19,6 +22,47 @@ from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.functions.dofn import DoFn
 from penstock.windows.triggers import AccumulationMode
+from penstock.windows.windowing import Windowing
+
+
+class Retractions(Enum):
+    """Which retractions an output of a step may hold."""
+
+    OWN = "those that it makes"
+    OF_INPUTS = "those of its inputs"
+    NONE = "none"
+
+
+def retractions_of(
+    primitive: graph.Primitive,
+    tag: str | None,
+    windowing: Callable[[], Windowing],
+    fires_again: Callable[[Windowing], bool],
+) -> Retractions:
+    """Returns which retractions an output of a step may hold.
+
+    Args:
+        primitive: What the step does.
+        tag: The tag of the output.
+        windowing: Returns the windows of the step's first input; only groupings ask.
+        fires_again: Whether windows may fire more than once.
+    """
+    match primitive:
+        # Its other output has the elements that come too late, as they come.
+        case graph.GroupByKey() | graph.CombinePerKey() if tag is None:
+            grouped = windowing()
+            mode = grouped.accumulation_mode
+            if mode == AccumulationMode.ACCUMULATING or not fires_again(grouped):
+                return Retractions.NONE
+            # A discarding window that has fired holds nothing from which it could take a value back.
+            return Retractions.OF_INPUTS if mode == AccumulationMode.DISCARDING else Retractions.OWN
+        case graph.ParDo(dofn) if dofn.gives_retractions:
+            return Retractions.OWN
+        case graph.ParDo(dofn) if dofn.gives_insertions_only:
+            return Retractions.NONE
+        case graph.Write():
+            return Retractions.NONE
+    return Retractions.OF_INPUTS
 
 
 def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
@@ -64,6 +108,10 @@ def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Produce
         pcoll: What the elements are read from.
         in_rounds: Whether each round of a run may fire windows that else fire once.
     """
+
+    def fires_again(windowing: Windowing) -> bool:
+        return in_rounds or not windowing.fires_once
+
     waiting: list[Any] = [pcoll]
     seen = set()
     while waiting:
@@ -73,20 +121,14 @@ def _retracting_step(pcoll: pvalue.PCollection[Any], in_rounds: bool) -> Produce
             continue
         seen.add(read)
         inputs = [value for value in step.inputs if isinstance(value, pvalue.PCollection)]
-        match step.transform.to_primitive():
-            # Its other output has the elements that come too late, as they come.
-            case graph.GroupByKey() | graph.CombinePerKey() if read.tag is None:
-                windowings = [value.windowing for value in inputs]
-                modes = {each.accumulation_mode for each in windowings if in_rounds or not each.fires_once}
-                if AccumulationMode.ACCUMULATING_AND_RETRACTING in modes:
-                    return step  # type: ignore[no-any-return]
-                if AccumulationMode.DISCARDING in modes:
-                    # A retraction after the pane has fired can only be passed on.
-                    waiting += inputs
-            case graph.ParDo(dofn) if dofn.gives_retractions:
+        windowing = partial(_first_windowing, inputs)
+        match retractions_of(step.transform.to_primitive(), read.tag, windowing, fires_again):
+            case Retractions.OWN:
                 return step  # type: ignore[no-any-return]
-            case graph.ParDo(dofn) if dofn.gives_insertions_only:
-                pass
-            case _:
+            case Retractions.OF_INPUTS:
                 waiting += inputs
     return None
+
+
+def _first_windowing(inputs: list[pvalue.PCollection[Any]]) -> Windowing:
+    return inputs[0].windowing

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import NoReturn
 
-from penstock.error import three_parts
+from penstock.scalars.casting import refuse
 
 _LINE_ENDS = "\\n\\r\\x85\\u2028\\u2029"
 _ANY_CHARACTER = f"[^{_LINE_ENDS}]"
@@ -18,10 +18,6 @@ _GROUP = re.compile(r"\((?:\?(?::|=|!|<(?P<name>[a-zA-Z][a-zA-Z0-9]*)>))?")
 _ITEM = r"(?:[^\[\]\\&]|\\[dDwWsSnrtf]|\\[^a-zA-Z0-9\s])"
 _CLASS = re.compile(rf"\[\^?{_ITEM}+\]")
 _KEPT_ESCAPE = re.compile(r"\\(?:[dDwWsSnrtfA]|[^a-zA-Z0-9\s])")
-
-
-def _refuse(what: str, hint: str) -> NoReturn:
-    raise ArithmeticError(three_parts(what, hint=hint))
 
 
 @functools.lru_cache(256)
@@ -42,7 +38,7 @@ def compile_like(pattern: str, escape: str) -> re.Pattern[str]:
         if character == escape:
             place += 1
             if place == len(pattern) or pattern[place] not in ("%", "_", escape):
-                _refuse(
+                refuse(
                     "a pattern of LIKE has its escape character before another than %, _ and itself",
                     "write the escape character twice",
                 )
@@ -70,7 +66,7 @@ def compile_java(pattern: str) -> re.Pattern[str]:
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(text, re.ASCII)
     except (re.error, OverflowError, RecursionError):
-        _refuse(
+        refuse(
             "a regular expression of an SQL expression cannot be read",
             "use what Java's and Python's regular expressions share",
         )
@@ -210,7 +206,7 @@ def _replacement_parts(template: str, groups: int) -> list[str | int]:
 
 
 def _refuse_replacement() -> NoReturn:
-    _refuse(
+    refuse(
         "a replacement of REGEXP_REPLACE names a group that the regular expression does not have, or ends too early",
         r"write \$ and \\ for the characters $ and \ ",
     )

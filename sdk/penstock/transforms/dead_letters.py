@@ -15,7 +15,7 @@ from typing import Any
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import DoOutputsTuple, PCollection
 from penstock.elements.tagged_output import TaggedOutput
-from penstock.error import refusal
+from penstock.error import make_value_error, refusal
 from penstock.functions.asynchronous import await_outputs, check_outputs, outputs_of
 from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
@@ -66,43 +66,39 @@ class DeadLetterOptions:
 
     def __post_init__(self) -> None:
         if self.use_subprocess and self.partial:
-            raise _refused(
+            raise make_value_error(
                 "partial and use_subprocess are mutually incompatible",
                 "leave one of them out: nothing leaves the process before an element is done",
             )
         if self.use_subprocess and not hasattr(os, "fork"):
-            raise _refused(
+            raise make_value_error(
                 "use_subprocess=True needs processes that can be forked, which this system does not have",
                 "leave it out, or run the pipeline on Linux or macOS",
             )
         if not 0 <= self.threshold <= 1:
-            raise _refused(f"the threshold is {self.threshold!r}", "pass a share, from 0 to 1")
+            raise make_value_error(f"the threshold is {self.threshold!r}", "pass a share, from 0 to 1")
         other = "use_subprocess" if self.use_subprocess else "timeout" if self.timeout_seconds else None
         if self.allow_state and other:
-            raise _refused(
+            raise make_value_error(
                 f"allow_unsafe_userstate_in_process is incompatible with {other}",
                 "state cannot be used from the thread or process that it needs; leave one of them out",
             )
 
 
-def _refused(what: str, hint: str) -> ValueError:
-    return refusal(ValueError, what, hint=hint)
-
-
 def _check_isolated(pardo: ParDo) -> None:
     if pardo.fn.calls_asynchronously:
-        raise _refused(
+        raise make_value_error(
             f"{pardo.label} is asynchronous, and use_subprocess makes calls one after another",
             "leave use_subprocess out, or use a plain process",
         )
     kinds = sorted(pardo.signature.kinds & _ONLY_IN_THE_WORKER)
     if kinds:
-        raise _refused(
+        raise make_value_error(
             f"{pardo.label} uses {' and '.join(kinds)}, which another process cannot get",
             "leave use_subprocess out, or make what it needs in setup",
         )
     if inspect.isgeneratorfunction(pardo.fn.finish_bundle):
-        raise _refused(
+        raise make_value_error(
             f"{pardo.label} yields in finish_bundle, which is not safe with use_subprocess",
             "yield in process: a crash would lose what waits for the end of the bundle",
         )
@@ -115,13 +111,13 @@ class ExceptionHandlingParDo(PTransform[Any, Any]):
         super().__init__(pardo.label)
         kinds = pardo.signature.kinds & {"StateParam", "TimerParam"}
         if kinds and not options.allow_state:
-            raise _refused(
+            raise make_value_error(
                 f"{pardo.label} uses {' and '.join(sorted(kinds))}, which failing elements leave changed",
                 "pass allow_unsafe_userstate_in_process=True to with_exception_handling to accept that",
             )
         dofn = pardo.fn
         if not dofn.defines_process or dofn.process_yields_batches:
-            raise _refused(
+            raise make_value_error(
                 f"{pardo.label} fails by the batch, and exceptions are handled by the element",
                 "define process too, which takes an element and yields elements",
             )

@@ -367,6 +367,3 @@ IN_FOLDERS = (TEXT, INTEGER, UNSIGNED_INTEGER, BOOLEAN, DATE)
 
 TIMES = (TIME, INSTANT, LOCAL_TIME, DURATION)
 """The types whose values count from somewhere, in a unit of seconds."""
-
-NAMES = ("plain", "a.b", "a b", "Capital", "select", "`", "é", "0")
-"""Names of columns that are likely to go wrong."""

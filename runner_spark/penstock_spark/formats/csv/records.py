@@ -20,6 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.io.files.compression import CompressionTypes
+from penstock.scalars.spark_forms import quote_name
 from penstock_spark.files.compressed import decompress, open_for_reading, translate_decompression_errors
 from penstock_spark.files.file_store import LocalFiles, absolute_uri, is_on_disk
 from penstock_spark.files.finding import Files, make_unreadable_error
@@ -390,6 +391,6 @@ def arriving_records(
 def parsed(records: DataFrame, names: list[str], malformed: str, options: dict[str, Any]) -> DataFrame:
     """The columns of the records as text, with a record that is not CSV in the column `malformed`."""
     columns = [*names, malformed]
-    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in columns)
+    schema = ", ".join(f"{quote_name(name)} string" for name in columns)
     frame = records.select(F.from_csv("value", schema, options).alias("parsed"), "_metadata")
     return frame.select(*(F.col("parsed").getField(name).alias(name) for name in columns), "_metadata")

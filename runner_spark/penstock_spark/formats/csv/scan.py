@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
+from penstock.scalars.spark_forms import quote_name
 from penstock.typehints import typehints
 from penstock.values import types as value_types
 from penstock_spark.columns.record_makers import rows_of
@@ -266,7 +267,7 @@ def without_comment(text: Column, options: dict[str, Any]) -> Column:
 
 def column(name: str) -> Column:
     """The column with a name, which may have any characters."""
-    return F.col(f"`{name.replace('`', '``')}`")
+    return F.col(quote_name(name))
 
 
 def missing_as_null(name: str, options: dict[str, Any]) -> Column:

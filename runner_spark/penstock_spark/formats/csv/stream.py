@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
 from penstock.io.streaming.stream_sources import StreamSource
+from penstock.scalars.spark_forms import quote_name
 from penstock.typehints.unions import without_none
 from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.formats.csv import records, scan
@@ -150,7 +151,7 @@ def _lines(
     )
     # Spark's reader of CSV leaves out lines of nothing but blanks.
     lines = lines.where(F.col("value").rlike(r"[^\x00-\x20]"))
-    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
+    schema = ", ".join(f"{quote_name(name)} string" for name in scan.text_schema(names).names)
     parsed = lines.select(
         F.from_csv("value", schema, scan.parser_options(options, False)).alias("parsed"),
         F.when(scan.open_quote_column(options) | ~F.is_valid_utf8("value"), F.col("value")).alias("wrong"),
@@ -181,7 +182,7 @@ def _records(
     contents = files.load(spark.readStream.schema(CONTENTS), "binaryFile").select("content", *place)
     header = None if options.get("names") else tuple(names)
     found = records.arriving_records(contents, files, options, header, scan.has_header(options))
-    schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in scan.text_schema(names).names)
+    schema = ", ".join(f"{quote_name(name)} string" for name in scan.text_schema(names).names)
     value = F.col("value")
     strings = found.withColumn("parsed", F.from_csv("value", schema, scan.parser_options(options, True)))
     # Only whole records are there, without the bytes that they were made of.

@@ -18,6 +18,7 @@ from penstock.error import refusal
 from penstock.io.formats.partition_folders import table_of_pattern
 from penstock.io.parquetio import ParquetSource
 from penstock.io.streaming.stream_sources import StreamSource
+from penstock.scalars.spark_forms import quote_name
 from penstock_spark.columns.types import arrow_schema_of, is_unsupported_by_spark, struct_of, without_nothing
 from penstock_spark.columns.values import cast_to_python_types, check_names, to_dicts, to_rows, to_tables
 from penstock_spark.files.changed_files import warn_of_empty_files
@@ -302,7 +303,7 @@ def _schema_by_spark(source: ParquetSource, spark: SparkSession, where: str) -> 
 
 
 def _column(name: str) -> Column:
-    return F.col(f"`{name.replace('`', '``')}`")
+    return F.col(quote_name(name))
 
 
 def choose_columns(schema: T.StructType, columns: Sequence[str], where: str) -> T.StructType:

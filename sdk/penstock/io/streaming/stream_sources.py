@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.checks.window_lengths import positive_micros
-from penstock.error import refusal
+from penstock.error import make_value_error, refusal
 from penstock.graph import InlineValues, Source
 from penstock.io.streaming.stream_times import MicrosOf, PartOf, Selector
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
@@ -115,7 +115,7 @@ def watermark_of(source: Source, watermark: WatermarkPolicy | None, event_time: 
     what = "event_time is given, but no watermark"
     if event_time is None:
         what = f"the elements of {source.describe()} have event times, but no watermark is given"
-    raise _refused(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles wrap one of them")
+    raise make_value_error(what, f"pass watermark={_POLICIES}; IdleTimeout and Percentiles wrap one of them")
 
 
 def tick_micros_of(tick: DurationTypes, arrival_time: object) -> int:
@@ -123,7 +123,7 @@ def tick_micros_of(tick: DurationTypes, arrival_time: object) -> int:
     tick_micros = positive_micros("tick parameter", tick)
     if arrival_time is None and tick_micros != 1_000_000:
         what = f"tick={tick!r} has no meaning without arrival_time: each micro-batch of a live stream is a logical time"
-        raise _refused(what, "leave it out, or pass arrival_time, which says when elements arrived")
+        raise make_value_error(what, "leave it out, or pass arrival_time, which says when elements arrived")
     return tick_micros
 
 
@@ -156,7 +156,9 @@ def reader_options(
             what = f"{argument} must be an integer, but is {limit!r}"
             raise refusal(TypeError, what, hint=f"write {argument}=100, for example")
         if limit < 1:
-            raise _refused(f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit")
+            raise make_value_error(
+                f"{argument} must be 1 or more, but is {limit}", "leave it out for no limit"
+            )
         if not fits:
             limited = (
                 "records, but {} does not count them" if option == MAX_RECORDS else "files, but {} reads none"
@@ -164,23 +166,23 @@ def reader_options(
             what = f"{argument} limits {limited.format(source.describe())}"
             own = "max_records_per_batch" if limits_records else "max_files_per_batch or max_bytes_per_batch"
             hint = "pass the format's own option to ReadFromSpark, such as maxOffsetsPerTrigger for kafka"
-            raise _refused(what, f"pass {own}" if limits_records or reads_files else hint)
+            raise make_value_error(what, f"pass {own}" if limits_records or reads_files else hint)
         options.append((option, limit))
     return tuple(options)
 
 
 def _check_streamable(source: Source) -> None:
     if not source.is_bounded:
-        raise _refused(f"{source.describe()} is a stream already", "apply it without as_stream")
+        raise make_value_error(f"{source.describe()} is a stream already", "apply it without as_stream")
     if isinstance(source, InlineValues):
         hint = "apply them without as_stream, and they arrive first; or use a TestStream for their times"
-        raise _refused("values of the program cannot be read as a stream", hint)
+        raise make_value_error("values of the program cannot be read as a stream", hint)
     if not isinstance(source, Streamable):
         hint = "use ReadFromText, ReadFromCsv, ReadFromJson, ReadFromParquet or ReadFromSpark"
-        raise _refused(f"the source {source.describe()} cannot be read as a stream", hint)
+        raise make_value_error(f"the source {source.describe()} cannot be read as a stream", hint)
     why = source.why_no_stream()
     if why is not None:
-        raise _refused(*why)
+        raise make_value_error(*why)
 
 
 def _check_selector(source: Source, argument: str, selector: object) -> None:
@@ -195,7 +197,7 @@ def _check_selector(source: Source, argument: str, selector: object) -> None:
     if fields is not None and selector not in fields:
         known = f"; fields are {', '.join(fields)}" if fields else ""
         what = f"the elements of {source.describe()} have no field {selector!r}"
-        raise _refused(what, f"make {argument} a function of the element{known}")
+        raise make_value_error(what, f"make {argument} a function of the element{known}")
 
 
 def _check_watermark(watermark: object, event_time: object, has_times: bool) -> None:
@@ -210,11 +212,11 @@ def _check_watermark(watermark: object, event_time: object, has_times: bool) -> 
             raise refusal(TypeError, f"{name} does not say how to find the watermark", hint=hint)
         case False if event_time is not None:
             what = f"with {name} the event time is the arrival time, but event_time is given too"
-            raise _refused(what, f"leave event_time out, or pass watermark={_POLICIES}")
+            raise make_value_error(what, f"leave event_time out, or pass watermark={_POLICIES}")
         case True if event_time is None and not has_times:
             what = f"a source without event time: {watermark.describe()} needs one for each element"
             hint = 'pass event_time="field" or a function of the element; or leave the watermark out'
-            raise _refused(what, hint)
+            raise make_value_error(what, hint)
 
 
 def _check_partition(watermark: WatermarkPolicy, partition: object, has_partitions: bool) -> None:
@@ -223,11 +225,7 @@ def _check_partition(watermark: WatermarkPolicy, partition: object, has_partitio
     if at_least is None and partition is not None:
         name = watermark.innermost.describe()
         what = f"partition has no meaning for {name}, which combines all partitions"
-        raise _refused(what, "leave it out, or pass per_partition=True to BoundedDisorder")
+        raise make_value_error(what, "leave it out, or pass per_partition=True to BoundedDisorder")
     if at_least is not None and at_least > 1 and partition is None and not has_partitions:
         what = f"the watermark would wait for {at_least} partitions, but elements have no partition"
-        raise _refused(what, 'pass partition="field" or a function, or leave at_least out')
-
-
-def _refused(what: str, hint: str) -> ValueError:
-    return refusal(ValueError, what, hint=hint)
+        raise make_value_error(what, 'pass partition="field" or a function, or leave at_least out')

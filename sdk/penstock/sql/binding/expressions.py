@@ -237,7 +237,7 @@ class ExpressionBinder:
             value.type.is_number or value.type.name in ("NULL", "ANY")
         ):
             refuse(node, f"{name} takes numbers, and {value} is {value.type}", "CAST it to a number")
-        return grouping.call(_aggregate_call(name, value, is_distinct, condition))
+        return grouping.call(make_aggregate_call(name, value, is_distinct, condition))
 
     def _misplaced_or_function(self, node: exp.Expression) -> Scalar:
         """A call of a function, since an aggregate has no meaning for one row."""
@@ -437,7 +437,14 @@ class ExpressionBinder:
         return self._statement.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
 
 
-def _aggregate_call(name: str, value: Scalar, is_distinct: bool, condition: Scalar | None) -> AggregateCall:
+def make_aggregate_call(
+    name: str, value: Scalar, is_distinct: bool, condition: Scalar | None
+) -> AggregateCall:
+    """Returns the call of one of `AGGREGATES` for a value.
+
+    Raises:
+        NotImplementedError: The aggregate has no call here.
+    """
     kind = value.type
     match name:
         case "COUNT":
@@ -455,7 +462,12 @@ def _aggregate_call(name: str, value: Scalar, is_distinct: bool, condition: Scal
         case "SUM":
             total = decimals.sum_type(kind) if kind.name == "DECIMAL" else kind.or_null()
             return AggregateCall("sum", value, total, is_distinct, condition)
-    return AggregateCall("max" if name == "MAX" else "min", value, kind.or_null(), False, condition)
+        case "MAX":
+            return AggregateCall("max", value, kind.or_null(), False, condition)
+        # It may be any of the values, and so the least: it is the same in every run.
+        case "MIN" | "ANY_VALUE":
+            return AggregateCall("min", value, kind.or_null(), False, condition)
+    raise NotImplementedError(f"the aggregate {name} has no call")
 
 
 # Literals

@@ -115,7 +115,8 @@ class AggregateCall:
     """One aggregate of a grouping.
 
     Attributes:
-        name: ``sum``, ``count``, ``min``, ``max``, ``avg``, ``array_agg`` or ``single`` (the one value there may be).
+        name: ``sum``, ``count``, ``min``, ``max``, ``avg``, ``array_agg``, ``single`` (the one value there may be) or
+            ``form`` (one of the equal values of a key).
         argument: What is aggregated; None for ``COUNT(*)``.
         type: The type of the result.
         distinct: Whether equal values count once.

@@ -15,7 +15,7 @@ from penstock.coders.coders import FastPrimitivesCoder, VarIntCoder
 from penstock.construction.applicable import T
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
-from penstock.error import UnsupportedByRunner, refusal
+from penstock.error import UnsupportedByRunner, make_value_error, refusal
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagRuntimeState,
@@ -132,24 +132,24 @@ class BatchTargets:
         for name in ("min_batch_size", "max_batch_size"):
             check_whole_number(name, getattr(self, name))
             if getattr(self, name) < 1:
-                raise _wrong(f"{name} is {getattr(self, name)}", "pass 1 or more")
+                raise make_value_error(f"{name} is {getattr(self, name)}", "pass 1 or more")
         if self.min_batch_size > self.max_batch_size:
-            raise _wrong(
+            raise make_value_error(
                 f"Minimum ({self.min_batch_size}) must not be greater than maximum ({self.max_batch_size})",
                 f"pass max_batch_size={self.min_batch_size} or more",
             )
         if self.overhead and not 0 < self.overhead <= 1:
             what = f"target_batch_overhead ({self.overhead}) must be between 0 and 1"
-            raise _wrong(what, "pass the share of the time, such as 0.05")
+            raise make_value_error(what, "pass the share of the time, such as 0.05")
         if self.duration_seconds and self.duration_seconds <= 0:
             what = f"target_batch_duration_secs ({self.duration_seconds}) must be positive"
-            raise _wrong(what, "pass seconds, or None for no such target")
+            raise make_value_error(what, "pass seconds, or None for no such target")
         whole = self.duration_with_fixed_cost_seconds
         if whole and whole <= 0:
             what = f"target_batch_duration_secs_including_fixed_cost ({whole}) must be positive"
-            raise _wrong(what, "pass seconds, or None for no such target")
+            raise make_value_error(what, "pass seconds, or None for no such target")
         if not (self.overhead or self.duration_seconds or whole):
-            raise _wrong(
+            raise make_value_error(
                 "At least one of target_batch_overhead or target_batch_duration_secs or "
                 "target_batch_duration_secs_including_fixed_cost must be positive.",
                 "leave them out: each has a default",
@@ -275,10 +275,6 @@ def _least_squares(xs: Sequence[float], ys: Sequence[float], weights: Sequence[f
         weight * (x - mean_x) ** 2 for weight, x, _ in trios
     )
     return mean_y - slope * mean_x, slope
-
-
-def _wrong(what: str, hint: str) -> ValueError:
-    return refusal(ValueError, what, hint=hint)
 
 
 _MOST_OPEN_BATCHES = 10
