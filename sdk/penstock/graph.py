@@ -26,6 +26,8 @@ class Source:
     is_bounded: bool = True
     has_fields: bool = False
     """True if its elements have named fields, whose types the runner may find out."""
+    is_table: bool = False
+    """True if Spark reads it as a table in a batch, so that it may compute with its columns."""
 
     def describe(self) -> str:
         """One line for `explain`."""

@@ -22,8 +22,8 @@ def begin_batch(
 
     Args:
         known: The stream's rows in the table: the number of its last micro-batch, and the driver that may write it.
-        note: Writes the number over the given last one, if the row is still that of this driver, and returns how many
-            rows it has changed.
+        note: Writes the number over the given last one, if this driver still has the row, and returns how many rows it
+            has changed.
         driver: The driver that asks.
         batch: The micro-batch.
         address: The table that gets its rows.

@@ -29,7 +29,6 @@ from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, name_kind
 from penstock_spark.plan.column_plan import (
     COLUMN_AGGREGATES,
-    COLUMNAR,
     Columns,
     ColumnsSource,
     Combined,
@@ -80,7 +79,7 @@ def columns(graph: Graph, table_of: TableOf) -> Graph:
     reads: dict[str, Step] = {}
     absorbed: set[str] = set()
     for step in graph.steps:
-        if isinstance(step.primitive, Read) and isinstance(step.primitive.source, COLUMNAR):
+        if isinstance(step.primitive, Read) and step.primitive.source.is_table:
             found, source = _behind(graph, step, step.primitive.source, table_of)
             reads[step.label] = replace(step, primitive=Read(source), outputs=(Output(None, found.last),))
             absorbed.update(gone.label for gone in source.columns.steps)

@@ -8,9 +8,6 @@ from typing import Any
 from pyspark.sql.types import DataType, DoubleType, LongType, TimestampType
 
 from penstock.graph import Source, Step
-from penstock.io.parquetio import ParquetSource
-from penstock.io.query_source import QuerySource
-from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streaming.stream_sources import Streamable, StreamSource
 from penstock.scalars.expressions import Expression
 from penstock.scalars.tree import Field
@@ -20,9 +17,6 @@ from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, Fields, column_type, name_kind
 
 Named = tuple[tuple[str, Expression], ...]
-
-COLUMNAR = (ParquetSource, SparkSource, DataFrameSource, QuerySource)
-"""The sources that have columns."""
 
 
 def has_stream_columns(source: Source) -> bool:

@@ -28,8 +28,8 @@ from penstock.windows.windowing import Windowing
 class Retractions(Enum):
     """Which retractions an output of a step may hold."""
 
-    OWN = "those that it makes"
-    OF_INPUTS = "those of its inputs"
+    OWN = "its own"
+    OF_INPUTS = "its inputs have them"
     NONE = "none"
 
 

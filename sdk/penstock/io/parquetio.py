@@ -42,6 +42,7 @@ class ParquetSource(RecordFileSource):
     elements: str = "dict"  # Or ``"row"``, or ``"table"``: a ``pyarrow.Table`` of many records.
 
     has_columns = True
+    is_table = True
 
     @property
     def has_fields(self) -> bool:  # type: ignore[override]

@@ -25,6 +25,7 @@ class QuerySource(Source):
     fields: tuple[tuple[str, str], ...]
 
     has_fields = True
+    is_table = True
 
     def describe(self) -> str:
         """Returns one line for `explain`."""

@@ -33,6 +33,7 @@ class SparkSource(Streamable):
 
     has_fields = True
     has_columns = True
+    is_table = True
 
     def describe(self) -> str:
         return f"spark {self.format}" + (f" {self.path}" if self.path else "")
@@ -60,6 +61,7 @@ class DataFrameSource(Streamable):
 
     has_fields = True
     has_columns = True
+    is_table = True
 
     def describe(self) -> str:
         return f"dataframe [{', '.join(self.frame.columns)}]"

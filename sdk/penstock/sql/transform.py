@@ -16,10 +16,9 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
-from penstock.io.parquetio import ParquetSource
+from penstock.graph import Source
 from penstock.io.query_source import QuerySource
 from penstock.io.source_transforms import SourceTransform
-from penstock.io.sparkio import DataFrameSource, SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Column, Scalar
@@ -206,7 +205,8 @@ def _source_of(name: str, pcoll: PCollection[Any]) -> object:
         NotForSpark: It is not.
     """
     source = _read_from(pcoll)
-    if not isinstance(source, (DataFrameSource, SparkSource, ParquetSource)):
+    # A query over the result of another one would have to know the tables of both.
+    if not isinstance(source, Source) or not source.is_table or isinstance(source, QuerySource):
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
     row = pcoll.element_type
     fields = row.fields if isinstance(row, row_type.RowTypeConstraint) else ()

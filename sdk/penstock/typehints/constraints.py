@@ -80,6 +80,11 @@ class TypeConstraint:
             return str(error)
         return None
 
+    def _refuse_mismatch(self, instance: object) -> None:
+        reason = self._mismatch(instance)
+        if reason is not None:
+            raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
+
     def native_class(self) -> typing.Any:
         """Python's class for the constraint; None if there is none, as for most."""
         return None
@@ -206,9 +211,7 @@ class ParameterizedConstraint(TypeConstraint):
 
     def type_check(self, instance: object) -> None:
         """Raises CompositeTypeHintError if a value, or a part of it, does not fit; the text shows only types."""
-        reason = self._mismatch(instance)
-        if reason is not None:
-            raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
+        self._refuse_mismatch(instance)
 
     def _inner_types(self) -> Iterator[Hint]:
         return iter(self.parameters)

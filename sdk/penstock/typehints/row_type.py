@@ -13,7 +13,6 @@ from penstock.error import refusal
 from penstock.typehints.annotations import annotations_of
 from penstock.typehints.constraints import (
     Any,
-    CompositeTypeHintError,
     Hint,
     TypeConstraint,
     describe_mismatch,
@@ -149,9 +148,7 @@ class RowTypeConstraint(TypeConstraint):
         return self._user_type is not None and issubclass(self._user_type, base)
 
     def type_check(self, instance: object) -> None:
-        reason = self._mismatch(instance)
-        if reason is not None:
-            raise CompositeTypeHintError(reason, f"correct the value, or the type hint {self}")
+        self._refuse_mismatch(instance)
 
     def _mismatch(self, instance: object) -> str | None:
         if not self._is_row(instance):
