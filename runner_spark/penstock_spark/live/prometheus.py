@@ -18,7 +18,7 @@ def metrics_text(now: RunSnapshot) -> str:
 
     >>> now = RunSnapshot("a\"b", "r", "batch", "RUNNING", 0, 2_000_000, rows_in=7)
     >>> print(metrics_text(now), end="")
-    # HELP penstock_up True if the run continues.
+    # HELP penstock_up 1 while the run continues, 0 when it is over.
     # TYPE penstock_up gauge
     penstock_up{name="a\"b",run="r",mode="batch",state="RUNNING"} 1
     # HELP penstock_run_seconds The time since the start of the run.
@@ -34,7 +34,7 @@ def metrics_text(now: RunSnapshot) -> str:
 def _families(now: RunSnapshot) -> Iterator[str]:
     run = {"run": now.run}
     of_run = {"name": now.name, **run, "mode": now.mode, "state": now.state}
-    yield _family("up", "gauge", "True if the run continues.", [(of_run, not now.is_over)])
+    yield _family("up", "gauge", "1 while the run continues, 0 when it is over.", [(of_run, not now.is_over)])
     yield _family("run_seconds", "gauge", "The time since the start of the run.", [(run, now.seconds)])
     yield _family("rows_in_total", "counter", "Rows that the sources have given.", [(run, now.rows_in)])
     lag = _seconds(now.processing_lag_micros)
