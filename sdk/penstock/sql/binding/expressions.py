@@ -17,7 +17,7 @@ from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
 from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
-from penstock.sql.binding.window_functions import (
+from penstock.sql.binding.time_windows import (
     BOUNDS,
     SPELLINGS,
     WINDOWS,

@@ -12,7 +12,7 @@ from penstock.scalars.tree import Scalar, columns_of
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.scopes import Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
-from penstock.sql.binding.window_functions import SPELLINGS, add_window_columns, bind_windows, is_window_call
+from penstock.sql.binding.time_windows import SPELLINGS, add_window_columns, bind_windows, is_window_call
 from penstock.sql.plan.relations import (
     Aggregate,
     ColumnDef,

@@ -15,7 +15,7 @@ from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.joining import make_join
 from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of, suggest
 from penstock.sql.binding.statement import Statement, text_of
-from penstock.sql.binding.window_functions import (
+from penstock.sql.binding.time_windows import (
     SPELLINGS,
     WINDOWS,
     add_window_columns,
