@@ -219,20 +219,20 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a COUNT of several columns",
+            "the first value of a group without an order",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
-                {"goals": goals} | SqlTransform("SELECT COUNT(DISTINCT team, points) AS n FROM goals")
+                {"goals": goals} | SqlTransform("SELECT FIRST(team) AS t FROM goals")
                 """,
             see="""
-                penstock.sql.errors.SqlError: COUNT takes one argument, not 2
+                penstock.sql.errors.SqlError: the aggregate FIRST is not supported
                   line 1, column 8 of the query
-                    SELECT COUNT(DISTINCT team, points) AS n FROM goals
+                    SELECT FIRST(team) AS t FROM goals
                            ^
-                  at step 'SqlTransform(SELECT COUNT(DISTINCT team, points) AS n FROM goals)' (game.py:4)
-                  hint: write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL
+                  at step 'SqlTransform(SELECT FIRST(team) AS t FROM goals)' (game.py:4)
+                  hint: MIN_BY(x, time) is the first x and MAX_BY(x, time) the last, and ANY_VALUE(x) is any
                 """,
         ),
         Row(

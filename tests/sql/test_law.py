@@ -15,7 +15,9 @@ import pytest
 import penstock as beam
 from penstock.relations import bags, validity
 from penstock.relations.joins import JoinRows
+from penstock.scalars.tree import Literal
 from penstock.scalars.types import from_hint
+from penstock.sql.aggregates import exact, extremes, sums
 from penstock.sql.binding import groupings, queries, selections, sources
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
@@ -244,7 +246,7 @@ def _no_filter(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         lowering,
         "argument_of",
-        lambda call: lowering.Literal(1, from_hint(int)) if call.argument is None else call.argument,
+        lambda call: Literal(1, from_hint(int)) if call.argument is None else call.argument,
     )
 
 
@@ -277,8 +279,8 @@ def _sessions_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def _whole(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregating, "_float_sum", lambda values: float(int(sum(values))) if values else None)
-    patch.setattr(aggregating, "_any_sum", lambda count, total: float(int(total)) if count else None)
+    patch.setattr(exact.ExactPowers, "total", lambda self, held: float(held[5] >> held[4]))
+    patch.setattr(sums, "_any_sum", lambda count, total: float(int(total)) if count else None)
 
 
 def _valid_too_long(patch: pytest.MonkeyPatch) -> None:
@@ -348,7 +350,7 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
         {"grouped": 20, "condition with a subquery": 0, "value of a subquery": 0},
     ),
     "MIN is MAX": (
-        lambda patch: patch.setattr(aggregating, "_least", aggregating._greatest),
+        lambda patch: patch.setattr(extremes, "_least_of", extremes._greatest_of),
         {"grouped": 20},
     ),
     "aggregates take copies although they are DISTINCT": (_distinct_as_all, {"grouped": 20}),

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from penstock.scalars import casts, decimals, functions, resolving, types
+from penstock.scalars import casts, functions, resolving, types
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
+from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
 from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.time_windows import (
@@ -29,7 +30,7 @@ from penstock.sql.binding.time_windows import (
 )
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
 from penstock.sql.plan.lineage import bound_of, make_period
-from penstock.sql.plan.relations import AggregateCall, Values
+from penstock.sql.plan.relations import Values
 
 _TYPES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
@@ -173,12 +174,8 @@ class ExpressionBinder:
 
     def _key_or_aggregate(self, node: Any, grouping: Grouping) -> Scalar | None:
         """The column of a grouped result that an expression is: a key, or an aggregate."""
-        condition = None
-        if isinstance(node, exp.Filter):
-            condition = self._of_rows().condition(node.expression.this, "FILTER")
-            node = node.this
-        if self._statement.is_aggregate(node):
-            return self._aggregate(node, grouping, condition)
+        if (called := called_aggregate(self._statement, node)) is not None:
+            return grouping.call(bind_aggregate(self._statement, called, self._of_rows()))
         if (call := window_call_in(node)) is not None:
             return self._window_of(node, call, grouping)
         if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
@@ -209,35 +206,6 @@ class ExpressionBinder:
         if is_window_call(node):
             return make_period(first, last)
         return last if node.name.upper().endswith("_END") else first
-
-    def _aggregate(self, node: exp.Expression, grouping: Grouping, condition: Scalar | None) -> Scalar:
-        refuse, name = self._statement.refuse, node.name.upper()
-        arguments = list(node.expressions)
-        is_distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
-        if is_distinct:
-            arguments = arguments[0].expressions
-        for each in arguments:
-            if inner := self._statement.aggregate_in(each):
-                what = f"the aggregate {inner.name.upper()} is inside another one"
-                refuse(inner, what, "aggregate in a subquery")
-        if name == "COUNT" and (not arguments or isinstance(arguments[0], exp.Star)):
-            if is_distinct:
-                refuse(node, "COUNT(DISTINCT *) is not supported", "count the rows of SELECT DISTINCT *")
-            return grouping.call(AggregateCall("count", None, BIGINT.or_null(False), False, condition))
-        if len(arguments) != 1:
-            hint = f"write {name}(points)"
-            if name == "COUNT":
-                hint = "write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL"
-            refuse(node, f"{name} takes one argument, not {len(arguments)}", hint)
-        value = self._of_rows().scalar(arguments[0])
-        own = self._statement.tables.functions.get(name)
-        if own is not None:
-            return grouping.call(AggregateCall(name.lower(), value, own.type, is_distinct, condition, own.fn))
-        if name in ("SUM", "AVG", "MEAN") and not (
-            value.type.is_number or value.type.name in ("NULL", "ANY")
-        ):
-            refuse(node, f"{name} takes numbers, and {value} is {value.type}", "CAST it to a number")
-        return grouping.call(make_aggregate_call(name, value, is_distinct, condition))
 
     def _misplaced_or_function(self, node: exp.Expression) -> Scalar:
         """A call of a function, since an aggregate has no meaning for one row."""
@@ -435,39 +403,6 @@ class ExpressionBinder:
 
     def _date_with_format(self, node: exp.Expression) -> Scalar:
         return self._statement.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
-
-
-def make_aggregate_call(
-    name: str, value: Scalar, is_distinct: bool, condition: Scalar | None
-) -> AggregateCall:
-    """Returns the call of one of `AGGREGATES` for a value.
-
-    Raises:
-        NotImplementedError: The aggregate has no call here.
-    """
-    kind = value.type
-    match name:
-        case "COUNT":
-            return AggregateCall("count", value, BIGINT.or_null(False), is_distinct, condition)
-        case "COUNT_IF":
-            true = functions.call("IS TRUE", [value])
-            both = true if condition is None else functions.call("AND", [condition, true])
-            return AggregateCall("count", None, BIGINT.or_null(False), False, both)
-        case "AVG" | "MEAN":
-            mean = decimals.mean_type(kind) if kind.name == "DECIMAL" else DOUBLE.or_null()
-            return AggregateCall("avg", value, mean, is_distinct, condition)
-        case "ARRAY_AGG" | "COLLECT_LIST":
-            array = SqlType("ARRAY", False, kind.or_null(False))
-            return AggregateCall("array_agg", value, array, is_distinct, condition)
-        case "SUM":
-            total = decimals.sum_type(kind) if kind.name == "DECIMAL" else kind.or_null()
-            return AggregateCall("sum", value, total, is_distinct, condition)
-        case "MAX":
-            return AggregateCall("max", value, kind.or_null(), False, condition)
-        # It may be any of the values, and so the least: it is the same in every run.
-        case "MIN" | "ANY_VALUE":
-            return AggregateCall("min", value, kind.or_null(), False, condition)
-    raise NotImplementedError(f"the aggregate {name} has no call")
 
 
 # Literals

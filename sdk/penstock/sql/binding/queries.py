@@ -21,6 +21,7 @@ from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.joining import push_filter_down
+from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
@@ -29,7 +30,6 @@ from penstock.sql.binding.selections import (
     aliases_of,
     find_ordinal,
     number_rows,
-    order_of,
     orders_of,
     system_column,
 )

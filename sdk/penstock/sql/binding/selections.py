@@ -12,6 +12,7 @@ from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import BIGINT
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.joining import push_filter_down
+from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.scopes import Grouping, Scope, Visible, suggest
 from penstock.sql.binding.statement import Statement, text_of, walk_own_parts
 from penstock.sql.plan.relations import ColumnDef, Filter, Order, Relation, Top
@@ -171,13 +172,6 @@ def orders_of(order: exp.Expression | None, scalar_of: Callable[[Any], Scalar]) 
     if order is None:
         return ()
     return tuple(order_of(each, scalar_of(each.this)) for each in order.expressions)
-
-
-def order_of(node: exp.Expression, scalar: Scalar) -> Order:
-    """Returns one order of ORDER BY."""
-    descending = bool(node.args.get("desc"))
-    nulls_first = node.args.get("nulls_first")
-    return Order(scalar, descending, (not descending) if nulls_first is None else bool(nulls_first))
 
 
 def aliases_of(tree: exp.Expression) -> Mapping[str, Any]:

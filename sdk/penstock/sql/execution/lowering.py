@@ -18,10 +18,11 @@ from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
-from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_scalars
+from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars
 from penstock.scalars.types import SqlType, to_hint
+from penstock.sql.aggregates.extremes import FORM, SINGLE
 from penstock.sql.execution import steps
-from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
+from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, TopRows, argument_of, expressions_of
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.lineage import simplify_bound
@@ -239,7 +240,7 @@ class Lowering:
         pairs_type = KV[key_hint(keys), AnyHint]
         pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
-        if retracts and any(call.name == "single" for call in calls):
+        if retracts and any(call.name == SINGLE for call in calls):
             pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
         if not relation.keys:
             pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
@@ -481,15 +482,8 @@ def remove_windows(
         isinstance(each, Column) for each in ends
     ):
         return None
-    calls = tuple(
-        replace(
-            call,
-            argument=None if call.argument is None else replace_scalars(call.argument, scalars),
-            condition=None if call.condition is None else replace_scalars(call.condition, scalars),
-        )
-        for call in relation.calls
-    )
-    used = [*keys, *(each for call in calls for each in (call.argument, call.condition) if each is not None)]
+    calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
+    used = [*keys, *(each for call in calls for each in call.scalars)]
     if any(at >= width for each in used for at in columns_of(each)):
         return None
     return rows, keys, calls, inner
@@ -534,15 +528,6 @@ def _delayed(delay: Delay) -> TriggerFn:
     return AfterProcessingTime.aligned_to(seconds) if delay.aligned else AfterProcessingTime(seconds)
 
 
-def argument_of(call: AggregateCall) -> Scalar:
-    """Returns what is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
-    one = Literal(1, SqlType("BIGINT", False))
-    value = one if call.argument is None else call.argument
-    if call.condition is None:
-        return value
-    return functions.call("CASE", [call.condition, value, Literal(None, SqlType("NULL"))])
-
-
 def form_of(columns: Columns) -> CanonicalRow | None:
     """Returns what brings rows of a relation into their canonical form; None if they are in it."""
     return row_canonicalizer_of(each.type for each in columns)
@@ -581,7 +566,7 @@ def _combiner(
     arguments = tuple(argument_of(call) for call in calls)
     if not (retracts or has_empty):
         match calls:
-            case [AggregateCall("count", argument, distinct=False, condition=None, fn=None)] if (
+            case [AggregateCall("count", argument, distinct=False, condition=None, fn=None, others=())] if (
                 argument is None or not argument.type.nullable
             ):
                 return CountCombineFn(), (), "one"

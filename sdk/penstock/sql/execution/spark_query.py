@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.scalars import functions
 from penstock.scalars.spark_forms import NotForSpark, quote_name, write_type
 from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
-from penstock.scalars.types import SqlType
-from penstock.sql.execution.lowering import argument_of
+from penstock.scalars.types import BIGINT, NULL, SqlType
+from penstock.sql.aggregates.extremes import SINGLE
+from penstock.sql.aggregates.functions import record_of
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
@@ -210,20 +212,30 @@ def _values(relation: Values) -> str:
 def _aggregate(call: AggregateCall, single: bool) -> str:
     if call.fn is not None:
         raise NotForSpark(f"{call.name} is a CombineFn of the user")
-    argument = _text(argument_of(call))
-    distinct = "DISTINCT " if call.distinct else ""
     if call.type.name == "DECIMAL" and call.type.precision is None:
         raise NotForSpark("Spark computes decimals with other numbers of digits")
-    match call.name:
-        case "avg" if call.argument is not None and call.argument.type.name == "BIGINT":
-            return f"(SUM({distinct}{argument}) / COUNT({distinct}{argument}))"
-        case "array_agg":
-            return f"COLLECT_LIST({distinct}{argument})"
-        case "single":
-            if not single:
-                raise NotForSpark("a subquery might give several rows, which is an error")
-            return f"MAX({argument})"
-    return f"{call.name.upper()}({distinct}{argument})"
+    if call.name == SINGLE and not single:
+        raise NotForSpark("a subquery might give several rows, which is an error")
+    record = record_of(call)
+    if record.not_in_spark:
+        raise NotForSpark(f"{record.name}: {record.not_in_spark}")
+    if call.orders:
+        raise NotForSpark(f"Spark's {record.name} does not take an order")
+    distinct = "DISTINCT " if call.distinct else ""
+    arguments = [_text(_if_counted(call, each)) for each in call.values or (_ONE,)]
+    if record.spark is None:
+        return f"{record.name}({distinct}{', '.join(arguments)})"
+    return record.spark(call, arguments, distinct)
+
+
+_ONE = Literal(1, BIGINT.or_null(False))
+
+
+def _if_counted(call: AggregateCall, value: Scalar) -> Scalar:
+    """Returns a value of a row, or NULL, which no aggregate counts, where the condition does not hold."""
+    if call.condition is None:
+        return value
+    return functions.call("CASE", [call.condition, value, Literal(None, NULL)])
 
 
 def _has_one_row(relation: Relation) -> bool:

@@ -24,7 +24,8 @@ from penstock.relations.changes import Change, compute_difference, compute_net, 
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.execution.aggregating import ordered, refuse_more_rows
+from penstock.sql.aggregates.cells import ordered
+from penstock.sql.aggregates.extremes import refuse_more_rows
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys
 from penstock.sql.plan.relations import Order
 from penstock.utils.timestamp import Timestamp

@@ -122,6 +122,13 @@ def _typed_literal(parser: _Parser, this: exp.Expression, kind: exp.DataType) ->
     return this
 
 
+def _any_of(operand: Any) -> exp.Expression:
+    """Returns ``ANY (SELECT …)`` as what it is, and ``ANY(x)`` as a call of the aggregate."""
+    if isinstance(operand, exp.Paren) and not isinstance(operand.this, (exp.Subquery, exp.Query)):
+        return exp.Anonymous(this="ANY", expressions=[operand.this])
+    return exp.Any(this=operand)
+
+
 class _Parser(SparkParser):
     # A function keeps the name and the arguments of the query, instead of becoming a class of its own.
     FUNCTIONS: ClassVar[dict[str, Any]] = {
@@ -134,6 +141,10 @@ class _Parser(SparkParser):
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **SparkParser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: exp.Anonymous(this="POSITIVE", expressions=[self._parse_unary()]),
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        **SparkParser.NO_PAREN_FUNCTION_PARSERS,
+        "ANY": lambda self: _any_of(self._parse_bitwise()),
     }
     TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
     # So does one with a special syntax in other dialects only; a catalog may also have a STRING_AGG.
