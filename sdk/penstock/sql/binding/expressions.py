@@ -16,6 +16,7 @@ from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
+from penstock.sql.binding.grouping_sets import bind_grouping_function
 from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.time_windows import (
@@ -174,6 +175,9 @@ class ExpressionBinder:
 
     def _key_or_aggregate(self, node: Any, grouping: Grouping) -> Scalar | None:
         """The column of a grouped result that an expression is: a key, or an aggregate."""
+        found = bind_grouping_function(self._statement, node, grouping, self._of_rows())
+        if found is not None:
+            return found
         if (called := called_aggregate(self._statement, node)) is not None:
             return grouping.call(bind_aggregate(self._statement, called, self._of_rows()))
         if (call := window_call_in(node)) is not None:

@@ -17,6 +17,9 @@ from penstock.sql.errors import make_sql_error
 from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
 
+GROUPING_FUNCTIONS = frozenset(["GROUPING", "GROUPING_ID"])
+"""The functions that tell grouping sets apart."""
+_NAMES = AGGREGATES.keys() | REFUSED.keys() | GROUPING_FUNCTIONS
 _Typed = TypeVar("_Typed")
 
 
@@ -99,7 +102,7 @@ class Statement:
         if not isinstance(node, exp.Anonymous):
             return False
         own = self.tables.functions.get(node.name.upper())
-        return own.aggregates if own else node.name.upper() in (AGGREGATES.keys() | REFUSED.keys())
+        return own.aggregates if own else node.name.upper() in _NAMES
 
     def aggregate_in(self, node: object) -> Any:
         """Returns the first call of an aggregate in a part of the tree; None if there is none."""

@@ -18,12 +18,13 @@ from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
-from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars
+from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.aggregates.extremes import FORM, SINGLE
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, TopRows, argument_of, expressions_of
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
+from penstock.sql.execution.grouping_sets import InSets
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
@@ -31,6 +32,7 @@ from penstock.sql.plan.relations import (
     AggregateCall,
     Columns,
     Emitted,
+    Expand,
     Filter,
     Join,
     Period,
@@ -133,6 +135,10 @@ class Lowering:
                 return self._windows(relation)
             case Aggregate():
                 return self._aggregate(relation, None)
+            case Expand():
+                rows = self.lower(relation.input)
+                expanded = FlatMap(InSets(relation)).with_output_types(hint_of(relation.columns))
+                return rows | self._label("Grouping sets") >> expanded
             case Join():
                 return self._join(relation)
             case Valid():
@@ -458,7 +464,8 @@ def remove_windows(
     """
     if relation.start is None or relation.end is None:
         return None
-    above, inner = skip_projections(relation.input)
+    expand = relation.input if isinstance(relation.input, Expand) else None
+    above, inner = skip_projections(relation.input if expand is None else expand.input)
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)
@@ -472,6 +479,11 @@ def remove_windows(
             rows = Filter(rows, condition)
         else:
             scalars = tuple(replace_scalars(scalar, scalars) for scalar in each.scalars)
+    partial: tuple[Scalar, ...] = ()
+    if expand is not None:
+        partial = tuple(replace_scalars(key, scalars) for key in expand.keys)
+        # What grouping sets add stands behind the bounds of the windows.
+        scalars = (*scalars, *columns_as_scalars(expand.columns[len(expand.input.columns) :], width + 2))
     keys = tuple(
         replace_scalars(key, scalars)
         for at, key in enumerate(relation.keys)
@@ -483,9 +495,14 @@ def remove_windows(
     ):
         return None
     calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
-    used = [*keys, *(each for call in calls for each in call.scalars)]
-    if any(at >= width for each in used for at in columns_of(each)):
+    used = [*keys, *partial, *(each for call in calls for each in call.scalars)]
+    if any(at in (width, width + 1) for each in used for at in columns_of(each)):
         return None
+    if expand is not None:
+        added = expand.columns[len(expand.input.columns) :]
+        rows = replace(expand, input=rows, keys=partial, columns=(*rows.columns, *added))
+        moved = {at: at if at < width else at - 2 for key in keys for at in columns_of(key)}
+        keys = tuple(shift_columns(key, moved) for key in keys)
     return rows, keys, calls, inner
 
 

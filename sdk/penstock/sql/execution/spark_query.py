@@ -19,6 +19,7 @@ from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     Emitted,
+    Expand,
     Filter,
     Join,
     Order,
@@ -95,6 +96,8 @@ class _Text:
                 return self._windows(relation)
             case Aggregate():
                 return self._aggregate(relation)
+            case Expand():
+                return self._expand(relation)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -155,6 +158,20 @@ class _Text:
         if not aggregates:
             return f"SELECT DISTINCT {selected} FROM ({inner})"
         return f"SELECT {selected} FROM ({inner}) GROUP BY {', '.join(keys)}"
+
+    def _expand(self, relation: Expand) -> str:
+        width = len(relation.input.columns)
+        shown = []
+        for at, key in enumerate(relation.keys):
+            own = [str(place) for place, each in enumerate(relation.sets) if at in each] or ["-1"]
+            shown.append(f"CASE WHEN place IN ({', '.join(own)}) THEN {_text(key)} END")
+        for at in range(len(relation.tails[0])):
+            values = ", ".join(f"{tail[at]}L" for tail in relation.tails)
+            shown.append(f"ELEMENT_AT(ARRAY({values}), place + 1)")
+        columns = ", ".join(f"{each} AS c{width + at}" for at, each in enumerate(shown))
+        places = ", ".join(map(str, range(len(relation.sets))))
+        rows = f"SELECT *, EXPLODE(ARRAY({places})) AS place FROM ({self.of(relation.input)})"
+        return f"SELECT *, {columns} FROM ({rows})"
 
     def _join(self, relation: Join) -> str:
         widths = len(relation.left.columns), len(relation.right.columns)

@@ -180,6 +180,25 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Expand:
+    """Each row once for each grouping set: with the keys of the set, and NULL in place of the others.
+
+    Attributes:
+        input: The rows.
+        keys: The keys that are not in all sets.
+        sets: The places of the keys that each set has.
+        tails: What tells each set apart: which keys it leaves out as a number, and its place if two sets are equal.
+        columns: The columns of the input, then of the keys, then of the tails.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    sets: tuple[tuple[int, ...], ...]
+    tails: tuple[tuple[int, ...], ...]
+    columns: Columns
+
+
+@dataclass(frozen=True)
 class Join:
     """Pairs of rows with equal keys for which a condition holds, and the rows without a partner, by kind.
 
@@ -344,6 +363,7 @@ Relation = Union[
     Filter,
     Windowed,
     Aggregate,
+    Expand,
     Join,
     Valid,
     ValidityJoin,
