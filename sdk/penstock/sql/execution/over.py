@@ -71,7 +71,7 @@ def _touched(results: OverResults, rows: SortedRows, change: Change) -> list[Spa
         return []
     if len(changed) * 4 > total:
         return [(0, total)]
-    spans = sorted(results.reach(rows, rows.place_of(rows.order.key(row)), row) for row in changed)
+    spans = sorted(_reached(results, rows, row) for row in changed)
     found: list[Span] = []
     for first, last in spans:
         if first >= last:
@@ -81,6 +81,13 @@ def _touched(results: OverResults, rows: SortedRows, change: Change) -> list[Spa
         else:
             found.append((first, last))
     return found
+
+
+def _reached(results: OverResults, rows: SortedRows, row: Any) -> Span:
+    first, last = rows.copies_of(row)
+    start, end = results.reach(rows, first, row)
+    # Any of the copies may be the one that came.
+    return (start, end) if last - first < 2 else (start, max(end, results.reach(rows, last - 1, row)[1]))
 
 
 def _computed(results: OverResults, rows: SortedRows, span: Span) -> list[tuple[Any, ...]]:

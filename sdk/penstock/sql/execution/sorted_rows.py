@@ -101,6 +101,13 @@ class SortedRows:
             return 0
         return self._bounds()[at] + bisect_left(self._keys(self._blocks[at]), key)
 
+    def copies_of(self, row: Any) -> tuple[int, int]:
+        """Returns the span of a row and its copies; one without rows at its place, if it is not there."""
+        first = last = self.place_of(self.order.key(row))
+        while last < len(self) and are_copies(self.row(last), row):
+            last += 1
+        return first, last
+
     def replace_results(
         self, span: tuple[int, int], results: Sequence[Any]
     ) -> Iterator[tuple[Any, Any, Any]]:
