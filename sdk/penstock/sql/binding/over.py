@@ -336,6 +336,8 @@ class OverBinder:
                     else "write a number of the same type, or ROWS"
                 )
                 self.statement.refuse(bound, what, hint)
+            if kind == "DATE":
+                offset = datetime.timedelta(days=min(offset, datetime.timedelta.max.days))
             offset = float(offset) if kind == "DOUBLE" else offset
         if _is_less(offset, 0):
             self.statement.refuse(

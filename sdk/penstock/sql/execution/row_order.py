@@ -6,7 +6,6 @@ of frames are keys without the last, which stand before or behind all rows that 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -110,8 +109,6 @@ def _placed(order: Order, value: Any) -> tuple[Any, ...]:
 
 
 def _sum(value: Any, offset: Any) -> Any:
-    if isinstance(value, datetime.date) and isinstance(offset, int):
-        return value + datetime.timedelta(days=offset)
     if isinstance(value, Decimal) or isinstance(offset, Decimal):
         return decimals.added(Decimal(value), Decimal(offset))
     return value + offset

@@ -13,6 +13,7 @@ from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import SqlType
 from penstock.sql.execution.lowering import argument_of
+from penstock.sql.execution.spark_over import write_over
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
@@ -20,6 +21,7 @@ from penstock.sql.plan.relations import (
     Filter,
     Join,
     Order,
+    Over,
     Project,
     Query,
     Relation,
@@ -102,6 +104,8 @@ class _Text:
                 return f"({self.of(relation.left)}) {kind} ({self.of(relation.right)})"
             case Top():
                 return self._top(relation)
+            case Over():
+                return write_over(relation, self.of(relation.input), _text, argument_of)
             case Emitted():
                 # Only the last rows of a table are seen, whenever they are emitted.
                 return self.of(relation.input)
