@@ -28,18 +28,25 @@ class Broken(AssertionError):
     """A query broke the law."""
 
 
-def check(seed: int, weights: Mapping[str, float] | None = None, has_forms: bool = False) -> None:
+def check(
+    seed: int,
+    weights: Mapping[str, float] | None = None,
+    has_forms: bool = False,
+    query: Query | None = None,
+) -> None:
     """Checks the query of a seed over the input of the seed.
 
     Args:
         seed: The seed.
         weights: The weights of the query.
         has_forms: Whether values that are equal look different.
+        query: Another query.
 
     Raises:
         Broken: Its result is not what it must be at some instant.
     """
-    query, given, random = random_query(seed, weights), random_input(seed), Random(seed)
+    given, random = random_input(seed), Random(seed)
+    query = query or random_query(seed, weights)
     if has_forms:
         given = given.in_forms(Random(seed))
     rendering = random.choice(RENDERINGS)

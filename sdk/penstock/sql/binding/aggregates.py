@@ -87,10 +87,6 @@ def bind_aggregate(statement: Statement, called: CalledAggregate, rows: RowBinde
     """
     node, name = called.node, called.name
     refuse = statement.at(node)
-    for each in (*called.arguments, *called.orders, called.condition):
-        if inner := statement.aggregate_in(each):
-            what = f"the aggregate {inner.name.upper()} is inside another one"
-            statement.refuse(inner, what, "aggregate in a subquery")
     condition = None if called.condition is None else rows.condition(called.condition, "FILTER")
     own = statement.tables.functions.get(name)
     if own is not None:
@@ -106,6 +102,14 @@ def bind_aggregate(statement: Statement, called: CalledAggregate, rows: RowBinde
     asked = Asked(values, called.distinct, condition, orders, called.nulls)
     found: AggregateCall = statement.typed(node, lambda: AGGREGATES[name](asked))
     return found
+
+
+def refuse_aggregates_inside(statement: Statement, called: CalledAggregate) -> None:
+    """Refuses an aggregate of aggregates: rows are grouped once."""
+    for each in (*called.arguments, *called.orders, called.condition):
+        if inner := statement.aggregate_in(each):
+            what = f"the aggregate {inner.name.upper()} is inside another one"
+            statement.refuse(inner, what, "aggregate in a subquery")
 
 
 def _without_star(called: CalledAggregate, refuse: Callable[..., Any]) -> tuple[Any, ...]:

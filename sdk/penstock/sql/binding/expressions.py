@@ -14,8 +14,8 @@ from penstock.scalars import casts, functions, resolving, types
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
-from penstock.sql.binding import subqueries
-from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
+from penstock.sql.binding import over, subqueries
+from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
 from penstock.sql.binding.grouping_sets import bind_grouping_function
 from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
@@ -112,7 +112,7 @@ class ExpressionBinder:
 
     def _of_rows(self) -> ExpressionBinder:
         """Returns the binder of expressions of the rows that are grouped."""
-        return self._in(replace(self._env, scope=self._env.rows, aliases={}))
+        return self._in(replace(self._env, scope=self._env.rows, aliases={}, over=None))
 
     def _call(self, node: object, name: str, *parts: object) -> Scalar:
         """A call of parts of the tree; those that are not there are left out."""
@@ -168,8 +168,9 @@ class ExpressionBinder:
             )
         return scope.find(qualifier, name, self._statement.at(node))
 
-    def _row_number(self, node: exp.Expression) -> Scalar:
-        return self._unsupported(node) if self._env.row_number is None else self._env.row_number
+    def _over(self, node: exp.Expression) -> Scalar:
+        """The result of a window function, or of an aggregate with OVER."""
+        return over.refuse_over(self._statement, node) if self._env.over is None else self._env.over(node)
 
     # Groupings
 
@@ -179,6 +180,7 @@ class ExpressionBinder:
         if found is not None:
             return found
         if (called := called_aggregate(self._statement, node)) is not None:
+            refuse_aggregates_inside(self._statement, called)
             return grouping.call(bind_aggregate(self._statement, called, self._of_rows()))
         if (call := window_call_in(node)) is not None:
             return self._window_of(node, call, grouping)
@@ -218,6 +220,10 @@ class ExpressionBinder:
             what = f"the aggregate {name} cannot be used here"
             self._statement.refuse(node, what, "aggregate in a subquery")
         own = self._statement.tables.functions.get(name)
+        if own is None and name in over.FUNCTIONS:
+            self._statement.refuse(
+                node, f"{name} needs OVER", f"write {name}(…) OVER (PARTITION BY … ORDER BY …)"
+            )
         if own is None and name not in (*_WITH_UNIT, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
             # It is refused before its arguments, which may be right in an aggregate only.
             unknown = functions.make_unknown_function_error(name)
@@ -497,7 +503,7 @@ _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     **dict.fromkeys(_OPERATORS, ExpressionBinder._operator),
     **dict.fromkeys((exp.Paren, exp.Alias), ExpressionBinder._inner),
     exp.Column: ExpressionBinder._column,
-    exp.Window: ExpressionBinder._row_number,
+    exp.Window: ExpressionBinder._over,
     **dict.fromkeys(
         (exp.Null, exp.Boolean, exp.Literal, exp.HexString, exp.RawString), ExpressionBinder._literal
     ),

@@ -47,7 +47,8 @@ class GroupingBinder:
         """Returns what a SELECT groups by, or None; and whether GROUP BY itself puts the rows into windows."""
         group, having = tree.args.get("group"), tree.args.get("having")
         if group is None:
-            parts = [each for each in [*tree.expressions, having, tree.args.get("order")] if each]
+            clauses = having, tree.args.get("qualify"), tree.args.get("order")
+            parts = [each for each in [*tree.expressions, *clauses] if each]
             has_aggregates = any(map(self.statement.aggregate_in, parts))
             return (Grouping(scope, []) if has_aggregates else None), False
         if group.args.get("all"):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.orders import order_of
+from penstock.sql.binding.over import OverBinder
 from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
@@ -29,7 +30,6 @@ from penstock.sql.binding.selections import (
     ShownColumns,
     aliases_of,
     find_ordinal,
-    number_rows,
     orders_of,
     system_column,
 )
@@ -68,7 +68,6 @@ _REFUSED = {
     "DISTRIBUTE BY": "distribute",
     "SORT BY": "sort",
     "TABLESAMPLE": "sample",
-    "a named WINDOW": "windows",
     "PIVOT": "pivots",
     "CONNECT BY": "connect",
 }
@@ -215,10 +214,10 @@ class Binder:
         self,
         scope: Scope | Grouping,
         aliases: Mapping[str, Any] | None = None,
-        row_number: Scalar | None = None,
+        over: OverBinder | None = None,
     ) -> ExpressionBinder:
         """Returns what binds expressions of a scope."""
-        env = Env(scope, self.ctes, aliases or {}, self.around, row_number)
+        env = Env(scope, self.ctes, aliases or {}, self.around, over)
         return ExpressionBinder(self.statement, env, self._inner_query)
 
     def _inner_query(self, tree: exp.Expression, env: Env) -> Scope:
@@ -330,36 +329,29 @@ class Binder:
         groupings = GroupingBinder(self.statement, self.expressions)
         grouping, has_window = groupings.grouping(tree, scope, aliases)
         rows: Scope | Grouping = scope if grouping is None else grouping
-        items = SelectionBinder(self.statement, self.expressions(rows), rows).items(tree, shown is not None)
+        over = self._over(tree, rows, aliases)
+        selections = SelectionBinder(self.statement, self.expressions(rows, over=over), rows)
+        items = selections.items(tree, shown is not None)
         condition = self._having(tree, grouping, aliases)
-        named = SelectionBinder(self.statement, self.expressions(rows, aliases), rows)
-        numbers = named.numbers(tree)
+        named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
         orders: tuple[tuple[Any, Scalar], ...] = ()
         if (order := tree.args.get("order")) and (tree.args.get("limit") or tree.args.get("offset")):
             orders = tuple((each, named.order_scalar(each.this, items)) for each in order.expressions)
-        numbering = None if numbers is None else named.numbering(numbers)
+        qualified = self._qualify(tree, rows, items, named, over)
         relation = scope.relation
+        place: Callable[[Scalar], Scalar] = _same
         if grouping is not None:
             relation = groupings.grouped(relation, grouping, has_window)
             for one in grouping.ones:
                 relation = Join(relation, one, "inner", (), ())
             place = grouping.placed
-            items = [
-                (name, value if value is None or isinstance(value, str) else place(value))
-                for name, value in items
-            ]
-            orders = tuple((node, place(scalar)) for node, scalar in orders)
-            condition = None if condition is None else place(condition)
-            numbering = None if numbering is None else numbering.placed(place)
         if condition is not None:
-            relation = Filter(relation, condition)
-        qualify = tree.args.get("qualify")
-        if numbering is not None:
-            others = scope.visible if grouping is None else ()
-            condition_of = None if qualify is None else self._qualify(qualify)
-            relation, items = number_rows(relation, items, numbering, others, condition_of)
-        elif qualify is not None:
-            self.statement.refuse(qualify, "QUALIFY needs ROW_NUMBER() OVER (…)", "write WHERE or HAVING")
+            relation = Filter(relation, place(condition))
+        relation, place = over.compute(relation, place)
+        items = [(name, value if isinstance(value, str) else place(value)) for name, value in items]
+        orders = tuple((node, place(scalar)) for node, scalar in orders)
+        if qualified is not None:
+            relation = push_filter_down(Filter(relation, place(qualified)))
         return self._projected(tree, relation, items, orders, shown)
 
     def _refuse_misplaced(self, tree: exp.Expression) -> None:
@@ -399,11 +391,35 @@ class Binder:
             self.statement.refuse(having, "HAVING needs GROUP BY or an aggregate", "write WHERE")
         return self.expressions(grouping, aliases).condition(having.this, "HAVING")
 
-    def _qualify(self, node: exp.Expression) -> Any:
-        def condition(scope: Scope, number: Scalar) -> Scalar:
-            binder = replace(self, ctes={})
-            return binder.expressions(scope, row_number=number).condition(node.this, "QUALIFY")
+    def _over(self, tree: exp.Expression, rows: Scope | Grouping, aliases: Mapping[str, Any]) -> OverBinder:
+        """Returns what binds and collects the window functions of a SELECT."""
+        named = {each.name.lower(): each for each in tree.args.get("windows") or ()}
+        expressions = self.expressions(rows, aliases)
+        return OverBinder(self.statement, expressions, named)
 
+    def _qualify(
+        self,
+        tree: exp.Expression,
+        rows: Scope | Grouping,
+        items: list[Item],
+        named: SelectionBinder,
+        over: OverBinder,
+    ) -> Scalar | None:
+        """Returns the condition of QUALIFY, in which names stand for selected columns first."""
+        qualify = tree.args.get("qualify")
+        if qualify is None:
+            return None
+        if isinstance(rows, Grouping):
+            condition = named.expressions.condition(qualify.this, "QUALIFY")
+        else:
+            names = [Visible(None, name, value) for name, value in items if not isinstance(value, str)]
+            known = {each.name.lower() for each in names}
+            others = [each for each in rows.visible if each.name.lower() not in known]
+            scope = Scope(rows.relation, names + others, rows.arrival)
+            condition = self.expressions(scope, over=over).condition(qualify.this, "QUALIFY")
+            rows.relation = scope.relation
+        if not over.calls:
+            self.statement.refuse(qualify, "QUALIFY needs a window function", "write WHERE or HAVING")
         return condition
 
     def _projected(
@@ -416,7 +432,7 @@ class Binder:
     ) -> Scope:
         """The selected columns, then DISTINCT, LIMIT and EMIT."""
         values = [(name, value) for name, value in items if not isinstance(value, str)]
-        scalars: list[Scalar] = [value for _, value in values]  # type: ignore[misc]
+        scalars: list[Scalar] = [value for _, value in values]
         columns = tuple(ColumnDef(name, value.type) for (name, _), value in zip(values, scalars, strict=True))
         hidden = [value for _, value in orders if value not in scalars]
         if hidden and tree.args.get("distinct"):
@@ -524,6 +540,10 @@ def _with_window_end(scope: Scope) -> Scope:
     hidden = ColumnDef("window_end", end.type)
     made = Project(relation.input, (*relation.scalars, end), (*relation.columns, hidden))
     return Scope(made, scope.visible, scope.arrival)
+
+
+def _same(scalar: Scalar) -> Scalar:
+    return scalar
 
 
 def _conjuncts(node: object) -> Iterable[Any]:

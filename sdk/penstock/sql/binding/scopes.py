@@ -154,14 +154,14 @@ class Env:
         ctes: The queries that WITH has named.
         aliases: The selected expressions by their names, where a clause may name them.
         around: The scopes of the queries around this one, whose columns it may not read.
-        row_number: The value of ROW_NUMBER(), where the rows are numbered.
+        over: Returns the column of a window function with OVER; None where there is none.
     """
 
     scope: Scope | Grouping
     ctes: Mapping[str, Scope]
     aliases: Mapping[str, Any] = field(default_factory=dict)
     around: tuple[Scope, ...] = ()
-    row_number: Scalar | None = None
+    over: Callable[[Any], Column] | None = None
 
     @property
     def rows(self) -> Scope:

@@ -1,40 +1,25 @@
-"""SELECT: the columns of a query, the numbers of its rows, and the order in which LIMIT takes them."""
+"""SELECT: the columns of a query, and the order in which LIMIT takes its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from penstock.scalars.tree import Column, Scalar
-from penstock.scalars.types import BIGINT
+from penstock.scalars.tree import Scalar
 from penstock.sql.binding.expressions import ExpressionBinder
-from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.orders import order_of
-from penstock.sql.binding.scopes import Grouping, Scope, Visible, suggest
-from penstock.sql.binding.statement import Statement, text_of, walk_own_parts
-from penstock.sql.plan.relations import ColumnDef, Filter, Order, Relation, Top
+from penstock.sql.binding.scopes import Grouping, Scope, suggest
+from penstock.sql.binding.statement import Statement, text_of
+from penstock.sql.plan.relations import Order
 
 SYSTEM = {"undo": "Undo", "emittime": "EmitTime", "emittiming": "EmitTiming", "emitindex": "EmitIndex"}
-Item = tuple[str, Scalar | str | None]
-"""A selected column: its name and its value; the name of a column of the system, or None for the row's number."""
+Item = tuple[str, Scalar | str]
+"""A selected column: its name and its value, or the name of a column of the system."""
 ShownColumns = list[tuple[str, int | str]]
 """The columns of a result: names, and places in a row or names of columns of the system."""
-
-
-@dataclass(frozen=True)
-class Numbering:
-    """A way to number rows: the keys of partitions, and the order in each."""
-
-    keys: tuple[Scalar, ...]
-    orders: tuple[Order, ...]
-
-    def placed(self, place: Callable[[Scalar], Scalar]) -> Numbering:
-        """Returns the same over the result of a grouping."""
-        orders = tuple(replace(each, scalar=place(each.scalar)) for each in self.orders)
-        return Numbering(tuple(map(place, self.keys)), orders)
 
 
 @dataclass(frozen=True)
@@ -69,8 +54,7 @@ class SelectionBinder:
                 items.append((alias or system.removeprefix("Sys."), system.removeprefix("Sys.")))
                 continue
             name = alias or (inner.name if isinstance(inner, exp.Column) else f"column_{len(items) + 1}")
-            is_number = isinstance(inner, exp.Window)
-            items.append((name, None if is_number else self.expressions.scalar(inner)))
+            items.append((name, self.expressions.scalar(inner)))
         if not items:
             self.statement.refuse(tree, "SELECT names no column", "write SELECT * or the names of columns")
         return items
@@ -90,9 +74,7 @@ class SelectionBinder:
 
     def order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         """Returns what ORDER BY orders rows by: a selected column, or a value."""
-        selected = [
-            (name, value) for name, value in items if value is not None and not isinstance(value, str)
-        ]
+        selected = [(name, value) for name, value in items if not isinstance(value, str)]
         if isinstance(node, exp.Literal) and not node.is_string:
             return find_ordinal(self.statement, node, [value for _, value in selected])
         if isinstance(node, exp.Column) and not node.table:
@@ -100,62 +82,6 @@ class SelectionBinder:
                 if name.lower() == node.name.lower():
                     return value
         return self.expressions.scalar(node)
-
-    def numbers(self, tree: exp.Expression) -> Any:
-        """Returns the call of ROW_NUMBER() of a query; None if it has none."""
-        found = [
-            each
-            for item in [*tree.expressions, tree.args.get("qualify")]
-            if item
-            for each in walk_own_parts(item)
-            if isinstance(each, exp.Window)
-        ]
-        for each in found:
-            name = each.this.name.upper() if isinstance(each.this, exp.Anonymous) else each.this.key.upper()
-            if name != "ROW_NUMBER" or each.args.get("spec"):
-                hint = "use ROW_NUMBER() OVER (...) with QUALIFY, or join with a grouped query"
-                self.statement.refuse(each, f"{name}() OVER is not supported", hint)
-        if len({each.sql() for each in found}) > 1:
-            what = "a query has two kinds of ROW_NUMBER()"
-            self.statement.refuse(found[1], what, "number the rows of a subquery")
-        return found[0] if found else None
-
-    def numbering(self, node: exp.Expression) -> Numbering:
-        """Returns how a call of ROW_NUMBER() numbers rows."""
-        keys = tuple(map(self.expressions.scalar, node.args.get("partition_by") or ()))
-        return Numbering(keys, orders_of(node.args.get("order"), self.expressions.scalar))
-
-
-def number_rows(
-    relation: Relation,
-    items: list[Item],
-    numbering: Numbering,
-    others: Sequence[Visible],
-    qualify: Callable[[Scope, Scalar], Scalar] | None,
-) -> tuple[Relation, list[Item]]:
-    """Returns rows with their numbers, and the selected columns; of the rows, those that QUALIFY wants.
-
-    Args:
-        relation: The rows.
-        items: The selected columns.
-        numbering: How the rows are numbered.
-        others: The names that QUALIFY may use besides the selected ones.
-        qualify: Binds the condition of QUALIFY over a scope with a row's number; None without one.
-    """
-    number = Column(len(relation.columns), "row_number", BIGINT.or_null(False))
-    columns = (*relation.columns, ColumnDef("row_number", number.type))
-    top: Relation = Top(relation, numbering.keys, numbering.orders, None, 0, columns, numbered=True)
-    shown: list[Item] = [(name, number if value is None else value) for name, value in items]
-    if qualify is not None:
-        names = [
-            Visible(None, name, value)
-            for name, value in shown
-            if not isinstance(value, str) and value is not None
-        ]
-        known = {each.name.lower() for each in names}
-        unknown = [each for each in others if each.name.lower() not in known]
-        top = push_filter_down(Filter(top, qualify(Scope(top, names + unknown), number)))
-    return top, shown
 
 
 def find_ordinal(statement: Statement, node: exp.Expression, values: Sequence[Scalar]) -> Scalar:

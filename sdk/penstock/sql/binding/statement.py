@@ -107,7 +107,7 @@ class Statement:
     def aggregate_in(self, node: object) -> Any:
         """Returns the first call of an aggregate in a part of the tree; None if there is none."""
         for each in walk_own_parts(node):
-            if self.is_aggregate(each) and not isinstance(each.parent, exp.Window):
+            if self.is_aggregate(each) and not has_over(each):
                 return each
         return None
 
@@ -126,6 +126,14 @@ class Statement:
         return self.refuse(
             node, "a length of time belongs here", "write INTERVAL '10' MINUTES; months have no fixed length"
         )
+
+
+def has_over(node: Any) -> bool:
+    """True if a call in the tree has an OVER behind it."""
+    parent = node.parent
+    while isinstance(parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)) and parent.this is node:
+        node, parent = parent, parent.parent
+    return isinstance(parent, exp.Window) and parent.this is node
 
 
 def walk_own_parts(node: Any) -> Iterator[Any]:

@@ -25,6 +25,8 @@ from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, TopRows, argument_of, expressions_of
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.execution.grouping_sets import InSets
+from penstock.sql.execution.over import OverFn, RowsOver
+from penstock.sql.execution.over_results import OverResults
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
@@ -35,6 +37,7 @@ from penstock.sql.plan.relations import (
     Expand,
     Filter,
     Join,
+    Over,
     Period,
     Project,
     Relation,
@@ -55,7 +58,7 @@ from penstock.transforms.combining.ready_combiners import CountCombineFn
 from penstock.transforms.elements.create import Create
 from penstock.transforms.elements.pardo import Filter as FilterRows
 from penstock.transforms.elements.pardo import FlatMap, Map, ParDo
-from penstock.transforms.grouping.group_by_key import Flatten
+from penstock.transforms.grouping.group_by_key import Flatten, GroupByKey
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import KV, Optional, Tuple
 from penstock.typehints import Any as AnyHint
@@ -151,6 +154,8 @@ class Lowering:
                 return self._counted(relation)
             case Top():
                 return self._top(relation)
+            case Over():
+                return self._over(relation)
         return self._emitted(relation)
 
     def _label(self, name: str) -> str:
@@ -324,6 +329,18 @@ class Lowering:
         return self._in_one_window(
             self._rows(grouped, steps.FirstRows(relation.offset, relation.numbered), relation.columns)
         )
+
+    def _over(self, relation: Over) -> PCollection[Any]:
+        rows = self.lower(relation.input)
+        results, form = OverResults(relation, argument_of), form_of(relation.input.columns)
+        pairs = rows | self._label("Partition") >> Map(
+            Pairing(canonicalize_keys(relation.keys), None)
+        ).with_output_types(KV[key_hint(relation.keys), hint_of(relation.input.columns)])
+        label, hint = self._label("Over"), hint_of(relation.columns)
+        if self._mode.final and not may_retract(rows):
+            grouped = pairs | self._label("Partitions") >> GroupByKey()
+            return grouped | label >> FlatMap(RowsOver(results)).with_output_types(hint)
+        return self._in_one_window(pairs) | label >> ParDo(OverFn(results, form)).with_output_types(hint)
 
     # Joins
 

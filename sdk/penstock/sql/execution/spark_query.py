@@ -15,6 +15,8 @@ from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import BIGINT, NULL, SqlType
 from penstock.sql.aggregates.extremes import SINGLE
 from penstock.sql.aggregates.functions import record_of
+from penstock.sql.execution.aggregating import argument_of
+from penstock.sql.execution.spark_over import write_over
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
@@ -23,6 +25,7 @@ from penstock.sql.plan.relations import (
     Filter,
     Join,
     Order,
+    Over,
     Project,
     Query,
     Relation,
@@ -107,6 +110,8 @@ class _Text:
                 return f"({self.of(relation.left)}) {kind} ({self.of(relation.right)})"
             case Top():
                 return self._top(relation)
+            case Over():
+                return write_over(relation, self.of(relation.input), _text, argument_of)
             case Emitted():
                 # Only the last rows of a table are seen, whenever they are emitted.
                 return self.of(relation.input)

@@ -9,6 +9,7 @@ from penstock.sql.plan.relations import (
     Aggregate,
     Emitted,
     Join,
+    Over,
     Relation,
     Scan,
     SetOperation,
@@ -42,8 +43,8 @@ def list_kept_state(
             yield "a join keeps all rows of its endless sides; group them by windows before it, to keep fewer"
         case SetOperation():
             yield "EXCEPT or INTERSECT keeps all rows of both sides"
-        case Top() if relation.limit is None:
-            yield "ROW_NUMBER without a limit keeps all rows; add a condition such as ROW_NUMBER() ... <= 10"
+        case Over():
+            yield f"{_names(relation)} OVER keeps all rows of each partition forever; {_bound_of(relation)}"
         case Top() if relation.keys:
             yield "ROW_NUMBER keeps rows of each partition forever"
     late = is_kept_for_late_rows and not isinstance(relation, Aggregate)
@@ -54,6 +55,17 @@ def list_kept_state(
             late = True
     for each in inputs_of(relation):
         yield from list_kept_state(each, endless, late)
+
+
+def _names(over: Over) -> str:
+    names = (call.name if call.aggregate is None else call.aggregate.name for call in over.calls)
+    return ", ".join(dict.fromkeys(name.upper() for name in names))
+
+
+def _bound_of(over: Over) -> str:
+    if [call.name for call in over.calls] == ["row_number"]:
+        return "add a condition such as ROW_NUMBER() ... <= 10"
+    return "partition by a window of time too, or order by the time and write EMIT AFTER WATERMARK"
 
 
 def _grouping_by_windows(emitted: Emitted) -> Aggregate | None:

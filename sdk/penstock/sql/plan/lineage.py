@@ -15,6 +15,7 @@ from penstock.sql.plan.relations import (
     Expand,
     Filter,
     Join,
+    Over,
     Period,
     Project,
     Relation,
@@ -85,7 +86,7 @@ def add_change_keys(relation: Relation) -> tuple[Relation, tuple[Scalar, ...]]:
             return relation, tuple(each for each in columns if _kind_of(relation, each.index) == "key")
         case Join() | ValidityJoin():
             return relation, _keys_of_join(relation)
-        case Valid():
+        case Valid() | Over():
             return relation, relation.keys
     return relation, ()
 
@@ -143,7 +144,7 @@ def origin_of(relation: Relation, at: int) -> Origin | None:
             if is_window(scalar):
                 return Origin("window")
             return origin_of(relation.input, scalar.index) if isinstance(scalar, Column) else None
-        case Filter() | Emitted() | Top():
+        case Filter() | Emitted() | Top() | Over():
             return origin_of(relation.input, at) if at < len(relation.input.columns) else None
         case Expand():
             return origin_of(relation.input, at) if at < len(relation.input.columns) else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from penstock.scalars.tree import Call, Column, Literal, Scalar, split_conjuncts
-from penstock.sql.plan.relations import Filter, Relation, Top, origin_of, skip_projections
+from penstock.sql.plan.relations import Filter, Over, Relation, Top, origin_of, skip_projections
 
 _MIRRORED = {"<=": ">=", "<": ">", "=": "=", ">=": "<=", ">": "<"}
 
@@ -16,10 +17,10 @@ def limit_numbering(relation: Filter) -> Relation:
     The condition stays where it is. Between it and the numbering may be filters and projections, which take each row
     on its own. A number that is at most the limit is the same, whether later rows are numbered or not.
     """
-    above, top = skip_projections(relation)
-    if not (isinstance(top, Top) and top.numbered):
+    above, numbering = skip_projections(relation)
+    if not _numbers_rows(numbering):
         return relation
-    number = len(top.columns) - 1
+    number = len(numbering.columns) - 1
     found = [
         limit
         for part in split_conjuncts(relation.condition)
@@ -29,11 +30,21 @@ def limit_numbering(relation: Filter) -> Relation:
     ]
     if not found:
         return relation
-    limit = max(0, min(found if top.limit is None else [*found, top.limit]))
-    made: Relation = replace(top, limit=limit)
+    if isinstance(numbering, Top) and numbering.limit is not None:
+        found.append(numbering.limit)
+    limit = max(0, min(found))
+    made: Relation = Top(
+        numbering.input, numbering.keys, numbering.orders, limit, 0, numbering.columns, numbered=True
+    )
     for each in reversed(above):
         made = replace(each, input=made)
     return made
+
+
+def _numbers_rows(relation: Relation) -> TypeGuard[Over | Top]:
+    if isinstance(relation, Over):
+        return [call.name for call in relation.calls] == ["row_number"]
+    return isinstance(relation, Top) and relation.numbered
 
 
 def _below(relation: Relation, comparison: Call) -> tuple[Scalar, Scalar]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Union, get_args
 from penstock.scalars.tree import Column, Scalar, replace_scalars
 from penstock.scalars.types import SqlType
 from penstock.sql.language.dialect import Emit
+from penstock.sql.plan.frames import OverCall
 
 
 @dataclass(frozen=True)
@@ -335,6 +336,28 @@ class Top:
 
 
 @dataclass(frozen=True)
+class Over:
+    """Each row with the results of window functions, at its end.
+
+    Attributes:
+        input: The rows.
+        keys: What tells partitions apart.
+        orders: How the rows of a partition are ordered; rows that are equal in it are ordered by all columns.
+        calls: The functions.
+        columns: The columns of the input, then the results.
+        is_final: Whether each row comes when no row before it can come any more, so that results never change. Then
+            the rows of a partition come in order.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    orders: tuple[Order, ...]
+    calls: tuple[OverCall, ...]
+    columns: Columns
+    is_final: bool = False
+
+
+@dataclass(frozen=True)
 class Emitted:
     """Limits when changes of rows are seen.
 
@@ -370,6 +393,7 @@ Relation = Union[
     Union_,
     SetOperation,
     Top,
+    Over,
     Emitted,
 ]
 

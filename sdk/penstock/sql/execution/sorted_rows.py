@@ -1,0 +1,254 @@
+"""The sorted rows of a partition in blocks, of which a change opens only those that it touches."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Protocol
+
+from penstock.relations.bags import Form, are_copies
+from penstock.sql.execution.row_order import Key, RowOrder
+
+BLOCK_ROWS = 128
+"""How many rows a new block has; a block with twice as many is divided."""
+
+Entry = list[Any]
+"""A row, and its results; None for a row whose results are not computed yet."""
+Index = list[tuple[int, int, Any]]
+"""For each block its number, how many rows it has, and the first of them."""
+
+
+class BlockStore(Protocol):
+    """Keeps blocks by their numbers."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Returns a block."""
+
+    def put(self, key: Any, value: Any) -> None:
+        """Keeps a block."""
+
+    def remove(self, key: Any) -> None:
+        """Forgets a block."""
+
+
+class _Block:
+    __slots__ = ("entries", "first", "is_changed", "keys", "length", "number")
+
+    def __init__(self, number: int, length: int, first: Any, entries: list[Entry] | None = None) -> None:
+        self.number = number
+        self.length = length
+        self.first = first
+        self.entries = entries
+        self.keys: list[Key] | None = None
+        self.is_changed = entries is not None
+
+
+class SortedRows:
+    """The rows of a partition in order, each with its results.
+
+    Args:
+        order: The order of the rows.
+        index: The blocks that are there, as `save` has returned it.
+        store: Where the blocks are.
+
+    >>> from penstock.scalars.tree import Column
+    >>> from penstock.scalars.types import BIGINT
+    >>> from penstock.sql.plan.relations import Order
+    >>> rows = SortedRows(RowOrder((Order(Column(0, "a", BIGINT), False, True),), (BIGINT,)))
+    >>> rows.insert([(3,), (1,), (2,)])
+    >>> rows.remove((2,), None), [row for row, _ in rows.entries((0, 2))]
+    ([(2,), None], [(1,), (3,)])
+    """
+
+    def __init__(self, order: RowOrder, index: Index | None = None, store: BlockStore | None = None) -> None:
+        self.order = order
+        self._store = store
+        self._blocks = [_Block(*each) for each in index or ()]
+        self._next = max((block.number for block in self._blocks), default=-1) + 1
+        self._gone: list[int] = []
+        self._starts: list[int] | None = None
+
+    def __len__(self) -> int:
+        return self._bounds()[-1]
+
+    def row(self, place: int) -> Any:
+        """Returns the row at a place."""
+        return self.entry(place)[0]
+
+    def entry(self, place: int) -> Entry:
+        """Returns the row at a place and its results; whoever changes them calls `touch`."""
+        block, at = self._find(place)
+        return self._open(block)[at]
+
+    def entries(self, span: tuple[int, int]) -> Iterator[Entry]:
+        """Returns the rows of a span, and their results."""
+        first, last = span
+        if first >= last:
+            return
+        starts = self._bounds()
+        at = bisect_right(starts, first) - 1
+        while first < last:
+            block, start = self._blocks[at], starts[at]
+            yield from self._open(block)[first - start : last - start]
+            first = starts[at + 1]
+            at += 1
+
+    def place_of(self, key: Key) -> int:
+        """Returns the place of the first row whose key is not less than a key."""
+        at = self._block_of(key)
+        if at < 0:
+            return 0
+        return self._bounds()[at] + bisect_left(self._keys(self._blocks[at]), key)
+
+    def copies_of(self, row: Any) -> tuple[int, int]:
+        """Returns the span of a row and its copies; one without rows at its place, if it is not there."""
+        first = last = self.place_of(self.order.key(row))
+        while last < len(self) and are_copies(self.row(last), row):
+            last += 1
+        return first, last
+
+    def replace_results(
+        self, span: tuple[int, int], results: Sequence[Any]
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Gives the rows of a span new results; yields each row whose results differ, with the old and the new ones."""
+        first, last = span
+        starts, given = self._bounds(), iter(results)
+        at = bisect_right(starts, first) - 1
+        while first < last:
+            block, start = self._blocks[at], starts[at]
+            for entry in self._open(block)[first - start : last - start]:
+                row, before = entry
+                after = next(given)
+                if before is None or before != after or _may_look_different(after):
+                    if before is not None and are_copies(before, after):
+                        continue
+                    entry[1] = after
+                    block.is_changed = True
+                    yield row, before, after
+            first = starts[at + 1]
+            at += 1
+
+    def insert(self, rows: list[Any]) -> None:
+        """Inserts rows, which have no results yet."""
+        if len(rows) * 4 > len(self):
+            entries = [*self.entries((0, len(self))), *([row, None] for row in rows)]
+            self._rebuild(sorted(entries, key=lambda entry: self.order.key(entry[0])))
+            return
+        for row in rows:
+            key = self.order.key(row)
+            at = max(0, self._block_of(key))
+            block = self._blocks[at]
+            keys, entries = self._keys(block), self._open(block)
+            place = bisect_right(keys, key)
+            keys.insert(place, key)
+            entries.insert(place, [row, None])
+            self._note(block)
+            if block.length >= 2 * BLOCK_ROWS:
+                self._divide(at)
+
+    def remove(self, row: Any, form: Form | None) -> Entry | None:
+        """Takes a row out, or a row in the same form; returns it with its results, or None if there is none."""
+        key = self.order.key(row)
+        found = self._copy(row, key, form)
+        if found is None:
+            return None
+        block, at = self._find(found)
+        entries, keys = self._open(block), self._keys(block)
+        del keys[at]
+        entry = entries.pop(at)
+        self._note(block)
+        if not entries:
+            self._blocks.remove(block)
+            self._gone.append(block.number)
+            self._starts = None
+        return entry
+
+    def _copy(self, row: Any, key: Key, form: Form | None) -> int | None:
+        place = self.place_of(key)
+        if place < len(self) and are_copies(self.row(place), row):
+            return place
+        if form is None:
+            return None
+        wanted, first = form(row), self.place_of(self.order.before(row))
+        last = self.place_of(self.order.behind(row))
+        for at, (each, _) in enumerate(self.entries((first, last)), first):
+            if are_copies(form(each), wanted):
+                return at
+        return None
+
+    def save(self) -> Index:
+        """Stores the blocks that have changed, and returns the new index."""
+        assert self._store is not None
+        for number in self._gone:
+            self._store.remove(number)
+        for block in self._blocks:
+            if block.is_changed:
+                self._store.put(block.number, block.entries)
+        return [(block.number, block.length, block.first) for block in self._blocks]
+
+    # Blocks
+
+    def _rebuild(self, entries: list[Entry]) -> None:
+        self._gone += [block.number for block in self._blocks]
+        self._blocks = []
+        for start in range(0, len(entries), BLOCK_ROWS):
+            self._blocks.append(self._made(entries[start : start + BLOCK_ROWS]))
+        self._starts = None
+
+    def _made(self, entries: list[Entry]) -> _Block:
+        number = self._next
+        self._next += 1
+        return _Block(number, len(entries), entries[0][0], entries)
+
+    def _divide(self, at: int) -> None:
+        block = self._blocks[at]
+        entries, keys = self._open(block), self._keys(block)
+        other = self._made(entries[BLOCK_ROWS:])
+        other.keys = keys[BLOCK_ROWS:]
+        del entries[BLOCK_ROWS:], keys[BLOCK_ROWS:]
+        self._note(block)
+        self._blocks.insert(at + 1, other)
+
+    def _note(self, block: _Block) -> None:
+        """Notes that rows of a block have come or gone."""
+        assert block.entries is not None
+        block.length = len(block.entries)
+        if block.entries:
+            block.first = block.entries[0][0]
+        block.is_changed = True
+        self._starts = None
+
+    def _bounds(self) -> list[int]:
+        if self._starts is None:
+            self._starts = list(accumulate((block.length for block in self._blocks), initial=0))
+        return self._starts
+
+    def _find(self, place: int) -> tuple[_Block, int]:
+        starts = self._bounds()
+        at = bisect_right(starts, place) - 1
+        return self._blocks[at], place - starts[at]
+
+    def _block_of(self, key: Key) -> int:
+        """Returns the last block whose first row comes before a key; -1 if there is none."""
+        return bisect_left(self._blocks, key, key=lambda block: self.order.key(block.first)) - 1
+
+    def _open(self, block: _Block) -> list[Entry]:
+        if block.entries is None:
+            assert self._store is not None
+            block.entries = self._store.get(block.number)
+        assert block.entries is not None
+        return block.entries
+
+    def _keys(self, block: _Block) -> list[Key]:
+        if block.keys is None:
+            block.keys = [self.order.key(row) for row, _ in self._open(block)]
+        return block.keys
+
+
+_PLAIN = frozenset([int, str, bool, type(None), bytes])
+
+
+def _may_look_different(results: Sequence[Any]) -> bool:
+    """True if some values may be equal to others in Python that look different."""
+    return not all(type(value) in _PLAIN for value in results)
