@@ -23,6 +23,7 @@ from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
+from penstock.sql.execution.final_over import FinalOverFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
 from penstock.sql.language.dialect import Delay, Emit
@@ -333,7 +334,10 @@ class Lowering:
         if self._mode.final and not may_retract(rows):
             grouped = pairs | self._label("Partitions") >> GroupByKey()
             return grouped | label >> FlatMap(RowsOver(results)).with_output_types(hint)
-        return self._in_one_window(pairs) | label >> ParDo(OverFn(results, form)).with_output_types(hint)
+        compute = (
+            FinalOverFn(results, relation.final == "at once") if relation.final else OverFn(results, form)
+        )
+        return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
 
     # Joins
 
