@@ -345,6 +345,7 @@ class OverBinder:
             moved |= {-1 - at: width + number for number, (at, _) in enumerate(own)}
 
         def replaced(scalar: Scalar) -> Scalar:
+            scalar = place(scalar)
             return shift_columns(scalar, {at: moved.get(at, at) for at in columns_of(scalar)})
 
         return relation, replaced
