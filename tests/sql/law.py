@@ -87,6 +87,25 @@ def check_text(own: str, seed: int, other: str | None = None) -> None:
             raise Broken(_differences(seed, own, f"after {place} events", net, rows))
 
 
+def check_appended(own: str, seed: int, other: str) -> None:
+    """Checks that a query appends rows only, and which; DuckDB reads the rows of ``a`` that came on time as ``a``.
+
+    Raises:
+        Broken: Others are appended, or some are retracted.
+    """
+    given = random_input(seed, retracts=False)
+    given = Input((*given.events, Advance(None, 1_000)), retracts=False)
+    random = Random(seed)
+    found = list(changes(own, given, shards=random.choice([1, 2]), events_per_batch=random.choice([None, 1])))
+    if any(sign < 0 for each in found for sign, _ in each.changes):
+        raise Broken(f"seed {seed}: a row is retracted\n{own}")
+    *_, net = _nets(found, "CHANGES")
+    on_time = "(SELECT * EXCLUDE (seen) FROM a_seen WHERE epoch_us(ts) >= seen)"
+    rows = expected_with_lateness(f"WITH a AS {on_time} {other}", given)
+    if net != rows:
+        raise Broken(_differences(seed, own, "at the end", net, rows))
+
+
 def _check_snapshots(seed: int, query: Query, own: str, given: Input, found: Iterable[Any]) -> None:
     """Checks that the last snapshot until each instant of processing time has the rows of its end."""
     snapshots = {

@@ -23,8 +23,8 @@ from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.execution import aggregating, equality, lowering, rendering, steps
-from penstock.sql.plan import lineage
-from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Top, Valid
+from penstock.sql.plan import lineage, numbering_limits
+from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Over, Top, Valid
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 from tests.sql.law import check, check_emitted, check_late, check_text, first_broken
@@ -153,7 +153,7 @@ def _no_having(self: Any, relation: Any, was: Any) -> Any:
 
 
 def _no_where(self: Any, relation: Any, was: Any) -> Any:
-    is_where = isinstance(relation, Filter) and not isinstance(relation.input, Aggregate | Top)
+    is_where = isinstance(relation, Filter) and not isinstance(relation.input, Aggregate | Over | Top)
     return self.lower(relation.input) if is_where else None
 
 
@@ -215,8 +215,13 @@ def _nulls_always_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_partitions(patch: pytest.MonkeyPatch) -> None:
-    was = selections.Top
-    patch.setattr(selections, "Top", lambda input, keys, *others, **named: was(input, (), *others, **named))
+    was = numbering_limits.Top
+
+    class Top(was):  # type: ignore[misc, valid-type]
+        def __init__(self, input: Any, keys: Any, *others: Any, **named: Any) -> None:
+            super().__init__(input, (), *others, **named)
+
+    patch.setattr(numbering_limits, "Top", Top)
 
 
 def _windows(changed: Callable[[list[Any]], list[Any]], kind: str) -> Patch:

@@ -14,7 +14,7 @@ from penstock.scalars import casts, functions, resolving, types
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
-from penstock.sql.binding import over, subqueries
+from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
 from penstock.sql.binding.grouping_sets import bind_grouping_function
 from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
@@ -29,6 +29,8 @@ from penstock.sql.binding.time_windows import (
     mentions_window,
     window_call_in,
 )
+from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
+from penstock.sql.binding.window_functions import refuse_over
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
 from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import Values
@@ -170,7 +172,7 @@ class ExpressionBinder:
 
     def _over(self, node: exp.Expression) -> Scalar:
         """The result of a window function, or of an aggregate with OVER."""
-        return over.refuse_over(self._statement, node) if self._env.over is None else self._env.over(node)
+        return refuse_over(self._statement, node) if self._env.over is None else self._env.over(node)
 
     # Groupings
 
@@ -220,7 +222,7 @@ class ExpressionBinder:
             what = f"the aggregate {name} cannot be used here"
             self._statement.refuse(node, what, "aggregate in a subquery")
         own = self._statement.tables.functions.get(name)
-        if own is None and name in over.FUNCTIONS:
+        if own is None and name in WINDOW_FUNCTIONS:
             self._statement.refuse(
                 node, f"{name} needs OVER", f"write {name}(…) OVER (PARTITION BY … ORDER BY …)"
             )

@@ -12,31 +12,18 @@ from sqlglot import exp
 
 from penstock.scalars import resolving
 from penstock.scalars.tree import Column, Literal, Scalar, columns_of, shift_columns
-from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE
+from penstock.scalars.types import BIGINT, BOOLEAN
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.statement import Statement
+from penstock.sql.binding.window_functions import FUNCTIONS, NEIGHBOURS, RANKS, VALUES, call_of, name_of
 from penstock.sql.execution.row_order import has_order
-from penstock.sql.plan.frames import Frame, Offset, OverCall
-from penstock.sql.plan.relations import ColumnDef, Order, Over, Relation
+from penstock.sql.plan.frames import Comparable, Frame, Offset
+from penstock.sql.plan.relations import ColumnDef, Order, Over, OverCall, Relation
 
-_RANKS = {
-    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK"), BIGINT.or_null(False)),
-    **dict.fromkeys(("PERCENT_RANK", "CUME_DIST"), DOUBLE.or_null(False)),
-}
-_VALUES = {
-    "FIRST_VALUE": "first_value",
-    "FIRST": "first_value",
-    "LAST_VALUE": "last_value",
-    "LAST": "last_value",
-    "NTH_VALUE": "nth_value",
-}
-_NEIGHBOURS = ("LAG", "LEAD")
 _DAY = datetime.timedelta(days=1)
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
 _WHOLE, _TO_CURRENT = Frame("RANGE", None, None), Frame("RANGE", None, 0)
-FUNCTIONS = (*_RANKS, "NTILE", *_NEIGHBOURS, *_VALUES)
-"""The names of the functions that only have a meaning with OVER, in capitals."""
 
 
 class Expressions(Protocol):
@@ -52,30 +39,9 @@ class Expressions(Protocol):
         """Returns a value that depends on no row."""
 
 
-def refuse_over(statement: Statement, node: Any) -> Any:
-    """Refuses a window function where there is none."""
-    nested = node.find_ancestor(exp.Window) is not None
-    name = _name_of(_call_of(node))
-    if nested:
-        statement.refuse(node, f"{name}() OVER is inside another OVER", "compute the inner one in a subquery")
-    what = f"{name}() OVER stands where rows are not complete yet"
-    statement.refuse(node, what, "write it in SELECT or QUALIFY, or in a query inside this one")
-
-
-def _call_of(node: Any) -> Any:
-    call = node.this
-    while isinstance(call, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
-        call = call.this
-    return call
-
-
-def _name_of(call: Any) -> str:
-    return str(call.name.upper() if isinstance(call, exp.Anonymous) else call.sql_name())
-
-
 @dataclass(frozen=True)
 class _Window:
-    """What stands in the parentheses of OVER: the keys of partitions, the order in each, and the frame."""
+    """The keys of partitions, and the order in each."""
 
     keys: tuple[Scalar, ...]
     orders: tuple[Order, ...]
@@ -99,7 +65,7 @@ class OverBinder:
     named: Mapping[str, Any]
     calls: list[tuple[_Window, OverCall]] = field(default_factory=list)
 
-    def __call__(self, node: Any) -> Column:
+    def __call__(self, node: exp.Expression) -> Column:
         """Returns the column of a call of a window function."""
         keys, order, spec = self._parts(node, node)
         orders = tuple(order_of(each, self.expressions.scalar(each.this)) for each in order)
@@ -116,7 +82,9 @@ class OverBinder:
         call = found[1]
         return Column(-1 - at, str(call), call.type)
 
-    def _parts(self, node: Any, user: Any, names: tuple[str, ...] = ()) -> tuple[list[Any], list[Any], Any]:
+    def _parts(
+        self, node: exp.Expression, user: exp.Expression, names: tuple[str, ...] = ()
+    ) -> tuple[list[Any], list[Any], exp.Expression | None]:
         """Returns what PARTITION BY and ORDER BY of a window name, and its frame."""
         keys, order, spec = (
             list(node.args.get("partition_by") or ()),
@@ -141,11 +109,11 @@ class OverBinder:
 
     # Functions
 
-    def _call(self, node: Any, window: _Window, spec: Any) -> OverCall:
-        call = _call_of(node)
-        name, arguments = _name_of(call), list(getattr(call, "expressions", ()))
+    def _call(self, node: exp.Expression, window: _Window, spec: exp.Expression | None) -> OverCall:
+        call = call_of(node)
+        name, arguments = name_of(call), list(getattr(call, "expressions", ()))
         ignores, arguments = self._nulls(node, name, arguments)
-        if self.statement.is_aggregate(call) and name not in _VALUES:
+        if self.statement.is_aggregate(call) and name not in VALUES:
             if ignores is not None:
                 self.statement.refuse(
                     node, f"{name} does not take IGNORE or RESPECT NULLS", "aggregates ignore NULLs"
@@ -158,23 +126,23 @@ class OverBinder:
             self._refuse_distinct(node, name)
         if isinstance(node.this, exp.Filter) or isinstance(getattr(node.this, "this", None), exp.Filter):
             self.statement.refuse(node, f"{name} does not take FILTER", "write a CASE in its argument")
-        if name in _VALUES:
+        if name in VALUES:
             return self._value(node, name, arguments, self._frame(node, name, window, spec), bool(ignores))
         if not window.orders:
             self.statement.refuse(node, f"{name}() OVER needs an order", "write OVER (… ORDER BY …)")
         if spec is not None:
             self.statement.refuse(node, f"{name}() OVER takes no frame", "leave out ROWS or RANGE")
-        if ignores is not None and name not in _NEIGHBOURS:
+        if ignores is not None and name not in NEIGHBOURS:
             self.statement.refuse(node, f"{name} does not take IGNORE or RESPECT NULLS", "leave it out")
-        if name in _NEIGHBOURS:
+        if name in NEIGHBOURS:
             return self._neighbour(node, name, arguments, bool(ignores))
         if name == "NTILE":
             self._check_count(node, name, arguments, 1, 1)
             return OverCall("ntile", BIGINT.or_null(False), count=self._whole(node, name, arguments[0], 1))
         self._check_count(node, name, arguments, 0, 0)
-        return OverCall(name.lower(), _RANKS[name])
+        return OverCall(name.lower(), RANKS[name])
 
-    def _nulls(self, node: Any, name: str, arguments: list[Any]) -> tuple[bool | None, list[Any]]:
+    def _nulls(self, node: exp.Expression, name: str, arguments: list[Any]) -> tuple[bool | None, list[Any]]:
         """Returns whether NULLs are ignored, None if the query does not say it; and the arguments without this."""
         marks = [
             each for each in (node.this, *arguments) if isinstance(each, (exp.IgnoreNulls, exp.RespectNulls))
@@ -192,8 +160,10 @@ class OverBinder:
             return flag.value, arguments[:1]
         return None, arguments
 
-    def _value(self, node: Any, name: str, arguments: list[Any], frame: Frame, ignores: bool) -> OverCall:
-        kind = _VALUES[name]
+    def _value(
+        self, node: exp.Expression, name: str, arguments: list[Any], frame: Frame, ignores: bool
+    ) -> OverCall:
+        kind = VALUES[name]
         count = 0
         if kind == "nth_value":
             self._check_count(node, name, arguments, 2, 2)
@@ -203,7 +173,7 @@ class OverBinder:
         value = self.expressions.scalar(arguments[0])
         return OverCall(kind, value.type.or_null(), (value,), frame, count, ignores)
 
-    def _neighbour(self, node: Any, name: str, arguments: list[Any], ignores: bool) -> OverCall:
+    def _neighbour(self, node: exp.Expression, name: str, arguments: list[Any], ignores: bool) -> OverCall:
         self._check_count(node, name, arguments, 1, 3)
         value = self.expressions.scalar(arguments[0])
         count = 1
@@ -221,7 +191,7 @@ class OverBinder:
         kind = common.or_null(value.type.nullable or default.type.nullable)
         return OverCall(name.lower(), kind, values, None, count, ignores)
 
-    def _aggregate(self, node: Any, name: str, arguments: list[Any], frame: Frame) -> OverCall:
+    def _aggregate(self, node: exp.Expression, name: str, arguments: list[Any], frame: Frame) -> OverCall:
         if arguments and isinstance(arguments[0], exp.Distinct):
             self._refuse_distinct(node, name)
         called = called_aggregate(self.statement, node.this)
@@ -229,17 +199,21 @@ class OverBinder:
         found = bind_aggregate(self.statement, called, self.expressions)
         return OverCall("aggregate", found.type, (), frame, aggregate=found)
 
-    def _refuse_distinct(self, node: Any, name: str) -> None:
+    def _refuse_distinct(self, node: exp.Expression, name: str) -> None:
         hint = "aggregate the rows of SELECT DISTINCT, or count those with ROW_NUMBER() = 1 of each value"
         self.statement.refuse(node, f"{name}(DISTINCT …) OVER is not supported", hint)
 
-    def _check_count(self, node: Any, name: str, arguments: Sequence[Any], least: int, most: int) -> None:
+    def _check_count(
+        self, node: exp.Expression, name: str, arguments: Sequence[Any], least: int, most: int
+    ) -> None:
         if not least <= len(arguments) <= most:
             takes = str(least) if least == most else f"{least} to {most}"
             what = f"{name} takes {takes} argument{'s' * (takes != '1')}, not {len(arguments)}"
             self.statement.refuse(node, what, "correct the call")
 
-    def _whole(self, node: Any, name: str, part: Any, least: int, hint: str = "") -> int:
+    def _whole(
+        self, node: exp.Expression, name: str, part: exp.Expression, least: int, hint: str = ""
+    ) -> int:
         if any(True for _ in part.find_all(exp.Column)):
             self.statement.refuse(part, f"the number of {name} is the same for all rows", "write a literal")
         value = self.expressions.constant(part).value
@@ -250,7 +224,7 @@ class OverBinder:
 
     # Frames
 
-    def _frame(self, node: Any, name: str, window: _Window, spec: Any) -> Frame:
+    def _frame(self, node: exp.Expression, name: str, window: _Window, spec: exp.Expression | None) -> Frame:
         if spec is None:
             return _TO_CURRENT if window.orders else _WHOLE
         unit = str(spec.args.get("kind") or "").upper()
@@ -272,7 +246,7 @@ class OverBinder:
         return Frame(unit, start, limit)
 
     def _bound(
-        self, node: Any, window: _Window, unit: str, bound: Any, side: Any, which: str
+        self, node: exp.Expression, window: _Window, unit: str, bound: object, side: object, which: str
     ) -> Offset | None:
         if bound == "CURRENT ROW":
             return 0
@@ -286,12 +260,12 @@ class OverBinder:
         offset = self._rows(node, bound) if unit == "ROWS" else self._distance(node, window, bound)
         return -offset if side == "PRECEDING" and offset else offset
 
-    def _rows(self, node: Any, bound: Any) -> Offset:
+    def _rows(self, node: exp.Expression, bound: exp.Expression) -> Offset:
         if isinstance(bound, exp.Interval):
             self.statement.refuse(bound, "ROWS counts rows", "write RANGE for a length of time")
         return self._whole(node, "ROWS", bound, 0, "write 3 PRECEDING or 3 FOLLOWING")
 
-    def _distance(self, node: Any, window: _Window, bound: Any) -> Offset:
+    def _distance(self, node: exp.Expression, window: _Window, bound: exp.Expression) -> Offset:
         """Returns the distance of a bound of RANGE, for the type of what ORDER BY names."""
         if len(window.orders) != 1:
             what = (
@@ -360,17 +334,21 @@ class OverBinder:
             moved |= {-1 - at: width + number for number, (at, _) in enumerate(own)}
 
         def replaced(scalar: Scalar) -> Scalar:
+            scalar = place(scalar)
             return shift_columns(scalar, {at: moved.get(at, at) for at in columns_of(scalar)})
 
         return relation, replaced
 
 
-def _is_less(one: Any, other: Any) -> bool:
+def _is_less(one: Comparable, other: Comparable) -> bool:
     """True if a bound comes before another; 0 is one of any type."""
-    zero = datetime.timedelta()
     if isinstance(one, datetime.timedelta) or isinstance(other, datetime.timedelta):
-        one, other = one or zero, other or zero
-    return bool(one < other)
+        return _as_length(one) < _as_length(other)
+    return one < other
+
+
+def _as_length(bound: object) -> datetime.timedelta:
+    return bound if isinstance(bound, datetime.timedelta) else datetime.timedelta()
 
 
 def _placed_window(window: _Window, place: Callable[[Scalar], Scalar]) -> _Window:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
@@ -39,6 +39,7 @@ from penstock.sql.binding.subqueries import find_single_column, fit_types
 from penstock.sql.errors import SqlError
 from penstock.sql.language.dialect import EmitClause, find_outermost_select, parse_query, rendering_of
 from penstock.sql.language.unsupported_clauses import refuse_unsupported_clauses
+from penstock.sql.plan.final_over import finish_over, list_calls_that_look_ahead, time_of_order
 from penstock.sql.plan.lineage import bound_of, emission_keys, window_ends
 from penstock.sql.plan.relations import (
     Aggregate,
@@ -484,12 +485,30 @@ class Binder:
         past: Scalar | None = None
         if clause.watermark:
             scope = _with_window_end(scope)
-            past = self._past(node, clause.past, scope)
+            is_over_time = clause.past is None and _window_end_of(scope) is None
+            if not is_over_time or time_of_order(scope.relation) is None:
+                past = self._past(node, clause.past, scope)
+            final = finish_over(scope.relation, clause, past)
+            if final is not None:
+                return Scope(final, scope.visible, scope.arrival)
+            if past is None:
+                self._refuse_over_time(node, scope.relation)
         keys = emission_keys(scope.relation)
         if past is not None:
             keys = tuple(sorted({*keys, *columns_of(past)})) if keys else tuple(sorted(columns_of(past)))
         clause = replace(clause, past=None)
         return Scope(Emitted(scope.relation, clause, keys, past), scope.visible, scope.arrival)
+
+    def _refuse_over_time(self, node: EmitClause, relation: Relation) -> NoReturn:
+        """Refuses window functions over time whose rows cannot wait for the watermark alone."""
+        if ahead := list_calls_that_look_ahead(relation):
+            what = f"{ahead[0]} looks at rows that come later, so no watermark makes it final"
+            hint = "leave EMIT out, for results that change; or end the frame at CURRENT ROW"
+            self.statement.refuse(node, what, hint)
+        what = "the rows of EMIT AFTER WATERMARK have no time in common"
+        self.statement.refuse(
+            node, what, "order each OVER by the same column, or leave out AND THEN and DELAY"
+        )
 
     def _past(self, node: EmitClause, past: object, scope: Scope) -> Scalar:
         """Returns what the watermark must pass: what the clause names, or the end of the window in the result."""

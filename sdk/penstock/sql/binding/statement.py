@@ -128,7 +128,7 @@ class Statement:
         )
 
 
-def has_over(node: Any) -> bool:
+def has_over(node: exp.Expression) -> bool:
     """True if a call in the tree has an OVER behind it."""
     parent = node.parent
     while isinstance(parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)) and parent.this is node:

@@ -24,6 +24,7 @@ from penstock.sql.aggregates.extremes import FORM, SINGLE
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, TopRows, argument_of, expressions_of
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
+from penstock.sql.execution.final_over import FinalOverFn
 from penstock.sql.execution.grouping_sets import InSets
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
@@ -340,7 +341,10 @@ class Lowering:
         if self._mode.final and not may_retract(rows):
             grouped = pairs | self._label("Partitions") >> GroupByKey()
             return grouped | label >> FlatMap(RowsOver(results)).with_output_types(hint)
-        return self._in_one_window(pairs) | label >> ParDo(OverFn(results, form)).with_output_types(hint)
+        compute = (
+            FinalOverFn(results, relation.final == "at once") if relation.final else OverFn(results, form)
+        )
+        return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
 
     # Joins
 

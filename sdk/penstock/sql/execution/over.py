@@ -28,6 +28,7 @@ from penstock.machines.cells import MapCell
 from penstock.relations.changes import Change, compute_net, kinds_of
 from penstock.sql.execution.equality import CanonicalRow
 from penstock.sql.execution.over_results import OverResults, Span, Stretch
+from penstock.sql.execution.row_order import SqlRow
 from penstock.sql.execution.sorted_rows import SortedRows
 from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo, WindowedValue, create, unknown_pane
@@ -83,7 +84,7 @@ def _touched(results: OverResults, rows: SortedRows, change: Change) -> list[Spa
     return found
 
 
-def _reached(results: OverResults, rows: SortedRows, row: Any) -> Span:
+def _reached(results: OverResults, rows: SortedRows, row: SqlRow) -> Span:
     first, last = rows.copies_of(row)
     start, end = results.reach(rows, first, row)
     # Any of the copies may be the one that came.
@@ -103,7 +104,8 @@ class RowsOver:
     def __init__(self, results: OverResults) -> None:
         self._results = results
 
-    def __call__(self, element: tuple[Any, Iterable[Any]]) -> list[Any]:
+    def __call__(self, element: tuple[Any, Iterable[Any]]) -> list[SqlRow]:
+        """Returns the rows."""
         _, rows = element
         return self._results.compute_all(list(rows))
 

@@ -18,9 +18,9 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
 from penstock.sql.aggregates.cells import ordered
 from penstock.sql.execution.aggregating import SqlAggregates
-from penstock.sql.execution.row_order import Key, RowOrder
-from penstock.sql.plan.frames import Frame, OverCall, count_rows
-from penstock.sql.plan.relations import AggregateCall, Over
+from penstock.sql.execution.row_order import Key, RowOrder, SqlRow
+from penstock.sql.plan.frames import Frame, Offset, count_rows
+from penstock.sql.plan.relations import AggregateCall, Over, OverCall
 
 Span = tuple[int, int]
 """Places of rows: the first, and the first behind the last."""
@@ -33,7 +33,7 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
 
-    def row(self, place: int) -> Any:
+    def row(self, place: int) -> SqlRow:
         """Returns the row at a place."""
 
     def place_of(self, key: Key) -> int:
@@ -50,7 +50,7 @@ class Stretch:
         order: The order of the rows.
     """
 
-    def __init__(self, rows: Sequence[Any], first: int, total: int, order: RowOrder) -> None:
+    def __init__(self, rows: Sequence[SqlRow], first: int, total: int, order: RowOrder) -> None:
         self.rows = rows
         self.first = first
         self.total = total
@@ -66,7 +66,7 @@ class Stretch:
         return self._parts
 
     def groups(self) -> list[Span]:
-        """Returns for each row the places of the rows that are equal to it in ORDER BY, as far as they are here."""
+        """Returns for each row the places of the rows that are equal to it in ORDER BY, of those that are here."""
         if self._groups is None:
             parts, found = self.parts(), list[Span]()
             borders = [0, *(at for at, (one, two) in enumerate(pairwise(parts), 1) if one != two), len(parts)]
@@ -99,7 +99,7 @@ class Stretch:
         ends = self._bounds(frame.end, span, 1)
         return zip(starts, ends, strict=True)
 
-    def _bounds(self, offset: Any, span: Span, side: int) -> list[int]:
+    def _bounds(self, offset: Offset | None, span: Span, side: int) -> list[int]:
         if offset is None:
             return [(0, self.total)[side]] * (span[1] - span[0])
         if not offset:
@@ -123,7 +123,7 @@ class Stretch:
 class _Function:
     """Computes the results of one call."""
 
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         """Returns the rows whose results may be others when a row comes to a place, or goes from before it."""
         raise NotImplementedError
 
@@ -131,34 +131,38 @@ class _Function:
         """Returns the rows that are read for the results of a span."""
         raise NotImplementedError
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         """Returns the results of a span; `before` is the result of the row before it, if there is one."""
         raise NotImplementedError
 
+    def first_kept(self, rows: Rows) -> int:
+        """Returns the first row that the results of later rows need, if each comes behind all that are there."""
+        return len(rows) - 1
 
-def _peers(rows: Rows, row: Any) -> Span:
-    return rows.place_of(rows.order.before(row)), rows.place_of(rows.order.behind(row))
+    def add(self, stretch: Stretch, span: Span, before: object, held: object) -> tuple[list[Any], Any]:
+        """Returns the results of rows that come behind all others, and what it holds for the next ones."""
+        return self.results(stretch, span, before), None
 
 
 class _RowNumber(_Function):
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         return place, len(rows)
 
     def needed(self, rows: Rows, span: Span) -> Span:
         return span
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         return list(range(span[0] + 1, span[1] + 1))
 
 
 class _Rank(_Function):
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         return rows.place_of(rows.order.before(row)), len(rows)
 
     def needed(self, rows: Rows, span: Span) -> Span:
         return rows.place_of(rows.order.before(rows.row(span[0]))), span[1]
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         return [stretch.group(place)[0] + 1 for place in range(*span)]
 
 
@@ -166,8 +170,8 @@ class _DenseRank(_Rank):
     def needed(self, rows: Rows, span: Span) -> Span:
         return max(0, span[0] - 1), span[1]
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
-        rank, found, parts = before or 0, list[int](), stretch.parts()
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
+        rank, found, parts = _number(before), list[int](), stretch.parts()
         for place in range(*span):
             at = place - stretch.first
             rank += place == 0 or parts[at] != parts[at - 1]
@@ -178,7 +182,7 @@ class _DenseRank(_Rank):
 class _OfAll(_Function):
     """A function of the place of a row, and of the number of rows."""
 
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         return 0, len(rows)
 
     def needed(self, rows: Rows, span: Span) -> Span:
@@ -186,13 +190,13 @@ class _OfAll(_Function):
 
 
 class _PercentRank(_OfAll):
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         others = stretch.total - 1
         return [stretch.group(place)[0] / others if others else 0.0 for place in range(*span)]
 
 
 class _CumeDist(_OfAll):
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         return [stretch.group(place)[1] / stretch.total for place in range(*span)]
 
 
@@ -203,7 +207,7 @@ class _Ntile(_OfAll):
     def needed(self, rows: Rows, span: Span) -> Span:
         return span
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         size, larger = divmod(stretch.total, self._tiles)
         # The first tiles have a row more.
         limit = larger * (size + 1)
@@ -222,7 +226,7 @@ class _Neighbour(_Function):
         self._default = Projection(call.arguments[1:]) if len(call.arguments) > 1 else None
         self._ignores_nulls = call.ignores_nulls and bool(call.count)
 
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         if self._ignores_nulls:
             return (place, len(rows)) if self._distance > 0 else (0, place + 1)
         return place - max(0, -self._distance), place + max(0, self._distance) + 1
@@ -232,7 +236,16 @@ class _Neighbour(_Function):
             return (0, span[1]) if self._distance > 0 else (span[0], len(rows))
         return span[0] - max(0, self._distance), span[1] + max(0, -self._distance)
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def first_kept(self, rows: Rows) -> int:
+        if not self._ignores_nulls:
+            return len(rows) - self._distance
+        place, known = len(rows), 0
+        while place and known < self._distance:
+            place -= 1
+            known += self._value.function(rows.row(place))[0] is not None
+        return place
+
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         first, values = stretch.first, stretch.values(self._value)
         places = [place - first for place in range(*span)]
         if self._ignores_nulls:
@@ -274,7 +287,7 @@ class _Framed(_Function):
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
 
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         frame, order = self._frame, rows.order
         start, end = frame.start, frame.end
         if frame.unit == "ROWS":
@@ -296,6 +309,14 @@ class _Framed(_Function):
         else:
             begin = rows.place_of(rows.order.before(rows.row(first), start))
         return min(begin, first), max(self._end_of(rows, last - 1), last)
+
+    def first_kept(self, rows: Rows) -> int:
+        start, last = self._frame.start, len(rows) - 1
+        if start is None:
+            return min(last, self._end_of(rows, last) - 1) if self.goes_on else 0
+        if self._frame.unit == "ROWS":
+            return last + 1 + count_rows(start)
+        return rows.place_of(rows.order.before(rows.row(last), start))
 
     def _end_of(self, rows: Rows, place: int) -> int:
         """Returns the end of the frame of a row."""
@@ -322,13 +343,13 @@ class _ValueAt(_Framed):
     def __init__(self, call: OverCall, frame: Frame) -> None:
         super().__init__(frame)
         self._value = Projection(call.arguments)
-        # From the start, or from the end below zero.
+        # It counts from the start, and below zero from the end.
         self._at = {"first_value": 0, "last_value": -1}.get(call.name, call.count - 1)
         self._ignores_nulls = call.ignores_nulls
-        # How many values a frame has that are not NULL is not known from a result.
+        # A result does not say how many values of a frame are not NULL.
         self.goes_on = self._at <= 0 or not call.ignores_nulls
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         values, first, at = stretch.values(self._value), stretch.first, self._at
         done = self._goes_on(stretch, span)
         frames = stretch.frames(self._frame, span)
@@ -341,7 +362,9 @@ class _ValueAt(_Framed):
             for start, end in frames
         ]
 
-    def _among_known(self, values: list[Any], first: int, frames: list[Span], before: Any) -> Iterator[Any]:
+    def _among_known(
+        self, values: list[Any], first: int, frames: list[Span], before: object
+    ) -> Iterator[Any]:
         known = [first + at for at, value in enumerate(values) if value is not None]
         at = self._at
         for start, end in frames:
@@ -357,6 +380,17 @@ class _ValueAt(_Framed):
 _EXACT = frozenset(["count", "sum", "avg"])
 _ADDED = frozenset([*_EXACT, "min", "max"])
 """The aggregates that do not depend on the order of values."""
+
+
+def _number(before: object) -> int:
+    assert before is None or isinstance(before, int)
+    return before or 0
+
+
+def _held(held: object) -> tuple[int, list[Any]]:
+    assert isinstance(held, tuple)
+    done, added = held
+    return done, added
 
 
 class _Aggregate(_Framed):
@@ -376,7 +410,7 @@ class _Aggregate(_Framed):
         self._adding = SqlAggregates((replace(aggregate, condition=None),), retracts=False)
         self._changing = SqlAggregates((replace(aggregate, condition=None),), retracts=True)
 
-    def results(self, stretch: Stretch, span: Span, before: Any) -> list[Any]:
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         frames, values = stretch.frames(self._frame, span), stretch.values(self._argument)
         first = stretch.first
         if self._frame.is_whole:
@@ -397,20 +431,39 @@ class _Aggregate(_Framed):
             found.append(result)
         return found
 
-    def _of(self, values: Sequence[Any]) -> Any:
+    def first_kept(self, rows: Rows) -> int:
+        if self._frame.start is None:
+            last = len(rows) - 1
+            return min(last, self._end_of(rows, last) - 1)
+        return super().first_kept(rows)
+
+    def add(self, stretch: Stretch, span: Span, before: object, held: object) -> tuple[list[Any], Any]:
+        if self._frame.start is not None or self.goes_on:
+            return self.results(stretch, span, before), None
+        done, added = (0, self._adding.create_accumulator()) if held is None else _held(held)
+        frames, values = stretch.frames(self._frame, span), stretch.values(self._argument)
+        found = list[Any]()
+        for _, end in frames:
+            for value in values[done - stretch.first : end - stretch.first]:
+                self._adding.add_input(added, (value,))
+            done = max(done, end)
+            found.append(self._adding.extract_output(added)[1])
+        return found, (done, added)
+
+    def _of(self, values: Sequence[Any]) -> object:
         held = self._adding.create_accumulator()
         for value in values:
             self._adding.add_input(held, (value,))
         return self._adding.extract_output(held)[1]
 
     def _growing(
-        self, values: list[Any], first: int, frames: list[Span], done: int, before: Any
+        self, values: list[Any], first: int, frames: list[Span], done: int, before: object
     ) -> list[Any]:
         """Adds values only, from the start of the partition or on from a result."""
         adding, held = self._adding, self._adding.create_accumulator()
         more = 0
         if done and self._name == "count":
-            more = before
+            more = _number(before)
         elif done:
             adding.add_input(held, (before,))
         found, at, result = list[Any](), done, before if done else adding.extract_output(held)[1]
@@ -514,7 +567,7 @@ class OverResults:
     def __reduce__(self) -> tuple[Any, ...]:
         return OverResults, (self._relation, self._argument_of)
 
-    def reach(self, rows: Rows, place: int, row: Any) -> Span:
+    def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         """Returns the rows whose results may be others when a row comes to a place, or goes from before it."""
         spans = [function.reach(rows, place, row) for function in self._functions]
         return max(0, min(first for first, _ in spans)), min(len(rows), max(last for _, last in spans))
@@ -538,7 +591,30 @@ class OverResults:
         ]
         return list(zip(*results, strict=True))
 
-    def compute_all(self, rows: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def first_kept(self, rows: Rows) -> int:
+        """Returns the first row that the results of later rows need, if each comes behind all that are there."""
+        return max(0, min(len(rows) - 1, *(function.first_kept(rows) for function in self._functions)))
+
+    def add(
+        self, stretch: Stretch, span: Span, before: Sequence[Any] | None, held: Sequence[Any] | None
+    ) -> tuple[list[tuple[Any, ...]], list[Any]]:
+        """Returns the results of rows that come behind all others, and what the functions hold for the next ones.
+
+        Args:
+            stretch: At least the rows from the first kept one on.
+            span: The places of the new rows.
+            before: The results of the row before them; None if there is none.
+            held: What the functions have held; None at first.
+        """
+        found = [
+            function.add(
+                stretch, span, None if before is None else before[at], None if held is None else held[at]
+            )
+            for at, function in enumerate(self._functions)
+        ]
+        return list(zip(*(results for results, _ in found), strict=True)), [each for _, each in found]
+
+    def compute_all(self, rows: Sequence[SqlRow]) -> list[tuple[Any, ...]]:
         """Returns rows of a whole partition in order, each with its results at its end."""
         ordered_rows = sorted(rows, key=self.order.key)
         stretch = Stretch(ordered_rows, 0, len(ordered_rows), self.order)

@@ -6,6 +6,7 @@ of frames are keys without the last, which stand before or behind all rows that 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -16,10 +17,11 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.types import SqlType
 from penstock.sql.aggregates.cells import ordered
 from penstock.sql.execution.equality import Canonical, canonicalizer_of
-from penstock.sql.plan.frames import Offset, is_negative
+from penstock.sql.plan.frames import Comparable, Offset, is_negative
 from penstock.sql.plan.relations import Order
 
 Key = tuple[Any, ...]
+SqlRow = tuple[Any, ...]
 _BEFORE, _BEHIND = (0,), (2,)
 _ORDERED = frozenset(
     [
@@ -64,30 +66,30 @@ class RowOrder:
         self._values = Projection(tuple(each.scalar for each in orders))
         self._parts = tuple(map(_part_of, kinds))
 
-    def key(self, row: Any) -> Key:
+    def key(self, row: SqlRow) -> Key:
         """Returns the key of a row."""
         return (*self.parts(row), (1, _Rest(row, self)))
 
-    def parts(self, row: Any) -> Key:
+    def parts(self, row: SqlRow) -> Key:
         """Returns the part of a key that rows have in common which are equal in ORDER BY."""
         values = self._values.function(row)
         return tuple(map(_placed, self._orders, values))
 
-    def rest(self, row: Any) -> tuple[Any, ...]:
+    def rest(self, row: SqlRow) -> tuple[Any, ...]:
         """Returns what orders rows that are equal in ORDER BY: their columns, NULL first."""
         return tuple(
             (0,) if value is None else (1, part(value)) for part, value in zip(self._parts, row, strict=True)
         )
 
-    def before(self, row: Any, offset: Offset | None = None) -> Key:
+    def before(self, row: SqlRow, offset: Offset | None = None) -> Key:
         """Returns the bound before the rows that are equal to a row, or by an offset away from it."""
         return (*self._moved(row, offset), _BEFORE)
 
-    def behind(self, row: Any, offset: Offset | None = None) -> Key:
+    def behind(self, row: SqlRow, offset: Offset | None = None) -> Key:
         """Returns the bound behind the rows that are equal to a row, or by an offset away from it."""
         return (*self._moved(row, offset), _BEHIND)
 
-    def _moved(self, row: Any, offset: Offset | None) -> Key:
+    def _moved(self, row: SqlRow, offset: Offset | None) -> Key:
         if not offset:
             return self.parts(row)
         [value], [order] = self._values.function(row), self._orders
@@ -101,17 +103,20 @@ class RowOrder:
             return ((0.5 if is_negative(offset) else 1.5,),)
 
 
-def _placed(order: Order, value: Any) -> tuple[Any, ...]:
+def _placed(order: Order, value: object) -> tuple[Any, ...]:
     if value is None:
         return (0 if order.nulls_first else 2,)
     comparable = ordered(value)
     return (1, Reversed(comparable)) if order.descending else (1, comparable)
 
 
-def _sum(value: Any, offset: Any) -> Any:
-    if isinstance(value, Decimal) or isinstance(offset, Decimal):
-        return decimals.added(Decimal(value), Decimal(offset))
-    return value + offset
+def _sum(value: object, offset: Offset) -> object:
+    # Offsets of decimals may be whole numbers, and so may decimals themselves.
+    if isinstance(value, Decimal | int) and isinstance(offset, Decimal):
+        return decimals.added(Decimal(value), offset)
+    if isinstance(value, Decimal) and isinstance(offset, int):
+        return decimals.added(value, Decimal(offset))
+    return operator.add(value, offset)
 
 
 def _part_of(kind: SqlType) -> Callable[[Any], Any]:
@@ -135,7 +140,7 @@ class _Rest:
 
     __slots__ = ("_order", "_row")
 
-    def __init__(self, row: Any, order: RowOrder) -> None:
+    def __init__(self, row: SqlRow, order: RowOrder) -> None:
         self._row = row
         self._order = order
 
@@ -156,11 +161,11 @@ class Reversed:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Comparable) -> None:
         self.value = value
 
     def __lt__(self, other: Reversed) -> bool:
-        return bool(other.value < self.value)
+        return other.value < self.value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reversed) and bool(other.value == self.value)

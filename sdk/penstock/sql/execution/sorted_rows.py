@@ -8,34 +8,34 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from penstock.relations.bags import Form, are_copies
-from penstock.sql.execution.row_order import Key, RowOrder
+from penstock.sql.execution.row_order import Key, RowOrder, SqlRow
 
 BLOCK_ROWS = 128
-"""How many rows a new block has; a block with twice as many is divided."""
+"""The number of rows of a new block; a block with twice as many is divided."""
 
 Entry = list[Any]
 """A row, and its results; None for a row whose results are not computed yet."""
-Index = list[tuple[int, int, Any]]
+Index = list[tuple[int, int, SqlRow]]
 """For each block its number, how many rows it has, and the first of them."""
 
 
 class BlockStore(Protocol):
     """Keeps blocks by their numbers."""
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: int) -> list[Entry]:
         """Returns a block."""
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: int, value: list[Entry]) -> None:
         """Keeps a block."""
 
-    def remove(self, key: Any) -> None:
+    def remove(self, key: int) -> None:
         """Forgets a block."""
 
 
 class _Block:
     __slots__ = ("entries", "first", "is_changed", "keys", "length", "number")
 
-    def __init__(self, number: int, length: int, first: Any, entries: list[Entry] | None = None) -> None:
+    def __init__(self, number: int, length: int, first: SqlRow, entries: list[Entry] | None = None) -> None:
         self.number = number
         self.length = length
         self.first = first
@@ -72,9 +72,10 @@ class SortedRows:
     def __len__(self) -> int:
         return self._bounds()[-1]
 
-    def row(self, place: int) -> Any:
+    def row(self, place: int) -> SqlRow:
         """Returns the row at a place."""
-        return self.entry(place)[0]
+        found: SqlRow = self.entry(place)[0]
+        return found
 
     def entry(self, place: int) -> Entry:
         """Returns the row at a place and its results; whoever changes them calls `touch`."""
@@ -101,7 +102,7 @@ class SortedRows:
             return 0
         return self._bounds()[at] + bisect_left(self._keys(self._blocks[at]), key)
 
-    def copies_of(self, row: Any) -> tuple[int, int]:
+    def copies_of(self, row: SqlRow) -> tuple[int, int]:
         """Returns the span of a row and its copies; one without rows at its place, if it is not there."""
         first = last = self.place_of(self.order.key(row))
         while last < len(self) and are_copies(self.row(last), row):
@@ -147,7 +148,7 @@ class SortedRows:
             if block.length >= 2 * BLOCK_ROWS:
                 self._divide(at)
 
-    def remove(self, row: Any, form: Form | None) -> Entry | None:
+    def remove(self, row: SqlRow, form: Form | None) -> Entry | None:
         """Takes a row out, or a row in the same form; returns it with its results, or None if there is none."""
         key = self.order.key(row)
         found = self._copy(row, key, form)
@@ -164,7 +165,7 @@ class SortedRows:
             self._starts = None
         return entry
 
-    def _copy(self, row: Any, key: Key, form: Form | None) -> int | None:
+    def _copy(self, row: SqlRow, key: Key, form: Form | None) -> int | None:
         place = self.place_of(key)
         if place < len(self) and are_copies(self.row(place), row):
             return place
@@ -184,7 +185,7 @@ class SortedRows:
             self._store.remove(number)
         for block in self._blocks:
             if block.is_changed:
-                self._store.put(block.number, block.entries)
+                self._store.put(block.number, self._open(block))
         return [(block.number, block.length, block.first) for block in self._blocks]
 
     # Blocks

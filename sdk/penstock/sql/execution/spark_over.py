@@ -14,8 +14,8 @@ from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import INTERVAL, SqlType
 from penstock.sql.execution.row_order import has_order
-from penstock.sql.plan.frames import Frame, Offset, OverCall, is_negative
-from penstock.sql.plan.relations import AggregateCall, Order, Over
+from penstock.sql.plan.frames import Frame, Offset, is_negative
+from penstock.sql.plan.relations import AggregateCall, Order, Over, OverCall
 
 Write = Callable[[Scalar], str]
 _BY_RANK = frozenset(["rank", "dense_rank", "percent_rank", "cume_dist"])

@@ -43,7 +43,9 @@ def list_kept_state(
             yield "a join keeps all rows of its endless sides; group them by windows before it, to keep fewer"
         case SetOperation():
             yield "EXCEPT or INTERSECT keeps all rows of both sides"
-        case Over():
+        case Over(final="in order") if relation.keys:
+            yield f"{_names(relation)} OVER keeps what later rows may see of each partition"
+        case Over(final=""):
             yield f"{_names(relation)} OVER keeps all rows of each partition forever; {_bound_of(relation)}"
         case Top() if relation.keys:
             yield "ROW_NUMBER keeps rows of each partition forever"

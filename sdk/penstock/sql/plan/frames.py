@@ -1,17 +1,18 @@
-"""The calls of window functions, and the frames of rows that they see."""
+"""The frames of rows that window functions see."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from penstock.scalars.tree import Scalar
-from penstock.scalars.types import SqlType
 
-if TYPE_CHECKING:
-    from penstock.sql.plan.relations import AggregateCall
+class Comparable(Protocol):
+    """A value that is compared with others of its type."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
 
 Offset = int | float | Decimal | timedelta
 """The distance of a bound from the current row: below zero before it, above zero after it."""
@@ -61,36 +62,3 @@ def count_rows(offset: Offset) -> int:
     """Returns how many rows a bound of ROWS is away from the current one."""
     assert isinstance(offset, int)
     return offset
-
-
-@dataclass(frozen=True)
-class OverCall:
-    """One call of a window function.
-
-    Attributes:
-        name: Its name in small letters; ``aggregate`` for an aggregate.
-        type: The type of the result.
-        arguments: The values of a row that it reads: for ``lag`` and ``lead``, perhaps also the value where there is
-            no row.
-        frame: The rows that it sees; None for functions that see the place of the row only.
-        count: The offset of ``lag`` and ``lead``, the number of ``ntile`` and ``nth_value``.
-        ignores_nulls: Whether NULLs are left out.
-        aggregate: The aggregate.
-    """
-
-    name: str
-    type: SqlType
-    arguments: tuple[Scalar, ...] = ()
-    frame: Frame | None = None
-    count: int = 0
-    ignores_nulls: bool = False
-    aggregate: AggregateCall | None = None
-
-    def __str__(self) -> str:
-        name = self.name if self.aggregate is None else self.aggregate.name
-        shown = [*map(str, self.arguments), *([str(self.count)] if self.count else [])]
-        if self.aggregate is not None:
-            shown = [str(each) for each in (self.aggregate.argument,) if each is not None]
-        nulls = " IGNORE NULLS" if self.ignores_nulls else ""
-        frame = "" if self.frame is None else f" {self.frame}"
-        return f"{name.upper()}({', '.join(shown)}){nulls}{frame}"

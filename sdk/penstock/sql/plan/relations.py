@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Union, get_args
 from penstock.scalars.tree import Column, Scalar, replace_scalars
 from penstock.scalars.types import SqlType
 from penstock.sql.language.dialect import Emit
-from penstock.sql.plan.frames import OverCall
+from penstock.sql.plan.frames import Frame
 
 
 @dataclass(frozen=True)
@@ -336,6 +336,39 @@ class Top:
 
 
 @dataclass(frozen=True)
+class OverCall:
+    """One call of a window function.
+
+    Attributes:
+        name: Its name in small letters; ``aggregate`` for an aggregate.
+        type: The type of the result.
+        arguments: The values of a row that it reads: for ``lag`` and ``lead``, perhaps also the value where there is
+            no row.
+        frame: The rows that it sees; None for functions that see the place of the row only.
+        count: The offset of ``lag`` and ``lead``, the number of ``ntile`` and ``nth_value``.
+        ignores_nulls: Whether NULLs are left out.
+        aggregate: The aggregate.
+    """
+
+    name: str
+    type: SqlType
+    arguments: tuple[Scalar, ...] = ()
+    frame: Frame | None = None
+    count: int = 0
+    ignores_nulls: bool = False
+    aggregate: AggregateCall | None = None
+
+    def __str__(self) -> str:
+        name = self.name if self.aggregate is None else self.aggregate.name
+        shown = [*map(str, self.arguments), *([str(self.count)] if self.count else [])]
+        if self.aggregate is not None:
+            shown = [str(each) for each in (self.aggregate.argument,) if each is not None]
+        nulls = " IGNORE NULLS" if self.ignores_nulls else ""
+        frame = "" if self.frame is None else f" {self.frame}"
+        return f"{name.upper()}({', '.join(shown)}){nulls}{frame}"
+
+
+@dataclass(frozen=True)
 class Over:
     """Each row with the results of window functions, at its end.
 
@@ -345,8 +378,8 @@ class Over:
         orders: How the rows of a partition are ordered; rows that are equal in it are ordered by all columns.
         calls: The functions.
         columns: The columns of the input, then the results.
-        is_final: Whether each row comes when no row before it can come any more, so that results never change. Then
-            the rows of a partition come in order.
+        final: How rows come, if results never change: ``in order``, each when no row before it can come any more, or
+            ``at once``, all rows of a partition together; empty if results may change.
     """
 
     input: Relation
@@ -354,7 +387,7 @@ class Over:
     orders: tuple[Order, ...]
     calls: tuple[OverCall, ...]
     columns: Columns
-    is_final: bool = False
+    final: str = ""
 
 
 @dataclass(frozen=True)
@@ -450,7 +483,7 @@ def describe_plan(relation: Relation, indent: str = "") -> str:
         f"{one.name}={_text(value)}"
         for one in fields(relation)
         if one.name not in ("input", "left", "right", "inputs", "columns")
-        and (value := getattr(relation, one.name)) not in (None, (), False, 0)
+        and (value := getattr(relation, one.name)) not in (None, (), False, 0, "")
     )
     lines = [f"{indent}{type(relation).__name__.rstrip('_')}({details}) -> {_names(relation)}"]
     lines += [describe_plan(each, indent + "  ") for each in inputs_of(relation)]
