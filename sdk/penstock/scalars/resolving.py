@@ -173,7 +173,9 @@ _WIDENINGS: dict[tuple[str, str], int] = {
     ("TIMESTAMP", "DATE"): 4,
     ("TIMESTAMP_NTZ", "DATE"): 4,
 }
-_OF_LITERAL_TEXT = ("DATE", "TIMESTAMP")
+_AS_TEXT = ("BIGINT", "DECIMAL", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_OF_TEXT = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DOUBLE", "INT", "BIGINT", "DECIMAL", "BOOLEAN", "BINARY")
+"""The types that become strings, and that strings become, where a function takes nothing nearer; the first is best."""
 
 
 def cost_of(argument: Scalar, wanted: str) -> int | None:
@@ -183,8 +185,10 @@ def cost_of(argument: Scalar, wanted: str) -> int | None:
         return 0
     if name in ("NULL", "ANY"):
         return 1
-    if name == "STRING" and isinstance(argument, Literal) and wanted in _OF_LITERAL_TEXT:
-        return 5 + _OF_LITERAL_TEXT[::-1].index(wanted)
+    if name == "STRING" and wanted in _OF_TEXT:
+        return 5 + _OF_TEXT.index(wanted)
+    if wanted == "STRING" and name in _AS_TEXT:
+        return 5
     return _WIDENINGS.get((name, wanted))
 
 

@@ -81,7 +81,7 @@ def test_a_function_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     assert value_of(texts.read("TWICE(NULL)")) is None
     assert write_scalar(texts.read("TWICE('ab')"), []) == "concat('ab', 'ab')"
     with pytest.raises(texts.Refused, match="TWICE does not take"):
-        texts.read("TWICE(1)")
+        texts.read("TWICE(ARRAY(1))")
 
 
 def dict_of(table: Mapping[str, ScalarFunction]) -> dict[str, ScalarFunction]:
