@@ -11,26 +11,22 @@ from penstock.scalars.conditions import CASE, NULL_SAFE
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always, choose_by_type
 from penstock.scalars.resolving import cast, do_not_fit, takes
 from penstock.scalars.tree import Scalar
-from penstock.scalars.types import BIGINT, STRING
+from penstock.scalars.types import BIGINT, DOUBLE, STRING
 
 _EVERY_BIT = (1 << 64) - 1
-
-
-def _bytes_of(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
 
 
 # Digests
 
 
 def _digest(name: str) -> Compute:
-    def compute(value: str | bytes) -> str:
-        return hashlib.new(name, _bytes_of(value), usedforsecurity=False).hexdigest()
+    def compute(value: bytes) -> str:
+        return hashlib.new(name, value, usedforsecurity=False).hexdigest()
 
     return compute
 
 
-def _sha2(value: str | bytes, bits: int) -> str | None:
+def _sha2(value: bytes, bits: int) -> str | None:
     name = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(bits)
     return _digest(name)(value) if name else None
 
@@ -112,6 +108,9 @@ def _decode_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) < 2:
         raise do_not_fit(function, arguments, "bytes and a character set, or a value with values and results")
     value, *rest = arguments
+    if len(rest) % 2 == 0 and any(each.type.name == "DECIMAL" for each in rest[1::2]):
+        # Spark's NULL of a missing default is a string, and so decimals become floats.
+        rest = [cast(each, DOUBLE) if at % 2 else each for at, each in enumerate(rest)]
     parts: list[Scalar] = []
     for searched, result in zip(rest[::2], rest[1::2], strict=False):
         parts += [NULL_SAFE(value, searched), result]
@@ -171,9 +170,9 @@ def _hex_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _of_bytes(name: str, compute: Compute, result: str, *spellings: str) -> ScalarFunction:
     return ScalarFunction(
         name=name,
-        resolve=takes(f"STRING -> {result}", f"BINARY -> {result}"),
+        resolve=takes(f"BINARY -> {result}"),
         spellings=spellings,
-        python=choose_always(lambda value: compute(_bytes_of(value))),
+        python=choose_always(compute),
         spark=f"{name.lower()}({{0}})",
     )
 
@@ -181,20 +180,20 @@ def _of_bytes(name: str, compute: Compute, result: str, *spellings: str) -> Scal
 FUNCTIONS = (
     ScalarFunction(
         name="MD5",
-        resolve=takes("STRING -> STRING", "BINARY -> STRING"),
+        resolve=takes("BINARY -> STRING"),
         python=choose_always(_digest("md5")),
         spark="md5({0})",
     ),
     ScalarFunction(
         name="SHA1",
-        resolve=takes("STRING -> STRING", "BINARY -> STRING"),
+        resolve=takes("BINARY -> STRING"),
         spellings=("SHA",),
         python=choose_always(_digest("sha1")),
         spark="sha1({0})",
     ),
     ScalarFunction(
         name="SHA2",
-        resolve=takes("STRING INT -> STRING?", "BINARY INT -> STRING?"),
+        resolve=takes("BINARY INT -> STRING?"),
         python=choose_always(_sha2),
         spark="sha2({all})",
     ),

@@ -146,7 +146,7 @@ class _Conversion:
         if kind == "f":
             unit = Decimal(1).scaleb(-digits)
             return sign, f"{Decimal(repr(size)).quantize(unit, decimal.ROUND_HALF_UP, _ANY_DIGITS):f}"
-        return sign, _scientific(size, digits)
+        return sign, _scientific(abs(float(value)), digits)
 
     def _filled(self, sign: str, digits: str) -> str:
         if "(" in self.flags and sign == "-":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import struct
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.function import Arguments, ScalarFunction, whole_type
@@ -15,6 +15,7 @@ from penstock.scalars.types import BIGINT, STRING, SqlType
 
 _32, _64 = (1 << 32) - 1, (1 << 64) - 1
 _SEED = 42
+_EVERY_DIGIT = Context(prec=80)
 
 
 def _turned(value: int, by: int, bits: int) -> int:
@@ -27,9 +28,9 @@ def _signed(value: int, bits: int) -> int:
 
 
 OfWhole = Callable[[int, int], int]
-"""From a whole number and a hash to a hash."""
+"""Adds a whole number to a hash."""
 OfBytes = Callable[[bytes, int], int]
-"""The same of bytes."""
+"""Adds bytes to a hash."""
 
 # Murmur3 with 32 bits
 
@@ -156,7 +157,7 @@ def _step(of_int: OfWhole, of_long: OfWhole, of_bytes: OfBytes) -> Callable[...,
 
 def _of_decimal(kind: str, value: Decimal, seed: int, of_long: OfWhole, of_bytes: OfBytes) -> int:
     digits, scale = map(int, kind.split(","))
-    unscaled = int(value.scaleb(scale))
+    unscaled = int(value.scaleb(scale, _EVERY_DIGIT))
     if digits <= 18:
         return of_long(unscaled, seed)
     length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1

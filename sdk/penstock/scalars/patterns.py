@@ -64,10 +64,11 @@ def _regexp_replace(text: str, pattern: str, replacement: str, position: int = 1
 
 def _regexp_substr(text: str, pattern: str) -> str | None:
     found = regexes.compile_java(pattern).search(text)
-    return found.group() if found else None
+    return (found.group() or None) if found else None
 
 
-def _regexp_instr(text: str, pattern: str) -> int:
+def _regexp_instr(text: str, pattern: str, group: int = 0) -> int:
+    """Returns the place of a match; the number of a group changes nothing, as in Spark."""
     found = regexes.compile_java(pattern).search(text)
     return found.start() + 1 if found else 0
 
@@ -102,13 +103,6 @@ def _with_regex(signature: str) -> Resolve:
         return found
 
     return resolve
-
-
-def _regexp_instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
-    """The place of a match; the third argument, the number of a group, changes nothing, as in Spark."""
-    found = _with_regex("STRING STRING [INT] -> BIGINT")(function, arguments)
-    assert isinstance(found, Call)
-    return function.of(found.arguments[:2], found.type)
 
 
 def _replace_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -218,7 +212,7 @@ FUNCTIONS = (
     ),
     ScalarFunction(
         name="REGEXP_INSTR",
-        resolve=_regexp_instr_of,
+        resolve=_with_regex("STRING STRING [INT] -> BIGINT"),
         python=choose_always(_regexp_instr),
         spark=_regex_text,
         whole="INT",

@@ -11,7 +11,7 @@ from penstock.scalars.resolving import takes
 from penstock.scalars.spark_forms import LAST_BIT
 from penstock.scalars.tree import Scalar
 
-# Where there is no result, it is NaN or infinity, as in Java.
+# A result that is not defined is NaN or infinity, as in Java.
 
 
 def _or_nan(compute: Callable[..., float]) -> Compute:
@@ -111,11 +111,11 @@ def _inverse_hyperbolic_tangent(value: float) -> float:
 
 
 def _degrees(value: float) -> float:
-    return value * (180.0 / math.pi)
+    return value * 57.29577951308232
 
 
 def _radians(value: float) -> float:
-    return value / 180.0 * math.pi
+    return value * 0.017453292519943295
 
 
 # Records

@@ -292,3 +292,15 @@ def takes(*forms: str, decimals: Callable[[Arguments], SqlType] | None = None) -
         return function.of(parts, result.or_null(signature.null_too or is_any_nullable(parts)))
 
     return resolve
+
+
+def takes_strings(form: str) -> Resolve:
+    """Returns the resolver of a signature whose strings must be strings: Spark casts nothing else to them here."""
+    typed = takes(form)
+
+    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
+        if any(each.type.name not in ("STRING", "NULL", "ANY") for each in arguments):
+            raise do_not_fit(function, arguments, "strings")
+        return typed(function, arguments)
+
+    return resolve

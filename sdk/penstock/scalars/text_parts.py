@@ -6,7 +6,7 @@ import functools
 
 from penstock.scalars.casting import Compute, refuse
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
-from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes
+from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes, takes_strings
 from penstock.scalars.spark_forms import LETTERS
 from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import STRING
@@ -90,12 +90,11 @@ def _letter_of(code: int) -> str:
 
 
 def _title(word: str) -> str:
-    first = word[:1].title()
-    return (first if len(first) == 1 else word[:1]) + word[1:]
+    return word[:1].title() + word.lower()[len(word[:1].lower()) :]
 
 
 def _initcap(text: str) -> str:
-    return " ".join(map(_title, text.lower().split(" ")))
+    return " ".join(map(_title, text.split(" ")))
 
 
 _SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623010202", strict=True)) | {
@@ -217,7 +216,12 @@ FUNCTIONS = (
         spark="initcap({0})",
         not_in_spark=LETTERS,
     ),
-    _of_text("SOUNDEX", "STRING -> STRING", _soundex),
+    ScalarFunction(
+        name="SOUNDEX",
+        resolve=takes_strings("STRING -> STRING"),
+        python=choose_always(_soundex),
+        spark="soundex({0})",
+    ),
     _of_text("LEVENSHTEIN", "STRING STRING [INT] -> BIGINT", _levenshtein, whole="INT"),
     ScalarFunction(
         name="MASK",

@@ -94,6 +94,8 @@ def _unix_timestamp_of(function: ScalarFunction, arguments: Arguments) -> Scalar
         pattern = arguments[1] if len(arguments) == 2 else Literal(_SECONDS, STRING.or_null(False))
         return UNIX_TIMESTAMP(TO_TIMESTAMP(arguments[0], pattern))
     form = " -> BIGINT"
+    if len(arguments) > 2:
+        raise do_not_fit(function, arguments, "a time, or a text and a pattern such as 'yyyy-MM-dd'")
     return takes(f"DATE{form}", f"TIMESTAMP{form}", f"TIMESTAMP_NTZ{form}")(function, arguments[:1])
 
 

@@ -188,9 +188,10 @@ def _midnight(time: datetime.datetime) -> datetime.datetime:
 
 
 @_checked
-def truncated(unit: str, time: datetime.datetime) -> Any:
+def truncated(unit: str, time: datetime.datetime) -> datetime.datetime:
     """Returns the beginning of a unit of time, in UTC."""
-    return _TRUNCATIONS[unit](in_utc(time))
+    found: datetime.datetime = _TRUNCATIONS[unit](in_utc(time))
+    return found
 
 
 # Dates

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from penstock.scalars.casting import Compute, refuse, try_function
 from penstock.scalars.function import ScalarFunction, choose_always
-from penstock.scalars.resolving import takes
+from penstock.scalars.resolving import takes, takes_strings
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(//([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _ALLOWED = re.compile(r"(?:[A-Za-z0-9\-_.!~*'();/?:@&=+$,\[\]#]|%[0-9A-Fa-f]{2}|[^\x00-\xa0\s])*")
@@ -84,7 +84,7 @@ def _decode(text: str) -> str:
 def _parses(name: str, compute: Compute) -> ScalarFunction:
     return ScalarFunction(
         name=name,
-        resolve=takes("STRING STRING [STRING] -> STRING?"),
+        resolve=takes_strings("STRING STRING [STRING] -> STRING?"),
         python=choose_always(compute),
         spark=f"{name.lower()}({{all}})",
         not_in_spark="Java's classes accept and refuse other URLs",

@@ -404,7 +404,7 @@ class ExpressionBinder:
         arguments = [each for key in node.arg_types for each in _listed(node.args.get(key))]
         return self._call(node, node.sql_name(), *arguments)
 
-    def _named_without_parentheses(self, node: Any) -> Scalar:
+    def _named_without_parentheses(self, node: exp.Func) -> Scalar:
         unknown = functions.make_unknown_function_error(node.sql_name())
         return self._statement.refuse(node, unknown.what, unknown.hint)
 

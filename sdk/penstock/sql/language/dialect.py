@@ -176,10 +176,10 @@ class _Parser(SparkParser):
             this = self._build_predicate(_COMPARISONS[self._prev.token_type], this, self._parse_bitwise())
         return self._parse_range(this, parse_is=True) if parse_is and this is not None else this
 
-    def _parse_bitwise(self) -> Any:
+    def _parse_bitwise(self) -> exp.Expr | None:
         return self._parse_bits(0)
 
-    def _parse_bits(self, level: int) -> Any:
+    def _parse_bits(self, level: int) -> exp.Expr | None:
         """Parses operators of bits, each of which binds closer than the one before: |, ^, & and shifts."""
         if level == len(_BITS):
             return self._parse_shifts()
@@ -189,7 +189,7 @@ class _Parser(SparkParser):
             this = self.expression(kind(this=this, expression=self._parse_bits(level + 1)))
         return this
 
-    def _parse_shifts(self) -> Any:
+    def _parse_shifts(self) -> exp.Expr | None:
         this = self._parse_term()
         while this is not None:
             if self._match_pair(TokenType.LT, TokenType.LT):
