@@ -36,8 +36,12 @@ def _sha2(value: bytes, bits: int) -> str | None:
 _LETTERS_OF_BASE_64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
-def _unbase64(text: str) -> bytes:
-    """Returns the bytes of a text in base 64, in which other letters mean nothing."""
+def read_base_64(text: str) -> bytes:
+    """Returns the bytes of a text in base 64, in which other letters mean nothing.
+
+    >>> read_base_64("YWJj")
+    b'abc'
+    """
     data = text.encode()
     end = data.find(b"=")
     kept = bytes(each for each in (data if end < 0 else data[:end]) if each in _LETTERS_OF_BASE_64)
@@ -202,7 +206,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="UNBASE64",
         resolve=takes("STRING -> BINARY"),
-        python=choose_always(_unbase64),
+        python=choose_always(read_base_64),
         spark="unbase64({0})",
     ),
     ScalarFunction(

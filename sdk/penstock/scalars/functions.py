@@ -20,6 +20,7 @@ from penstock.scalars import (
     hashes,
     made_times,
     months,
+    number_forms,
     numbers,
     patterns,
     real_functions,
@@ -52,7 +53,7 @@ RECORDS: Mapping[str, ScalarFunction] = {
     for each in (
         *(numbers, bits, rounding, real_functions, tries, conditions, casts),
         *(strings, text_parts, patterns, encodings, formatted, hashes, urls),
-        *(times, made_times, time_texts, time_units, time_zones, months, arrays),
+        *(times, made_times, time_texts, time_units, time_zones, months, number_forms, arrays),
     )
     for function in each.FUNCTIONS
 }

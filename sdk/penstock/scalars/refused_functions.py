@@ -45,6 +45,13 @@ REFUSED: Mapping[str, tuple[str, str]] = {
         ),
         (_SESSION, _SESSION_HINT),
     ),
+    **dict.fromkeys(
+        ("TIME", "TO_TIME", "TRY_TO_TIME", "MAKE_TIME"),
+        (
+            "{0} makes a time of day, for which queries have no type",
+            "use a TIMESTAMP, or seconds as a number",
+        ),
+    ),
     "MAKE_INTERVAL": (
         "{0} makes an interval of months and days, which is no length of time and no number of months",
         "write MAKE_DT_INTERVAL for days and less, or MAKE_YM_INTERVAL for years and months",
