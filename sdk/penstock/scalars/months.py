@@ -5,10 +5,11 @@ from __future__ import annotations
 import calendar
 import datetime
 import decimal
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from penstock.scalars.casting import divide_by_zero, refuse, whole_micros
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
@@ -25,7 +26,7 @@ _DAY_SECONDS = 86_400
 def checked_months(months: int) -> int:
     """Returns a number of months that an interval may have; another one is refused."""
     if not -(1 << 31) <= months < 1 << 31:
-        refuse("an interval of an SQL expression has too many months", "use shorter intervals")
+        _refuse_length()
     return months
 
 
@@ -54,18 +55,34 @@ def _in_utc(time: _Day) -> _Day:
     return time.astimezone(datetime.UTC) if isinstance(time, datetime.datetime) and time.tzinfo else time
 
 
-def _scaled(months: int, factor: float | int | Decimal) -> int:
-    if factor != factor or factor in (float("inf"), float("-inf")):
-        refuse("an interval of an SQL expression has too many months", "use shorter intervals")
-    return checked_months(_half_up(months * Fraction(factor)))
+def scaled(count: int, factor: float | Decimal) -> int:
+    """Returns a number of months or microseconds times a factor, rounded half up.
+
+    >>> scaled(5, 0.5), scaled(-5, 0.5)
+    (3, -3)
+    """
+    if not isinstance(factor, float):
+        return _half_up(count * Fraction(factor))
+    product = count * factor
+    return _half_up(Fraction(product)) if math.isfinite(product) else _refuse_length()
 
 
-def _divided(months: int, divisor: float | int | Decimal) -> int:
+def divided(count: int, divisor: float | Decimal) -> int:
+    """Returns a number of months or microseconds divided by a number, rounded half up.
+
+    >>> divided(7, 2), divided(-7, 2.0)
+    (4, -4)
+    """
     if not divisor:
         divide_by_zero()
-    if divisor != divisor or divisor in (float("inf"), float("-inf")):
-        return 0 if divisor == divisor else _scaled(months, divisor)
-    return checked_months(_half_up(months / Fraction(divisor)))
+    if not isinstance(divisor, float):
+        return _half_up(count / Fraction(divisor))
+    quotient = count / divisor
+    return _half_up(Fraction(quotient)) if math.isfinite(quotient) else _refuse_length()
+
+
+def _refuse_length() -> NoReturn:
+    refuse("an interval of an SQL expression is too long", "use shorter intervals")
 
 
 def _half_up(value: Fraction) -> int:
@@ -161,8 +178,12 @@ _MOVED = ScalarFunction(
 _NEGATED = _of_months("- MONTHS", lambda months: checked_months(-months), "(- {0})")
 _SUM = _of_months("MONTHS + MONTHS", lambda left, right: checked_months(left + right), "({0} + {1})")
 _DIFFERENCE = _of_months("MONTHS - MONTHS", lambda left, right: checked_months(left - right), "({0} - {1})")
-_SCALED = _of_months("MONTHS * NUMBER", _scaled, "({0} * {1})")
-_DIVIDED = _of_months("MONTHS / NUMBER", _divided, "({0} / {1})")
+_SCALED = _of_months(
+    "MONTHS * NUMBER", lambda months, factor: checked_months(scaled(months, factor)), "({0} * {1})"
+)
+_DIVIDED = _of_months(
+    "MONTHS / NUMBER", lambda months, divisor: checked_months(divided(months, divisor)), "({0} / {1})"
+)
 
 
 def _years_of(months: int) -> int:

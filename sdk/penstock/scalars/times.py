@@ -15,13 +15,12 @@ from penstock.scalars.casting import (
     DECIMALS,
     Compute,
     date_of_days,
-    divide_by_zero,
     moment_of_micros,
     refuse,
     whole_micros,
 )
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
-from penstock.scalars.months import PARTS_OF_MONTHS, arithmetic_of_months
+from penstock.scalars.months import PARTS_OF_MONTHS, arithmetic_of_months, divided, scaled
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Call, Literal, Scalar
@@ -85,19 +84,15 @@ negate_interval = _checked(lambda value: -value)
 
 
 @_checked
-def multiply_interval(interval: datetime.timedelta, factor: float) -> datetime.timedelta:
-    """Returns an interval that is longer by a factor."""
-    product: datetime.timedelta = interval * factor
-    return product
+def multiply_interval(interval: datetime.timedelta, factor: float | Decimal) -> datetime.timedelta:
+    """Returns an interval that is longer by a factor, rounded half up to microseconds."""
+    return scaled(interval // _MICROSECOND, factor) * _MICROSECOND
 
 
-def divide_interval(interval: datetime.timedelta, divisor: int) -> datetime.timedelta:
+@_checked
+def divide_interval(interval: datetime.timedelta, divisor: float | Decimal) -> datetime.timedelta:
     """Returns an interval divided by a number, rounded half up to microseconds."""
-    if not divisor:
-        divide_by_zero()
-    micros = interval // _MICROSECOND
-    quotient = (2 * abs(micros) + abs(divisor)) // (2 * abs(divisor))
-    return datetime.timedelta(microseconds=quotient if (micros < 0) == (divisor < 0) else -quotient)
+    return divided(interval // _MICROSECOND, divisor) * _MICROSECOND
 
 
 def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -130,8 +125,13 @@ def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scala
         found = find_common_type((left.type, right.type))
         if name == "-" and found is not None and found.is_time:
             return function.of((cast(left, found), cast(right, found)), INTERVAL.or_null(may_be_null))
-    elif name in ("*", "/") and left.type.name == "INTERVAL" and right.type.name in ("BIGINT", "NULL"):
-        return function.of((left, cast(right, BIGINT)), INTERVAL.or_null(may_be_null))
+    elif (
+        name in ("*", "/")
+        and left.type.name == "INTERVAL"
+        and (right.type.is_number or right.type.name == "NULL")
+    ):
+        factor = cast(right, BIGINT) if right.type.name == "NULL" else right
+        return function.of((left, factor), INTERVAL.or_null(may_be_null))
     raise do_not_fit(function, arguments)
 
 

@@ -249,7 +249,8 @@ class ExpressionBinder:
             self._statement.refuse(node, unknown.what, functions.IN_PYTHON if is_known else unknown.hint)
         if own is None and name in WITH_UNITS and len(node.expressions) == 3:
             unit, *rest = node.expressions
-            times = [_text_literal(unit.sql()), *map(self.scalar, rest)]
+            word = unit.sql() if isinstance(unit, exp.Literal) else unit.name
+            times = [_text_literal(word), *map(self.scalar, rest)]
             return self._statement.typed(node, lambda: WITH_UNITS[name](*times))
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
