@@ -229,12 +229,16 @@ _ARITIES: dict[str, Iterable[int]] = {
 }
 
 
+_TRIES_FOR_ALL, _LEFT_OUT = 100, 0.7
+
+
 def signatures(chance: random.Random, tries: int) -> Iterator[str]:
     """Calls of each function with each number of arguments and each family of types that it takes, in each spelling.
 
     Args:
         chance: What chooses operands.
         tries: How many combinations of families are tried for each number of arguments, besides those of one family.
+            With few tries, some of the families that a function takes are left out, by chance.
     """
     scalars = {family: read(texts[0]) for family, texts in FAMILIES.items()}
     for name in FUNCTIONS:
@@ -249,6 +253,8 @@ def signatures(chance: random.Random, tries: int) -> Iterator[str]:
                 if places <= taken or not _is_taken(name, [scalars[family] for family in families]):
                     continue
                 is_first, taken = not taken, taken | places
+                if tries < _TRIES_FOR_ALL and not is_first and chance.random() < _LEFT_OUT:
+                    continue
                 if not is_first and FUNCTIONS[name].name != name:
                     # One call shows what another spelling means.
                     continue
