@@ -28,6 +28,8 @@ Number: TypeAlias = int | float | Decimal
 
 _PATTERN = re.compile(r"(#*,)?(#*)(0*)(?:\.(0*)(#*))?")
 _ANY_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_WHOLE_FLOATS = 2.0**53
+"""From here on, a float has no fraction."""
 _DIGITS_MAX = 340
 """The most digits behind the point that Java shows."""
 
@@ -58,7 +60,11 @@ def _shown(value: Number, least: int, most: int, before: int, group: int) -> str
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if value != value else "∞" if value > 0 else "-∞"
     is_negative = math.copysign(1, value) < 0 if isinstance(value, float) else value < 0
-    rounded = abs(Decimal(value)).quantize(
+    # Java shows no more digits of a great float than it needs, and rounds a small one by all it has.
+    exact = (
+        Decimal(repr(value)) if isinstance(value, float) and abs(value) >= _WHOLE_FLOATS else Decimal(value)
+    )
+    rounded = abs(exact).quantize(
         Decimal(1).scaleb(-min(most, _DIGITS_MAX)), decimal.ROUND_HALF_EVEN, _ANY_DIGITS
     )
     whole, _, behind = f"{rounded:f}".partition(".")
@@ -112,7 +118,7 @@ class _Conversion:
             text = "null"
         else:
             text = self._show(kind, value)
-        if self.digits is not None and kind in "sb":
+        if self.digits is not None and (kind in "sb" or value is None):
             text = text[: self.digits]
         if self.letter.isupper():
             text = text.upper()

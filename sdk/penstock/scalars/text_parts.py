@@ -41,15 +41,10 @@ def _substring_index(text: str, delimiter: str, count: int) -> str:
     return text[place + len(delimiter) :]
 
 
-def _substring(text: str, position: int, length: int) -> str:
-    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
-    return text[max(start, 0) : max(start + length, 0)]
-
-
 def _overlay(text: str, replacement: str, position: int, length: int = -1) -> str:
-    length = length if length >= 0 else len(replacement)
-    rest = _substring(text, position + length, max(len(text), 1) * 2)
-    return _substring(text, 1, position - 1) + replacement + rest
+    behind = position + (length if length >= 0 else len(replacement))
+    start = behind - 1 if behind > 0 else len(text) + behind if behind < 0 else 0
+    return text[: max(position - 1, 0)] + replacement + text[max(start, 0) :]
 
 
 def _overlay_bytes(value: bytes, replacement: bytes, position: int, length: int = -1) -> bytes:
