@@ -21,6 +21,7 @@ from penstock.scalars.function import (
     WHOLE_BITS,
     Arguments,
     Choose,
+    Code,
     Inline,
     ScalarFunction,
     SparkForm,
@@ -335,6 +336,22 @@ def _in_python(symbol: str, *types: str) -> Inline:
     return write_by_template(dict.fromkeys((*types, "PYTHON"), f"({{0}} {symbol} {{1}})"))
 
 
+def _inline_quotient(call: Call, codes: Sequence[Code]) -> str | None:
+    if call.type.name != "DOUBLE":
+        return None
+    divisor = call.arguments[1]
+    is_known = isinstance(divisor, Literal) and divisor.value
+    return "({0} / {1})" if is_known else "({0} / {1} if {1} else divide_by_zero())"
+
+
+def _inline_remainder(call: Call, codes: Sequence[Code]) -> str | None:
+    divisor = call.arguments[1]
+    if call.type.name == "BIGINT" and isinstance(divisor, Literal) and (divisor.value or 0) > 0:
+        # The remainder has the sign of the number, where Python's has that of the divisor.
+        return "({0} % {1} if {0} >= 0 else -(-{0} % {1}))"
+    return _in_python("%")(call, codes)
+
+
 NEGATIVE = ScalarFunction(
     name="NEGATIVE",
     resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", "MONTHS -> MONTHS", decimals=_first),
@@ -408,6 +425,7 @@ _ARITHMETIC = (
             "/",
             {"DOUBLE": _divide, "DECIMAL": _decimal(_divide_decimals), "INTERVAL": divide_interval},
         ),
+        inline=_inline_quotient,
         spark="({0} / {1})",
     ),
     ScalarFunction(
@@ -422,7 +440,7 @@ _ARITHMETIC = (
                 "DECIMAL": _decimal(_remainder_of_decimals),
             },
         ),
-        inline=_in_python("%"),
+        inline=_inline_remainder,
         spark=_remainder_text,
         whole="operands",
     ),
@@ -476,6 +494,7 @@ FUNCTIONS = (
                 "MONTHS": lambda months: checked_months(abs(months)),
             }
         ),
+        inline=write_by_template(dict.fromkeys(("BIGINT", "DOUBLE"), "abs({0})")),
         spark=_with_few_digits("abs({0})"),
         whole="operands",
     ),

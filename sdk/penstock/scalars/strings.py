@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.scalars.casting import Compute, can_cast
-from penstock.scalars.function import Arguments, ScalarFunction, choose_always
+from penstock.scalars.function import Arguments, Code, Inline, ScalarFunction, choose_always, write_always
 from penstock.scalars.resolving import (
     cast,
     coerce,
@@ -78,6 +78,28 @@ def _locate(part: str | None, text: str | None, position: int | None = 1) -> int
     return text.find(part, position - 1) + 1 if part else 1
 
 
+# Python
+
+
+def _inline_substring(call: Call, codes: Sequence[Code]) -> str | None:
+    """The text of a part at places that the query names."""
+    places = [code.text for code in codes[1:]]
+    if len(places) != 2 or not all(place.isdecimal() for place in places) or places[0] == "0":
+        return None
+    start = int(places[0]) - 1
+    return f"{{0}}[{start}:{start + int(places[1])}]"
+
+
+def _inline_replace(call: Call, codes: Sequence[Code]) -> str | None:
+    search = call.arguments[1]
+    is_plain = len(codes) == 3 and isinstance(search, Literal) and search.value
+    return "{0}.replace({1}, {2})" if is_plain else None
+
+
+def _inline_trim(strip: str) -> Inline:
+    return lambda call, codes: f"{{0}}.{strip}(' ')" if len(codes) == 1 else None
+
+
 # Types
 
 
@@ -136,6 +158,7 @@ def _trimming(name: str, left: bool, right: bool, *spellings: str) -> ScalarFunc
         resolve=takes("STRING [STRING] -> STRING"),
         spellings=spellings,
         python=choose_always(_trim(left, right)),
+        inline=_inline_trim("strip" if left and right else "lstrip" if left else "rstrip"),
         spark=_trim_text,
     )
 
@@ -156,6 +179,7 @@ FUNCTIONS = (
         resolve=takes("STRING -> STRING"),
         spellings=("UCASE",),
         python=choose_always(lambda text: text.upper()),
+        inline=write_always("{0}.upper()"),
         spark="upper({0})",
         not_in_spark=LETTERS,
     ),
@@ -164,6 +188,7 @@ FUNCTIONS = (
         resolve=takes("STRING -> STRING"),
         spellings=("LCASE",),
         python=choose_always(lambda text: text.lower()),
+        inline=write_always("{0}.lower()"),
         spark="lower({0})",
         not_in_spark=LETTERS,
     ),
@@ -172,6 +197,7 @@ FUNCTIONS = (
         resolve=takes("STRING -> BIGINT", "BINARY -> BIGINT"),
         spellings=("CHAR_LENGTH", "CHARACTER_LENGTH", "LEN"),
         python=choose_always(len),
+        inline=write_always("len({0})"),
         spark="length({0})",
         whole="INT",
     ),
@@ -183,6 +209,7 @@ FUNCTIONS = (
         resolve=takes("STRING INT [INT] -> STRING", "BINARY INT [INT] -> BINARY"),
         spellings=("SUBSTR",),
         python=choose_always(_substring),
+        inline=_inline_substring,
         spark="substring({all})",
     ),
     ScalarFunction(
@@ -192,6 +219,7 @@ FUNCTIONS = (
         python=choose_always(
             lambda first, *others: functools.reduce(lambda left, right: left + right, others, first)
         ),
+        inline=lambda call, codes: f"({' + '.join(f'{{{place}}}' for place in range(len(codes)))})",
         spark="concat({all})",
     ),
     ScalarFunction(
@@ -205,6 +233,7 @@ FUNCTIONS = (
         name="REPLACE",
         resolve=takes("STRING STRING [STRING] -> STRING"),
         python=choose_always(_replace),
+        inline=_inline_replace,
         spark="replace({all})",
     ),
     ScalarFunction(
@@ -256,18 +285,21 @@ FUNCTIONS = (
         name="STARTSWITH",
         resolve=takes("STRING STRING -> BOOLEAN"),
         python=choose_always(lambda text, part: text.startswith(part)),
+        inline=write_always("{0}.startswith({1})"),
         spark="startswith({all})",
     ),
     ScalarFunction(
         name="ENDSWITH",
         resolve=takes("STRING STRING -> BOOLEAN"),
         python=choose_always(lambda text, part: text.endswith(part)),
+        inline=write_always("{0}.endswith({1})"),
         spark="endswith({all})",
     ),
     ScalarFunction(
         name="CONTAINS",
         resolve=takes("STRING STRING -> BOOLEAN"),
         python=choose_always(lambda text, part: part in text),
+        inline=write_always("({1} in {0})"),
         spark="contains({all})",
     ),
 )

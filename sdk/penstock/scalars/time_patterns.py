@@ -48,61 +48,62 @@ def _refuse(pattern: str, what: str) -> NoReturn:
     )
 
 
-# Times as text
+# Times as text: each letter is a field of a formatted string of Python
+
+_Field = Callable[[int], str]
 
 
-def _number(read: Callable[[datetime.datetime], int]) -> Callable[[int], Show]:
-    return lambda count: lambda time: f"{read(time):0{count}d}"
+def _number(value: str) -> _Field:
+    return lambda count: f"{value}:0{count}d"
 
 
-def _word(
-    words: tuple[str, ...], read: Callable[[datetime.datetime], int], letters: int = 3
-) -> Callable[[int], Show]:
-    """A name, of which a pattern of up to three letters shows the first ones."""
-    return lambda count: lambda time: words[read(time)] if count == 4 else words[read(time)][:letters]
+def _year(count: int) -> str:
+    return "time.year % 100:02d" if count == 2 else f"time.year:0{count}d"
 
 
-def _month(count: int) -> Show:
-    if count > 2:
-        return _word(_MONTHS, lambda time: time.month - 1)(count)
-    return _number(lambda time: time.month)(count)
-
-
-def _quarter(count: int) -> Show:
+def _month(count: int) -> str:
     if count < 3:
-        return lambda time: f"{(time.month + 2) // 3:0{count}d}"
-    return lambda time: f"Q{(time.month + 2) // 3}" if count == 3 else _QUARTERS[(time.month - 1) // 3]
+        return f"time.month:0{count}d"
+    return f"{'SHORT_MONTHS' if count == 3 else 'MONTHS'}[time.month - 1]"
 
 
-def _year(count: int) -> Show:
-    if count == 2:
-        return lambda time: f"{time.year % 100:02d}"
-    return _number(lambda time: time.year)(count)
+def _quarter(count: int) -> str:
+    if count < 3:
+        return f"(time.month + 2) // 3:0{count}d"
+    return f"{'SHORT_QUARTERS' if count == 3 else 'QUARTERS'}[(time.month - 1) // 3]"
 
 
-def _always(*shown: str) -> Callable[[int], Show]:
+def _always(*shown: str) -> _Field:
     """A letter that shows the same for all times in UTC, by the number of letters."""
-    return lambda count: lambda time: shown[count - 1]
+    return lambda count: repr(shown[count - 1])
 
 
-_SHOWN: Mapping[str, tuple[tuple[int, ...], Callable[[int], Show]]] = {
+_NAMES = {
+    "MONTHS": _MONTHS,
+    "SHORT_MONTHS": tuple(each[:3] for each in _MONTHS),
+    "DAYS": _DAYS,
+    "SHORT_DAYS": tuple(each[:3] for each in _DAYS),
+    "QUARTERS": _QUARTERS,
+    "SHORT_QUARTERS": ("Q1", "Q2", "Q3", "Q4"),
+}
+_SHOWN: Mapping[str, tuple[tuple[int, ...], _Field]] = {
     "G": ((1, 2, 3, 4), _always("AD", "AD", "AD", "Anno Domini")),
     "y": ((1, 2, 3, 4, 5, 6), _year),
     "M": ((1, 2, 3, 4), _month),
     "L": ((1, 2, 3, 4), _month),
     "Q": ((1, 2, 3, 4), _quarter),
     "q": ((1, 2, 3, 4), _quarter),
-    "d": ((1, 2), _number(lambda time: time.day)),
-    "D": ((1, 2, 3), _number(lambda time: time.timetuple().tm_yday)),
-    "E": ((1, 2, 3, 4), _word(_DAYS, lambda time: time.weekday())),
-    "a": ((1,), lambda count: lambda time: "AM" if time.hour < 12 else "PM"),
-    "H": ((1, 2), _number(lambda time: time.hour)),
-    "k": ((1, 2), _number(lambda time: time.hour or 24)),
-    "h": ((1, 2), _number(lambda time: time.hour % 12 or 12)),
-    "K": ((1, 2), _number(lambda time: time.hour % 12)),
-    "m": ((1, 2), _number(lambda time: time.minute)),
-    "s": ((1, 2), _number(lambda time: time.second)),
-    "S": (tuple(range(1, 10)), lambda count: lambda time: f"{time.microsecond:06d}000"[:count]),
+    "d": ((1, 2), _number("time.day")),
+    "D": ((1, 2, 3), _number("time.timetuple().tm_yday")),
+    "E": ((1, 2, 3, 4), lambda count: f"{'DAYS' if count == 4 else 'SHORT_DAYS'}[time.weekday()]"),
+    "a": ((1,), lambda count: "'AM' if time.hour < 12 else 'PM'"),
+    "H": ((1, 2), _number("time.hour")),
+    "k": ((1, 2), _number("(time.hour or 24)")),
+    "h": ((1, 2), _number("(time.hour % 12 or 12)")),
+    "K": ((1, 2), _number("time.hour % 12")),
+    "m": ((1, 2), _number("time.minute")),
+    "s": ((1, 2), _number("time.second")),
+    "S": (tuple(range(1, 10)), lambda count: f"format(time.microsecond * 1000, '09d')[:{count}]"),
     "V": ((2,), _always("", "UTC")),
     "z": ((1, 2, 3, 4), _always("UTC", "UTC", "UTC", "Coordinated Universal Time")),
     "O": ((1, 4), _always("GMT", "", "", "GMT")),
@@ -124,19 +125,16 @@ def compile_format(pattern: str) -> Show:
     >>> show(datetime.datetime(2024, 2, 29, 12, 5))
     '2024-02-29T12:05 Thu'
     """
-    shown: list[Show | str] = []
+    parts = []
     for letter, count in _split(pattern):
         if not count:
-            shown.append(letter)
+            parts.append(repr(letter))
             continue
-        counts, make = _SHOWN.get(letter, ((), None))
-        if make is None or count not in counts:
+        counts, field = _SHOWN.get(letter, ((), None))
+        if field is None or count not in counts:
             _refuse(pattern, f"has {letter * count}, which is not supported")
-        shown.append(make(count))
-
-    def show(time: datetime.datetime) -> str:
-        return "".join(part if isinstance(part, str) else part(time) for part in shown)
-
+        parts.append(f'f"{{{field(count)}}}"')
+    show: Show = eval(f"lambda time: {' '.join(parts) or repr('')}", dict(_NAMES))
     return show
 
 

@@ -19,7 +19,7 @@ from penstock.scalars.casting import (
     refuse,
     whole_micros,
 )
-from penstock.scalars.function import Arguments, ScalarFunction, choose_always
+from penstock.scalars.function import Arguments, ScalarFunction, choose_always, write_by_template
 from penstock.scalars.months import PARTS_OF_MONTHS, arithmetic_of_months, divided, scaled
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes
 from penstock.scalars.spark_forms import NotForSpark
@@ -292,11 +292,15 @@ def _part(
         resolve=takes(*of, decimals=lambda arguments: decimal_type(8, 6)),
         spellings=("DAYOFMONTH",) if name == "DAY" else (),
         python=choose_always(_of_utc(read)),
+        inline=write_by_template(dict.fromkeys(("DATE", "TIMESTAMP_NTZ"), f"{{0}}.{name.lower()}"))
+        if name.lower() in _ATTRIBUTES
+        else None,
         spark=spark or f"{name.lower()}({{0}})",
         whole="INT",
     ), (*others,) if name == "WEEKDAY" else (name, *others)
 
 
+_ATTRIBUTES = frozenset(["year", "month", "day", "hour", "minute", "second"])
 _NAMED_PARTS = (
     _part("YEAR", lambda time: time.year, "Y", "YEARS", "YR", "YRS"),
     _part("QUARTER", lambda time: (time.month + 2) // 3, "QTR"),
