@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from sqlglot import exp
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
 
 import penstock as beam
 from penstock.elements.row import Row
@@ -35,7 +36,7 @@ from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.execution import equality
 from penstock.sql.execution.spark_query import spark_query
-from penstock.sql.language import dialect
+from penstock.sql.language import dialect, month_intervals
 from penstock.sql.language.dialect import _Parser
 from penstock.sql.plan.relations import ColumnDef
 from penstock.transforms.sql import SqlTransform
@@ -504,6 +505,14 @@ def _first_is_the_text(position: str) -> Callable[[list[Any]], exp.Expression]:
     )
 
 
+def _concatenate_last(parser: Any, parse_mod: bool = True) -> Any:
+    parser.TERM = SparkParser.TERM
+    this = SparkParser._parse_term(parser, parse_mod)
+    while parser._match(TokenType.DPIPE):
+        this = exp.DPipe(this=this, expression=SparkParser._parse_term(parser, parse_mod))
+    return this
+
+
 def _with(name: str, choose: Choose | None) -> ScalarFunction:
     """The record of a function that something else computes in Python."""
     return replace(RECORDS[name], python=choose)
@@ -512,7 +521,9 @@ def _with(name: str, choose: Choose | None) -> ScalarFunction:
 BREAKS: dict[str, tuple[str, Any, str, Any]] = {
     "LTRIM takes the text first": ("TRIM(", _Parser.FUNCTIONS, "LTRIM", _first_is_the_text("LEADING")),
     "RTRIM takes the text first": ("TRIM(", _Parser.FUNCTIONS, "RTRIM", _first_is_the_text("TRAILING")),
-    "|| binds less than +": ("||", _Parser, "TERM", SparkParser.TERM),
+    "|| binds less than +": ("||", _Parser, "_parse_term", _concatenate_last),
+    "| binds closer than &": ("|", dialect, "_BITS", dialect._BITS[::-1]),
+    "a year has ten months": ("YEAR", month_intervals, "_MONTHS", {"MONTH": 1, "YEAR": 10}),
     "comparisons have two precedences": ("<", _Parser, "_parse_equality", SparkParser._parse_equality),
     "a typed literal is cast last": ("::", _Parser, "TYPE_LITERAL_PARSERS", {}),
     "ARRAY takes brackets for its own": ("[", _Parser, "ARRAY_CONSTRUCTORS", SparkParser.ARRAY_CONSTRUCTORS),

@@ -10,19 +10,32 @@ from penstock.scalars.function import (
     Arguments,
     Code,
     Inline,
+    Resolve,
     ScalarFunction,
     choose_always,
     whole_type,
     write_by_template,
 )
-from penstock.scalars.resolving import takes
+from penstock.scalars.resolving import do_not_fit, takes
 from penstock.scalars.tree import Call, Scalar
 
 # Shifts depend on the number of bits that a whole number has in Spark.
 
 
+def _of_numbers(*forms: str) -> Resolve:
+    """Takes signatures of numbers, which strings are not cast to."""
+    typed = takes(*forms)
+
+    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
+        if any(each.type.name == "STRING" for each in arguments):
+            raise do_not_fit(function, arguments, "whole numbers")
+        return typed(function, arguments)
+
+    return resolve
+
+
 def _shift_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
-    found = takes("BIGINT INT -> BIGINT")(function, arguments)
+    found = _of_numbers("BIGINT INT -> BIGINT")(function, arguments)
     assert isinstance(found, Call)
     bits = 64 if whole_type(arguments[0]) == "BIGINT" else 32
     return Call(function.name, found.arguments, found.type, "BIGINT" if bits == 64 else "INT")
@@ -73,7 +86,7 @@ def _shift(name: str, spelling: str, template: str) -> ScalarFunction:
 def _bitwise(name: str, compute: Compute) -> ScalarFunction:
     return ScalarFunction(
         name=name,
-        resolve=takes("BIGINT BIGINT -> BIGINT"),
+        resolve=_of_numbers("BIGINT BIGINT -> BIGINT"),
         python=choose_always(compute),
         inline=write_by_template({"BIGINT": f"({{0}} {name} {{1}})"}),
         spark=f"({{0}} {name} {{1}})",
@@ -85,13 +98,14 @@ def _count_of_bits(value: int) -> int:
     return (value & (1 << 64) - 1).bit_count()
 
 
+BITWISE_AND = _bitwise("&", lambda left, right: left & right)
 FUNCTIONS = (
-    _bitwise("&", lambda left, right: left & right),
+    BITWISE_AND,
     _bitwise("|", lambda left, right: left | right),
     _bitwise("^", lambda left, right: left ^ right),
     ScalarFunction(
         name="~",
-        resolve=takes("BIGINT -> BIGINT"),
+        resolve=_of_numbers("BIGINT -> BIGINT"),
         python=choose_always(lambda value: ~value),
         inline=write_by_template({"BIGINT": "(~{0})"}),
         spark="(~ {0})",
@@ -102,7 +116,7 @@ FUNCTIONS = (
     _shift(">>>", "SHIFTRIGHTUNSIGNED", "(({value} & {every}) >> {amount})"),
     ScalarFunction(
         name="BIT_COUNT",
-        resolve=takes("BIGINT -> BIGINT", "BOOLEAN -> BIGINT"),
+        resolve=_of_numbers("BIGINT -> BIGINT", "BOOLEAN -> BIGINT"),
         python=choose_always(_count_of_bits),
         spark="bit_count({0})",
         whole="INT",

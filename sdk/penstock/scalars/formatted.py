@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
+from penstock.scalars.bits import BITWISE_AND
 from penstock.scalars.casting import refuse, text_of
-from penstock.scalars.function import Arguments, ScalarFunction, choose_always
+from penstock.scalars.function import WHOLE_BITS, Arguments, ScalarFunction, choose_always, whole_type
 from penstock.scalars.resolving import (
     SqlTypeError,
     cast,
@@ -20,7 +21,7 @@ from penstock.scalars.resolving import (
     takes,
 )
 from penstock.scalars.tree import Literal, Scalar
-from penstock.scalars.types import STRING
+from penstock.scalars.types import BIGINT, STRING
 
 Number: TypeAlias = int | float | Decimal
 
@@ -228,7 +229,21 @@ def _format_string_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
         )
     if form.value is not None:
         _check_format(str(form.value), values)
+        values = [_as_digits(str(form.value), place, value) for place, value in enumerate(values)]
     return function.of((cast(form, STRING), *values), STRING.or_null(form.type.nullable))
+
+
+def _as_digits(form: str, place: int, value: Scalar) -> Scalar:
+    """Returns a value; one that is shown by its bits only has no more of them than in Spark."""
+    letters = {
+        part.letter.lower()
+        for part in _read_format(form)
+        if not isinstance(part, str) and part.place == place
+    }
+    bits = WHOLE_BITS[whole_type(value)] if value.type.name == "BIGINT" else 64
+    if bits == 64 or not letters or not letters <= {"x", "o"}:
+        return value
+    return BITWISE_AND(value, Literal((1 << bits) - 1, BIGINT.or_null(False)))
 
 
 def _check_format(form: str, values: list[Scalar]) -> None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from penstock.scalars.casting import Compute, refuse, try_function
 from penstock.scalars.encodings import read_base_64
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
-from penstock.scalars.resolving import SqlTypeError, cast, coerce, do_not_fit, readable, takes
+from penstock.scalars.resolving import SqlTypeError, coerce, do_not_fit, readable
 from penstock.scalars.time_texts import DATE_FORMAT
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import BINARY, STRING, SqlType, decimal_type
@@ -160,7 +160,7 @@ def _to_char_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if value.type.is_number:
         what = f"{function.name} of a number is not supported"
         raise SqlTypeError(what, "write FORMAT_NUMBER(number, 2), FORMAT_STRING('%05d', number) or CAST")
-    return takes("TIMESTAMP STRING -> STRING")(function, (cast(value, STRING), form))
+    raise do_not_fit(function, arguments, "a time and a pattern such as 'yyyy-MM-dd', or bytes and 'hex'")
 
 
 # Records

@@ -117,8 +117,16 @@ def _soundex(text: str) -> str:
     return found.ljust(4, "0")
 
 
-def _levenshtein(left: str, right: str, most: int | None = None) -> int:
-    """The least number of letters that are inserted, deleted and changed; -1 if it is above `most`."""
+def _levenshtein(left: str | None, right: str | None, *limits: int | None) -> int | None:
+    """The least number of letters that change; -1 if it is above a limit, of which Spark reads NULL as 0."""
+    if left is None or right is None:
+        return None
+    found = _distance(left, right)
+    return found if not limits or found <= (limits[0] or 0) else -1
+
+
+def _distance(left: str, right: str) -> int:
+    """The least number of letters that are inserted, deleted and changed."""
     costs = list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):
         diagonal, costs[0] = costs[0], row
@@ -126,7 +134,7 @@ def _levenshtein(left: str, right: str, most: int | None = None) -> int:
             change = diagonal + (letter != other)
             diagonal = costs[column]
             costs[column] = min(change, diagonal + 1, costs[column - 1] + 1)
-    return costs[-1] if most is None or costs[-1] <= most else -1
+    return costs[-1]
 
 
 def _mask(text: str, upper: str | None, lower: str | None, digit: str | None, other: str | None) -> str:
@@ -149,6 +157,12 @@ def _elt_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     assert isinstance(number, Call)
     strings = tuple(cast(each, STRING.or_null(each.type.nullable)) for each in arguments[1:])
     return function.of((*number.arguments, *strings), STRING)
+
+
+def _levenshtein_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    found = takes("STRING STRING [INT] -> BIGINT")(function, arguments)
+    assert isinstance(found, Call)
+    return function.of(found.arguments, found.type.or_null(is_any_nullable(found.arguments[:2])))
 
 
 def _mask_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -217,7 +231,14 @@ FUNCTIONS = (
         python=choose_always(_soundex),
         spark="soundex({0})",
     ),
-    _of_text("LEVENSHTEIN", "STRING STRING [INT] -> BIGINT", _levenshtein, whole="INT"),
+    ScalarFunction(
+        name="LEVENSHTEIN",
+        resolve=_levenshtein_of,
+        python=choose_always(_levenshtein),
+        takes_null=True,
+        spark="levenshtein({all})",
+        whole="INT",
+    ),
     ScalarFunction(
         name="MASK",
         resolve=_mask_of,

@@ -386,7 +386,8 @@ _RULES: dict[str, str] = {
         {N} & {N} | {N} | {N} ^ {N} | ~{N} | {N} << 1
         {N} & {N} ^ {N} | {N}|{N} & {N} | {N} >> 2 + {N} | {N} >>> 1 | {N} << {N} | 5S << 33 | BIT_COUNT({N})
         SHIFTRIGHT({N}, 3) | TIMESTAMPDIFF(MONTH, {A}, {A}) | DATEDIFF(HOUR, {A}, {T}) | WEEKDAY({T})
-        TIMESTAMPDIFF(QUARTER, {K}, {K}) | DATEDIFF(WEEK, {T}, {A}) | DATE_PART('DAYS', {A}) | UNIX_DATE({T})
+        TIMESTAMPDIFF(QUARTER, {K}, {K}) | DATEDIFF(WEEK, {T}, {A}) | DATE_PART('DAYS', {A})
+        DATEPART('QTR', {T}) | UNIX_DATE({T})
         EXTRACT(MINUTE FROM {I}) | UNIX_TIMESTAMP({S}, 'yyyy-M-d') | REGEXP_COUNT({S}, '[a-c]')
         REGEXP_INSTR({S}, 'b') | FIND_IN_SET({S}, 'a,b,0') | LEVENSHTEIN({S}, {S}) | HASH({N}, {S}, {M}, {T})
         XXHASH64({S}, {D}, {A}, {N}) | CRC32({S}) | WIDTH_BUCKET({D}, {D}, {D}, 5) | TRY_ADD({N}, {N})
@@ -420,7 +421,8 @@ _RULES: dict[str, str] = {
         EXTRACT(SECOND FROM {A}) | EXTRACT(SECONDS FROM {K}) | extract(second from {A}) | {M} + 1 | {M} * 1.1
         {M} / 3 | {M} * 100
         MOD({M}, {M}) | {M} % 10 | FLOOR({M}, 1) | CEIL({D}, 2) | FLOOR({N}, -1) | BROUND({M}, 1)
-        BROUND({M}) | TRY_ADD({M}, {M}) | TRY_DIVIDE({M}, {M}) | TRY_TO_NUMBER({S}, '999.9') | ZEROIFNULL({M})
+        BROUND({M}) | TRY_ADD({M}, {M}) | TRY_DIVIDE({M}, {M}) | TRY_TO_NUMBER({S}, '999.9')
+        TO_NUMBER({S}, '99.99') | ZEROIFNULL({M})
         GREATEST({M}, {M}) | COALESCE({M}, 0) | IF({B}, {M}, {N}) | NULLIF({M}, 0)
         {M} * {M} * {M} | {M} / {M} / {M} | DECIMAL({S}) | EXTRACT(SECOND FROM {I})""",
     "S": """UPPER({S}) | LOWER({S}) | UCASE({S}) | lcase({S}) | TRIM({S}) | LTRIM({S}) | RTRIM({S})
@@ -509,8 +511,10 @@ _RULES: dict[str, str] = {
         TIMESTAMPADD(HOUR, 1, {A}) | DATEADD(HOUR, 1, {A}) | {A} + INTERVAL '2' YEAR
         DATEADD(MONTH, {N}, {A}) | DATEADD(WEEK, 2, {T}) | TIMESTAMPADD(QUARTER, -1, {A}) | {A} - INTERVAL 11 MONTHS
         TRY_TO_TIMESTAMP({S}, 'yyyy-MM-dd') | MAKE_TIMESTAMP({N}, 2, 28, 1, 2, {M}) | TRY_ADD({A}, {I})
-        TRY_MAKE_TIMESTAMP(2024, {N}, {N}, 1, 2, 3) | COALESCE({A}, {T})""",
-    "K": """{K} + {I} | {K} - {I} | {K} + INTERVAL '7' MONTH | DATEADD(DAY, {N}, {K})
+        TRY_MAKE_TIMESTAMP(2024, {N}, {N}, 1, 2, 3) | TRY_MAKE_TIMESTAMP_LTZ(2024, 2, {N}, 1, 2, 3)
+        MAKE_TIMESTAMP_LTZ(2024, 2, 3, 4, 5, {D}) | COALESCE({A}, {T})""",
+    "K": """{K} + {I} | {K} - {I} | {K} + INTERVAL '7' MONTH | MAKE_TIMESTAMP_NTZ(2024, 2, 3, {N}, 5, {M})
+        TRY_MAKE_TIMESTAMP_NTZ(2024, {N}, 3, 4, 5, 6) | DATEADD(DAY, {N}, {K})
         CAST({A} AS TIMESTAMP_NTZ) | CAST({T} AS TIMESTAMP_NTZ)
         TO_TIMESTAMP_NTZ({T}) | CAST({S} AS TIMESTAMP_NTZ)
         TO_TIMESTAMP_NTZ({S}) | {K} | TIMESTAMP_NTZ '2024-01-01'""",
