@@ -73,6 +73,14 @@ class ExpressionBinder:
         bind = _by_kind(_BINDINGS, node)
         return self._unsupported(node) if bind is None else bind(self, node)
 
+    def column(self, node: exp.Expression) -> Scalar:
+        """Returns a value that can be a column."""
+        value = self.scalar(node)
+        if "MONTHS" in str(value.type):
+            what = "an interval of months cannot be a column"
+            self._statement.refuse(node, what, "add it to a time, or select EXTRACT(MONTH FROM interval)")
+        return value
+
     def condition(self, node: exp.Expression, clause: str) -> Scalar:
         """Returns a condition; `clause` is the word before it."""
         condition = self.scalar(node)
@@ -83,7 +91,7 @@ class ExpressionBinder:
 
     def constant(self, node: exp.Expression) -> Literal:
         """Returns a value that depends on no row."""
-        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).scalar(node)
+        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).column(node)
         if isinstance(scalar, Literal):
             return scalar
         if columns_of(scalar):

@@ -69,17 +69,10 @@ class SelectionBinder:
                 continue
             name = alias or (inner.name if isinstance(inner, exp.Column) else f"column_{len(items) + 1}")
             is_number = isinstance(inner, exp.Window)
-            items.append((name, None if is_number else self._value(inner)))
+            items.append((name, None if is_number else self.expressions.column(inner)))
         if not items:
             self.statement.refuse(tree, "SELECT names no column", "write SELECT * or the names of columns")
         return items
-
-    def _value(self, node: exp.Expression) -> Scalar:
-        value = self.expressions.scalar(node)
-        if value.type.name == "MONTHS":
-            what = "an interval of months cannot be a column"
-            self.statement.refuse(node, what, "add it to a time, or select EXTRACT(MONTH FROM interval)")
-        return value
 
     def _star(self, node: exp.Expression) -> list[Item]:
         if isinstance(self.scope, Grouping):
