@@ -455,7 +455,7 @@ def test_an_expression_means_in_penstock_what_it_means_in_spark(frame):
 @pytest.mark.parametrize("seed", range(5))
 def test_more_expressions_mean_in_penstock_what_they_mean_in_spark(frame, seed):
     report = compare(
-        frame, [*texts.signatures(random.Random(seed), 150), *texts.generated(seed, 600)], as_sent=1.0
+        frame, [*texts.signatures(random.Random(seed), 150), *texts.generated(seed, 2_000)], as_sent=1.0
     )
     assert not report.differences, "\n" + "\n".join(report.differences)
     print(report.counts(), report.reasons(), sep="\n")
