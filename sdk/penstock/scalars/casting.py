@@ -299,19 +299,23 @@ def _local_time_and_zone(text: str, target: str) -> tuple[datetime.datetime, dat
     year, month, day = (int(found.group(place) or 1) for place in (1, 2, 3))
     hour, minute, second = (int(found.group(place) or 0) for place in (4, 5, 6))
     micros = int((found.group(7) or "")[:6].ljust(6, "0"))
-    zone = zone_of_name((found.group(8) or "").strip(_SPACES), target)
+    zone = _zone((found.group(8) or "").strip(_SPACES), target)
     try:
         return datetime.datetime(year, month, day, hour, minute, second, micros), zone
     except ValueError:
         _refuse_cast("text", target)
 
 
-def zone_of_name(name: str, target: str = "time zone") -> datetime.tzinfo:
-    """Returns the time zone of a name, such as Europe/Berlin or +02:00; without a name, UTC.
+def zone_of_name(name: str) -> datetime.tzinfo:
+    """Returns the time zone of a name, such as Europe/Berlin or +02:00.
 
     >>> zone_of_name("+02:00").utcoffset(None)
     datetime.timedelta(seconds=7200)
     """
+    return _zone(name, "time zone") if name else _refuse_cast("text", "time zone")
+
+
+def _zone(name: str, target: str) -> datetime.tzinfo:
     prefix = re.match("(?:UTC|GMT|UT)(?=[+-])", name)
     offset = _OFFSET.fullmatch(name, prefix.end() if prefix else 0)
     if offset:

@@ -123,7 +123,9 @@ class _Conversion:
             text = text[: self.digits]
         if self.letter.isupper():
             text = text.upper()
-        return text.ljust(self.width) if "-" in self.flags else text.rjust(self.width)
+        # Java counts letters above 65,535 twice.
+        width = self.width - sum(letter > "\uffff" for letter in text)
+        return text.ljust(width) if "-" in self.flags else text.rjust(width)
 
     def _show(self, kind: str, value: object) -> str:
         if kind == "s":

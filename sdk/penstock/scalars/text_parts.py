@@ -9,7 +9,7 @@ from penstock.scalars.function import Arguments, ScalarFunction, choose_always
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes, takes_strings
 from penstock.scalars.spark_forms import LETTERS
 from penstock.scalars.tree import Call, Literal, Scalar
-from penstock.scalars.types import STRING
+from penstock.scalars.types import BINARY, STRING
 
 # Parts
 
@@ -155,8 +155,9 @@ def _elt_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
         raise do_not_fit(function, arguments, "a number and strings")
     number = takes("INT -> STRING")(function, arguments[:1])
     assert isinstance(number, Call)
-    strings = tuple(cast(each, STRING.or_null(each.type.nullable)) for each in arguments[1:])
-    return function.of((*number.arguments, *strings), STRING)
+    kind = BINARY if all(each.type.name == "BINARY" for each in arguments[1:]) else STRING
+    strings = tuple(cast(each, kind.or_null(each.type.nullable)) for each in arguments[1:])
+    return function.of((*number.arguments, *strings), kind)
 
 
 def _levenshtein_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
