@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -11,7 +12,9 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from penstock.scalars import casts, functions, resolving, types
+from penstock.scalars.refused_functions import REFUSED
 from penstock.scalars.row_functions import Projection
+from penstock.scalars.time_units import WITH_UNITS
 from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
@@ -32,6 +35,7 @@ from penstock.sql.binding.time_windows import (
 from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.language.month_intervals import months_of_interval
 from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import Values
 
@@ -45,14 +49,6 @@ _TYPES = {
     "DATE": types.DATE,
     "BINARY": types.BINARY,
     "VARBINARY": types.BINARY,
-}
-_WITH_UNIT = {
-    **dict.fromkeys(
-        ("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)"
-    ),
-    **dict.fromkeys(
-        ("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "write DATEDIFF(end, start) for days, or end - start"
-    ),
 }
 _Entry = TypeVar("_Entry")
 _SEE_PAGE = "see the page about SQL for what is"
@@ -81,6 +77,14 @@ class ExpressionBinder:
         bind = _by_kind(_BINDINGS, node)
         return self._unsupported(node) if bind is None else bind(self, node)
 
+    def column(self, node: exp.Expression) -> Scalar:
+        """Returns a value that can be a column."""
+        value = self.scalar(node)
+        if "MONTHS" in str(value.type):
+            what = "an interval of months cannot be a column"
+            self._statement.refuse(node, what, "add it to a time, or select EXTRACT(MONTH FROM interval)")
+        return value
+
     def condition(self, node: exp.Expression, clause: str) -> Scalar:
         """Returns a condition; `clause` is the word before it."""
         condition = self.scalar(node)
@@ -91,7 +95,7 @@ class ExpressionBinder:
 
     def constant(self, node: exp.Expression) -> Literal:
         """Returns a value that depends on no row."""
-        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).scalar(node)
+        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).column(node)
         if isinstance(scalar, Literal):
             return scalar
         if columns_of(scalar):
@@ -226,13 +230,16 @@ class ExpressionBinder:
             self._statement.refuse(
                 node, f"{name} needs OVER", f"write {name}(…) OVER (PARTITION BY … ORDER BY …)"
             )
-        if own is None and name not in (*_WITH_UNIT, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
+        if own is None and name not in (*WITH_UNITS, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
             # It is refused before its arguments, which may be right in an aggregate only.
             unknown = functions.make_unknown_function_error(name)
-            hint = functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint
-            self._statement.refuse(node, unknown.what, hint)
-        if name in _WITH_UNIT and len(node.expressions) == 3:
-            self._statement.refuse(node, f"{name} with a unit of time is not supported", _WITH_UNIT[name])
+            is_known = name in SPARK_FUNCTIONS and name not in REFUSED
+            self._statement.refuse(node, unknown.what, functions.IN_PYTHON if is_known else unknown.hint)
+        if own is None and name in WITH_UNITS and len(node.expressions) == 3:
+            unit, *rest = node.expressions
+            word = unit.sql() if isinstance(unit, exp.Literal) else unit.name
+            times = [_text_literal(word), *map(self.scalar, rest)]
+            return self._statement.typed(node, lambda: WITH_UNITS[name](*times))
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
             return UserCall(node.name, own.fn, tuple(arguments), own.type)
@@ -255,6 +262,9 @@ class ExpressionBinder:
         return literal
 
     def _interval(self, node: exp.Expression) -> Scalar:
+        months = months_of_interval(node)
+        if months is not None:
+            return Literal(months, types.MONTHS.or_null(False))
         length = datetime.timedelta(microseconds=self._statement.interval(node))
         return Literal(length, types.INTERVAL.or_null(False))
 
@@ -283,8 +293,20 @@ class ExpressionBinder:
     def _operator(self, node: exp.Expression) -> Scalar:
         name = _by_kind(_OPERATORS, node)
         assert name is not None
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return self._any_or_all(node, name)
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
+
+    def _any_or_all(self, node: exp.Expression, name: str) -> Scalar:
+        """A comparison with some strings of a list, such as LIKE ANY, or with all of them."""
+        listed = node.expression.this
+        if not isinstance(listed, (exp.Tuple, exp.Paren)) or name not in ("LIKE", "ILIKE"):
+            return self._unsupported(node)
+        patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this]
+        tests = [self._negated(node, self._call(node, name, node.this, each)) for each in patterns]
+        word = "OR" if isinstance(node.expression, exp.Any) else "AND"
+        return functools.reduce(lambda left, right: self._statement.call(node, word, [left, right]), tests)
 
     def _negated(self, node: exp.Expression, found: Scalar) -> Scalar:
         """A value, or its opposite: newer parsers write NOT LIKE as a LIKE with a mark, and not inside a NOT."""
@@ -301,6 +323,9 @@ class ExpressionBinder:
         if isinstance(inner, exp.Literal) and not inner.is_string:
             return self._literal(node)
         return self._call(node, "NEGATIVE", inner)
+
+    def _complement(self, node: exp.Expression) -> Scalar:
+        return self._call(node, "~", node.this)
 
     def _is(self, node: exp.Expression) -> Scalar:
         test = node.expression
@@ -367,6 +392,10 @@ class ExpressionBinder:
         """A function for which the parser has a class: its arguments are in their order."""
         arguments = [each for key in node.arg_types for each in _listed(node.args.get(key))]
         return self._call(node, node.sql_name(), *arguments)
+
+    def _named_without_parentheses(self, node: exp.Func) -> Scalar:
+        unknown = functions.make_unknown_function_error(node.sql_name())
+        return self._statement.refuse(node, unknown.what, unknown.hint)
 
     # Casts
 
@@ -498,6 +527,11 @@ _OPERATORS: dict[type, str] = {
     exp.Like: "LIKE",
     exp.ILike: "ILIKE",
     exp.RegexpLike: "RLIKE",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }
 """The functions that operators are."""
 
@@ -515,6 +549,7 @@ _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.In: ExpressionBinder._in_list,
     exp.Not: ExpressionBinder._not,
     exp.Neg: ExpressionBinder._negative,
+    exp.BitwiseNot: ExpressionBinder._complement,
     exp.Is: ExpressionBinder._is,
     exp.Between: ExpressionBinder._between,
     exp.Escape: ExpressionBinder._escape,
@@ -523,6 +558,9 @@ _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.Cast: ExpressionBinder._cast,
     **dict.fromkeys((exp.StrToDate, exp.StrToTime), ExpressionBinder._date_with_format),
     exp.Extract: ExpressionBinder._extract,
+    **dict.fromkeys(
+        (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser), ExpressionBinder._named_without_parentheses
+    ),
     exp.Trim: ExpressionBinder._trim,
     exp.Substring: ExpressionBinder._substring,
     exp.StrPosition: ExpressionBinder._position,
