@@ -17,21 +17,24 @@ from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.graph import Source
-from penstock.io.query_source import QuerySource
+from penstock.io.query_source import QueryError, QuerySource, QueryTable, RowsOfStep
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock.scalars.spark_forms import NotForSpark
+from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
-from penstock.sql.errors import SqlError
+from penstock.sql.errors import SqlError, make_sql_error
+from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_written
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
 from penstock.sql.execution.steps import RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
+from penstock.sql.language.dialect import parse_query
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.transforms.elements.pardo import Map
@@ -124,14 +127,17 @@ class SqlTransform(PTransform[Any, Any]):
             )
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
+        ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         try:
             with allow_deep_calls():
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
+            whole = self._as_written(pcolls, what, hint) if ends else None
+            if whole is not None:
+                return whole
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
         self.order = listing_order(query)
-        ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))
         whole, computed_by = None, "the transforms, as changes"
         if mode.final:
@@ -165,13 +171,55 @@ class SqlTransform(PTransform[Any, Any]):
             sources = tuple(_source_of(name, pcoll) for name, pcoll in pcolls.items())
             text = spark_query(query, tables)
             columns = query.relation.columns
-            fields = tuple((name, column_type(columns[int(place)].type)) for name, place in query.shown)
+            schema = ", ".join(
+                f"{quote_name(name)} {column_type(columns[int(place)].type)}" for name, place in query.shown
+            )
         except NotForSpark as reason:
             return None, f"the transforms; Spark alone does not, since {reason.reason}"
-        source = QuerySource(self.query, text, sources, fields)
-        read = SourceTransform(source, "Query").with_output_types(result_hint(query))
+        read = tuple(QueryTable(name, source) for name, source in zip(tables.values(), sources, strict=True))
+        source = QuerySource(self.query, text, read, schema=schema)
+        result = SourceTransform(source, "Query").with_output_types(result_hint(query))
         pipeline = next(iter(pcolls.values())).pipeline
-        return pipeline | "Query" >> read, "Spark alone"
+        return pipeline | "Query" >> result, "Spark alone"
+
+    def _as_written(self, pcolls: Mapping[str, Any], what: str, hint: str) -> Any:
+        """The result of a query that the binder refuses, by Spark; None if Spark does not have what it asks for.
+
+        Raises:
+            SqlError: Spark refuses it, too.
+        """
+        pipeline, where = next(iter(pcolls.values())).pipeline, self._where()
+        reason = what.partition("\n")[0]
+        if is_final(reason, hint, self.query):
+            return None
+        try:
+            asked = read_as_written(self.query, pcolls, self.catalog.views, self.catalog.functions)
+            tables = tuple(QueryTable(name, _rows_for_spark(name, pcolls[name])) for name in asked.tables)
+        except NotForSpark:
+            return None
+        if any(isinstance(each.rows, RowsOfStep) for each in tables) and is_streaming(pipeline.options):
+            return None
+        source = QuerySource(self.query, asked.text, tables, asked.views)
+        try:
+            found = pipeline.runner.columns_of_query(source, pipeline.options, where or "")
+        except QueryError as error:
+            if _is_told_better(what, self.query, error):
+                return None
+            text = self.query if error.view is None else self.catalog.views[error.view]
+            told, hint = split_hint(str(make_sql_error(error.what, text, error.offset, error.hint)))
+            raise SqlError(three_parts(told, where=where, hint=hint)) from None
+        if found is None:
+            return None
+        source = replace(source, schema=found.schema)
+        self.order = found.order
+        by = f"Spark, as the query is written; the transforms do not know it: {reason}"
+        self.explained = f"{self.query.strip()}\n\ncomputed by: {by}"
+        inputs = tuple(pcolls[each.name] for each in tables if isinstance(each.rows, RowsOfStep))
+        if not inputs:
+            return pipeline | "Query" >> SourceTransform(source, "Query").with_output_types(
+                found.element_type
+            )
+        return inputs | "Query" >> ComputeQuery(source, "Query", found.element_type)
 
     def _columns(self, name: str, pcoll: PCollection[Any]) -> Columns:
         """The columns of an input."""
@@ -205,16 +253,54 @@ def _source_of(name: str, pcoll: PCollection[Any]) -> object:
         NotForSpark: It is not.
     """
     source = _read_from(pcoll)
-    # A query over the result of another one would have to know the tables of both.
-    if not isinstance(source, Source) or not source.is_table or isinstance(source, QuerySource):
+    if not isinstance(source, Source) or not source.is_table:
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
+    _check_columns(name, pcoll)
+    return source
+
+
+def _rows_for_spark(name: str, pcoll: PCollection[Any]) -> object:
+    """Returns what has the rows of an input as a table: its source, or the step that makes them.
+
+    Raises:
+        NotForSpark: Spark has no such table.
+    """
+    source = _read_from(pcoll)
+    _check_columns(name, pcoll)
+    if isinstance(source, Source) and source.is_table:
+        return source
+    row = pcoll.element_type
+    if not isinstance(row, row_type.RowTypeConstraint):
+        row = row_type.RowTypeConstraint.from_user_type(row)
+    return RowsOfStep(row)
+
+
+def _check_columns(name: str, pcoll: PCollection[Any]) -> None:
+    """Raises NotForSpark if Spark has no such columns."""
     row = pcoll.element_type
     fields = row.fields if isinstance(row, row_type.RowTypeConstraint) else ()
     if any(_has_unsigned(hint) for _, hint in fields):
         raise NotForSpark(f"the input {name!r} has whole numbers without a sign")
     if len({field.lower() for field, _ in fields}) < len(fields):
         raise NotForSpark(f"the input {name!r} has columns whose names differ in capital letters only")
-    return source
+
+
+def is_streaming(options: PipelineOptions) -> bool:
+    """True if the options of a pipeline ask for a stream, even over inputs that end."""
+    return options.view_as(SparkOptions).mode not in (None, "batch")
+
+
+def _is_told_better(what: str, query: str, error: QueryError) -> bool:
+    """True if the binder's error says more than the engine's of the same query."""
+    if error.offset in (None, 0) and error.view is None:
+        return "not supported" not in what
+    if not error.is_vague:
+        return False
+    try:
+        parse_query(query)
+    except SqlError:
+        return True
+    return False
 
 
 def _read_from(pcoll: PCollection[Any]) -> object:
