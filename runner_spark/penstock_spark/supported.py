@@ -215,12 +215,10 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
 def _query(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
     """The refusals of a query that Spark computes over the rows of other steps."""
     if mode != "batch":
-        what = (
-            "Spark computes this query as it is written, over rows that Python makes, which only a batch does"
-        )
+        what = "Spark alone computes this query, over rows that Python makes, which only a batch does"
         yield what, "compute it in a pipeline of its own, with mode='batch'"
     if any(isinstance(each.primitive, Write) for each in graph.leading_to(step).steps):
-        what = "a query that Spark computes as it is written cannot read what a sink has written"
+        what = "a query that Spark alone computes cannot read what a sink has written"
         yield what, "read it in a second pipeline, when the first one has ended"
 
 

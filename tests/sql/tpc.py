@@ -5,7 +5,7 @@ The tables are made once for each scale, in a folder of the system's temporary f
 How to use it::
 
     bench = tpc_h(0.01)
-    bench.queries[18]              # the text
+    bench.queries[18]              # the text; bench.for_spark[18] with names in backticks
     bench.paths["orders"]          # the Parquet file
     bench.columns["orders"]        # the names of its columns, with DuckDB's types
     bench.rows("orders")           # its rows, as tuples
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,10 @@ Row = tuple[Any, ...]
 # Spark orders NULLs so, and a LIMIT depends on it.
 _SETTINGS = "SET default_null_order = 'nulls_first_on_asc_last_on_desc'"
 _NEAR = 1e-9
+_QUOTIENTS = {
+    "tpcds": {66: (r"sum\((\w+_sales/w_warehouse_sq_ft)\)", r"sum(CAST(\1 AS DECIMAL(38, 6)))")},
+}
+"""The sums of quotients in queries, and the same sums of rounded ones."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,18 @@ class Benchmark:
     Attributes:
         paths: The Parquet file of each table.
         queries: The text of each query, by its number.
+        rounded: Other texts for DuckDB, which divides decimals as floats, of queries that add up quotients: each of
+            these has the digits that it has in Spark.
     """
 
     paths: dict[str, Path]
     queries: dict[int, str]
+    rounded: dict[int, str]
+
+    @property
+    def for_spark(self) -> dict[int, str]:
+        """The queries, where names in double quotes, which are strings for Spark, are in backticks."""
+        return {number: re.sub('"([^"]*)"', r"`\1`", text) for number, text in self.queries.items()}
 
     @property
     def columns(self) -> dict[str, list[tuple[str, str]]]:
@@ -73,7 +86,8 @@ class Benchmark:
             where: A condition for rows, by the name of a table; without one, all rows are there.
         """
         with self.database(**where) as database:
-            return database.execute(self.queries[query] if isinstance(query, int) else query).fetchall()
+            text = self.rounded.get(query, self.queries[query]) if isinstance(query, int) else query
+            return database.execute(text).fetchall()
 
     def database(self, **where: str) -> duckdb.DuckDBPyConnection:
         """A database with a view for each table, of its rows for which a condition holds."""
@@ -106,7 +120,11 @@ def _benchmark(extension: str, generator: str, scale: float) -> Benchmark:
             database.execute(f"CALL {generator}(sf = {scale})")
             _write_tables(database, folder)
     paths = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
-    return Benchmark(paths, queries)
+    rounded = {
+        number: re.sub(*quotient, queries[number])
+        for number, quotient in _QUOTIENTS.get(extension, {}).items()
+    }
+    return Benchmark(paths, queries, rounded)
 
 
 def extension_of(name: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -37,7 +36,7 @@ def make_query_format(open_table: Open) -> Format:
 
 
 def analyse_query(source: QuerySource, spark: SparkSession, where: str, open_table: Open) -> ResultColumns:
-    """Returns the columns of a query's result, with the types that Spark gives them; computes no row.
+    """Returns the columns of a query's result, with Spark's types; computes no row.
 
     Raises:
         QueryError: The query has no meaning over its tables.
@@ -72,9 +71,10 @@ def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: 
     return _read(source.text, session, source, None)
 
 
-def _table(rows: Any, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
+def _table(rows: object, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
     if isinstance(rows, RowsOfStep):
         return empty_frame(spark, from_arrow_schema(schema_of(rows.element_type, where)))
+    assert isinstance(rows, Source)
     return open_table(rows, spark, where).frame
 
 
@@ -112,7 +112,7 @@ def _order_of(frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
 
 
 def _schema(source: QuerySource) -> StructType | None:
-    return source.schema if isinstance(source.schema, StructType) else schema_of_text(source.schema)
+    return source.schema if isinstance(source.schema, StructType) else schema_of_text(str(source.schema))
 
 
 def _records(source: object) -> str:

@@ -18,7 +18,7 @@ def query_rows(graph: Graph) -> Graph:
     Before: ``Create = Read -> #0``, ``Query = #0 Read(sql over the rows of a step) -> #1``, ``Map = #1 ParDo -> #2``.
     After: ``Query = Read(sql over the rows of a graph) -> #1``, ``Map = #1 ParDo -> #2``.
 
-    A step that also leads to something else stays, too, and so is computed for each of them.
+    A step that also leads to something else stays as well, and is computed for each of them.
     """
     queries = {step.label for step in graph.steps if step.inputs and isinstance(step.primitive, Read)}
     kept: list[Step] = []

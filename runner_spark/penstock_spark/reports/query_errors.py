@@ -1,4 +1,4 @@
-"""What Spark has against the text of a query, in three parts: what is wrong, where in the text, and what to do."""
+"""Explains why Spark refuses a query: what is wrong, where in the text, and what to do."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from penstock_spark.reports.spark_conditions import conditions_of
 
 _LINE = re.compile(r"\(line (\d+), pos (\d+)\)")
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
+_QUOTES = '"`'
+# Without a table, no column is known.
+_VAGUE = frozenset(["MISSING_AGGREGATION", "MISSING_GROUP_BY", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"])
 _HINT = "correct the query at this place"
 
 Explain = Callable[[Mapping[str, str]], tuple[str, str]]
@@ -33,18 +36,17 @@ def explain_query_error(
         text: The text.
         view: The view whose text it is; None for the query itself.
         tables: The names of all tables and views.
-        functions: Returns the names of Spark's functions.
+        functions: Returns the names of all functions.
     """
     if not isinstance(error, PySparkException):
         return error
     condition = next(iter(conditions_of(error)), None)
     what, hint = _sentence(str(error)), _HINT
-    is_vague = False
+    is_vague, offset = False, _offset(error, text)
     if condition is not None:
         name, parameters = condition.name, condition.parameters
         kind = name.partition(".")[0]
-        # Without a table, no name is known.
-        is_vague = kind.startswith("PARSE_") or name == "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"
+        is_vague = kind.startswith("PARSE_") or name in _VAGUE
         if kind == "UNRESOLVED_ROUTINE":
             wrong = _names(parameters["routineName"])[-1]
             what, hint = f"unknown function {wrong.upper()}", _function_near(wrong, functions())
@@ -53,7 +55,10 @@ def explain_query_error(
             what, hint = f"there is no table {wrong!r}", _did_you_mean(wrong, tables)
         elif kind in _CONDITIONS:
             what, hint = _CONDITIONS[kind](parameters)
-    return QueryError(what, _offset(error, text), view, hint, is_vague)
+        named = parameters.get("expression", "")
+        if offset is None and (found := re.search(rf"\b{re.escape(named.strip(_QUOTES))}\b", text)) and named:
+            offset = found.start()
+    return QueryError(what, offset, view, hint, is_vague)
 
 
 def _parse_error(parameters: Mapping[str, str]) -> tuple[str, str]:
@@ -94,7 +99,7 @@ def _no_group(parameters: Mapping[str, str]) -> tuple[str, str]:
 def _no_type(parameters: Mapping[str, str]) -> tuple[str, str]:
     return (
         f"there is no type {parameters['typeName'].strip(chr(34))}",
-        "write a type of Spark's SQL, such as BIGINT",
+        "write a type that Spark has, such as BIGINT",
     )
 
 
@@ -108,7 +113,7 @@ _CONDITIONS: Mapping[str, Explain] = {
     "MISSING_GROUP_BY": _no_group,
     "UNSUPPORTED_DATATYPE": _no_type,
 }
-"""Spark's conditions that are told in words of our own; for all others, Spark's own sentence."""
+"""Spark's conditions that have words here; for all others, its own sentence."""
 
 
 def _names(text: str) -> list[str]:
@@ -146,21 +151,9 @@ def _offset(error: PySparkException, text: str) -> int | None:
     """The place of the wrong part in characters of the text; None if Spark does not tell it."""
     for context in error.getQueryContext() or ():
         if context.contextType().name == "SQL":
-            return _characters(text, context.startIndex())
+            return int(context.startIndex())
     found = _LINE.search(str(error))
     if found is None:
         return None
     lines = text.splitlines(keepends=True)[: int(found[1]) - 1]
-    start = sum(map(len, lines))
-    return start + _characters(text[start:], int(found[2]))
-
-
-def _characters(text: str, units: int) -> int:
-    """The number of characters in so many of Java's, which has two for those beyond the first 65,536.
-
-    >>> _characters("a😀b", 3)
-    2
-    """
-    if text.isascii():
-        return units
-    return len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", errors="ignore"))
+    return sum(map(len, lines)) + int(found[2])

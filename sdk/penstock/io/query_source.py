@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.graph import Source
 
@@ -16,7 +15,7 @@ class RowsOfStep:
         element_type: The type of the rows, which has their columns.
     """
 
-    element_type: Any
+    element_type: object
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class QueryTable:
     """
 
     name: str
-    rows: Any
+    rows: object
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class QuerySource(Source):
         query: The query as the user wrote it.
         text: The query in Spark's SQL, over the tables and views.
         tables: The tables.
-        views: The names and texts of views in Spark's SQL; each reads only tables, and views before it.
+        views: The names of views, and their queries in Spark's SQL; each reads only tables, and views before it.
         schema: The columns of the result: a Spark schema, as an object or as text.
     """
 
@@ -48,7 +47,7 @@ class QuerySource(Source):
     text: str
     tables: tuple[QueryTable, ...]
     views: tuple[tuple[str, str], ...] = ()
-    schema: Any = None
+    schema: object = None
 
     has_fields = True
     is_table = True
@@ -60,7 +59,7 @@ class QuerySource(Source):
 
 @dataclass(frozen=True)
 class ResultColumns:
-    """What the engine says of the result of a query.
+    """The result of a query as the engine describes it.
 
     Attributes:
         schema: Its columns, as in a `QuerySource`.
@@ -68,20 +67,20 @@ class ResultColumns:
         order: The names of the columns by which its rows are ordered, whether they descend, and whether NULL is first.
     """
 
-    schema: Any
-    element_type: Any
+    schema: object
+    element_type: object
     order: tuple[tuple[str, bool, bool], ...] = ()
 
 
 class QueryError(ValueError):
-    """What the engine has against a query.
+    """The reason why the engine refuses a query.
 
     Args:
         what: What is wrong, as a short clause.
         offset: The place of the wrong part in characters of the text; None if it is not known.
         view: The view in whose text it is; None for the query itself.
         hint: What the user can do about it.
-        is_vague: Whether the engine only says that it cannot read the text.
+        is_vague: Whether the engine says little more than that something is wrong.
     """
 
     def __init__(

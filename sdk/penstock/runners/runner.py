@@ -135,7 +135,7 @@ class PipelineRunner:
     def start_engine(self, options: PipelineOptions) -> None:
         """Starts what computes, so that `element_type_of` may ask it; by default nothing is there to start."""
 
-    def columns_of_query(self, source: Source, options: PipelineOptions, where: str) -> Any:
+    def columns_of_query(self, source: Source, options: PipelineOptions, where: str) -> object:
         """Returns a `penstock.io.query_source.ResultColumns` for a query; None if the runner has no SQL of its own.
 
         Starts what computes, since only that can tell.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import logging
 import operator
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.graph import Source
-from penstock.io.query_source import QueryError, QuerySource, QueryTable, RowsOfStep
+from penstock.io.query_source import QueryError, QuerySource, QueryTable, ResultColumns, RowsOfStep
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
@@ -49,6 +50,8 @@ from penstock.windows.window_fn import GlobalWindows
 _LOGGER = logging.getLogger(__name__)
 _MAIN = "PCOLLECTION"
 _DEPTH = 5_000
+_UNKNOWN = re.compile(r"not supported|^unknown function")
+"""Found in errors of the binder about something that the engine may know."""
 _INSTEAD = {
     "dialect": "leave it out: the language is Spark's SQL",
     "ddl": "pass a dict of PCollections by their names, and a Catalog with views and functions",
@@ -133,7 +136,7 @@ class SqlTransform(PTransform[Any, Any]):
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
-            whole = self._as_written(pcolls, what, hint) if ends else None
+            whole = self._asked_of_spark(pcolls, what, hint) if ends else None
             if whole is not None:
                 return whole
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
@@ -142,6 +145,14 @@ class SqlTransform(PTransform[Any, Any]):
         whole, computed_by = None, "the transforms, as changes"
         if mode.final:
             whole, computed_by = self._by_engine(query, pcolls)
+            if whole is None and all(map(_is_table, pcolls.values())):
+                # Spark is what the transforms are measured by.
+                with contextlib.suppress(QueryError):
+                    written = self._as_written(pcolls, f"not as our plan, since {computed_by}")
+                    if written is not None:
+                        return written
+            if whole is None:
+                computed_by = f"the transforms; Spark alone does not, since {computed_by}"
         plan = describe_plan(query.relation)
         self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
@@ -175,51 +186,60 @@ class SqlTransform(PTransform[Any, Any]):
                 f"{quote_name(name)} {column_type(columns[int(place)].type)}" for name, place in query.shown
             )
         except NotForSpark as reason:
-            return None, f"the transforms; Spark alone does not, since {reason.reason}"
+            return None, reason.reason
         read = tuple(QueryTable(name, source) for name, source in zip(tables.values(), sources, strict=True))
         source = QuerySource(self.query, text, read, schema=schema)
         result = SourceTransform(source, "Query").with_output_types(result_hint(query))
         pipeline = next(iter(pcolls.values())).pipeline
         return pipeline | "Query" >> result, "Spark alone"
 
-    def _as_written(self, pcolls: Mapping[str, Any], what: str, hint: str) -> Any:
+    def _asked_of_spark(self, pcolls: Mapping[str, Any], what: str, hint: str) -> PCollection[Row] | None:
         """The result of a query that the binder refuses, by Spark; None if Spark does not have what it asks for.
 
         Raises:
-            SqlError: Spark refuses it, too.
+            SqlError: Spark also refuses it.
         """
-        pipeline, where = next(iter(pcolls.values())).pipeline, self._where()
         reason = what.partition("\n")[0]
         if is_final(reason, hint, self.query):
             return None
         try:
-            asked = read_as_written(self.query, pcolls, self.catalog.views, self.catalog.functions)
-            tables = tuple(QueryTable(name, _rows_for_spark(name, pcolls[name])) for name in asked.tables)
-        except NotForSpark:
-            return None
-        if any(isinstance(each.rows, RowsOfStep) for each in tables) and is_streaming(pipeline.options):
-            return None
-        source = QuerySource(self.query, asked.text, tables, asked.views)
-        try:
-            found = pipeline.runner.columns_of_query(source, pipeline.options, where or "")
+            return self._as_written(pcolls, f"the transforms do not know it: {reason}")
         except QueryError as error:
             if _is_told_better(what, self.query, error):
                 return None
             text = self.query if error.view is None else self.catalog.views[error.view]
             told, hint = split_hint(str(make_sql_error(error.what, text, error.offset, error.hint)))
-            raise SqlError(three_parts(told, where=where, hint=hint)) from None
-        if found is None:
+            raise SqlError(three_parts(told, where=self._where(), hint=hint)) from None
+
+    def _as_written(self, pcolls: Mapping[str, Any], reason: str) -> PCollection[Row] | None:
+        """The result of a query as one read of Spark, which gets the user's own text; None if Spark cannot have it.
+
+        Raises:
+            QueryError: Spark refuses the query.
+        """
+        pipeline = next(iter(pcolls.values())).pipeline
+        try:
+            asked = read_as_written(self.query, pcolls, self.catalog.views, self.catalog.functions)
+            tables = tuple(QueryTable(name, _rows_for_spark(name, pcolls[name])) for name in asked.tables)
+        except NotForSpark:
+            return None
+        inputs = tuple(pcolls[each.name] for each in tables if isinstance(each.rows, RowsOfStep))
+        if inputs and is_streaming(pipeline.options):
+            return None
+        source = QuerySource(self.query, asked.text, tables, asked.views)
+        found = pipeline.runner.columns_of_query(source, pipeline.options, self._where() or "")
+        if not isinstance(found, ResultColumns):
             return None
         source = replace(source, schema=found.schema)
         self.order = found.order
-        by = f"Spark, as the query is written; the transforms do not know it: {reason}"
-        self.explained = f"{self.query.strip()}\n\ncomputed by: {by}"
-        inputs = tuple(pcolls[each.name] for each in tables if isinstance(each.rows, RowsOfStep))
-        if not inputs:
-            return pipeline | "Query" >> SourceTransform(source, "Query").with_output_types(
-                found.element_type
-            )
-        return inputs | "Query" >> ComputeQuery(source, "Query", found.element_type)
+        self.explained = f"{self.query.strip()}\n\ncomputed by: Spark, as the query is written; {reason}"
+        whole: PCollection[Row]
+        if inputs:
+            whole = inputs | "Query" >> ComputeQuery(source, "Query", found.element_type)
+        else:
+            read = SourceTransform[Row](source, "Query").with_output_types(found.element_type)
+            whole = pipeline | "Query" >> read
+        return whole
 
     def _columns(self, name: str, pcoll: PCollection[Any]) -> Columns:
         """The columns of an input."""
@@ -252,11 +272,10 @@ def _source_of(name: str, pcoll: PCollection[Any]) -> object:
     Raises:
         NotForSpark: It is not.
     """
-    source = _read_from(pcoll)
-    if not isinstance(source, Source) or not source.is_table:
+    if not _is_table(pcoll):
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
     _check_columns(name, pcoll)
-    return source
+    return _read_from(pcoll)
 
 
 def _rows_for_spark(name: str, pcoll: PCollection[Any]) -> object:
@@ -265,14 +284,19 @@ def _rows_for_spark(name: str, pcoll: PCollection[Any]) -> object:
     Raises:
         NotForSpark: Spark has no such table.
     """
-    source = _read_from(pcoll)
     _check_columns(name, pcoll)
-    if isinstance(source, Source) and source.is_table:
-        return source
+    if _is_table(pcoll):
+        return _read_from(pcoll)
     row = pcoll.element_type
     if not isinstance(row, row_type.RowTypeConstraint):
         row = row_type.RowTypeConstraint.from_user_type(row)
     return RowsOfStep(row)
+
+
+def _is_table(pcoll: PCollection[Any]) -> bool:
+    """True if Spark reads the rows of an input as a table."""
+    source = _read_from(pcoll)
+    return isinstance(source, Source) and source.is_table
 
 
 def _check_columns(name: str, pcoll: PCollection[Any]) -> None:
@@ -292,15 +316,13 @@ def is_streaming(options: PipelineOptions) -> bool:
 
 def _is_told_better(what: str, query: str, error: QueryError) -> bool:
     """True if the binder's error says more than the engine's of the same query."""
-    if error.offset in (None, 0) and error.view is None:
-        return "not supported" not in what
     if not error.is_vague:
         return False
     try:
         parse_query(query)
     except SqlError:
         return True
-    return False
+    return not _UNKNOWN.search(what)
 
 
 def _read_from(pcoll: PCollection[Any]) -> object:
@@ -316,7 +338,7 @@ def stamps_of(pcoll: PCollection[Any]) -> str | None:
     return selector if isinstance(selector, str) else None
 
 
-@contextmanager
+@contextlib.contextmanager
 def allow_deep_calls() -> Iterator[None]:
     """Lets functions call each other deeper than Python allows: a parser goes down a level for each bracket."""
     before = sys.getrecursionlimit()

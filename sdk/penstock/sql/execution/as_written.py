@@ -35,7 +35,7 @@ class AsWritten:
     Attributes:
         text: Its text, of the same length, without the rendering ``TABLE``.
         tables: The names of the tables that it or a view of it may read.
-        views: The names and texts of the views that it may read; each reads only tables, and views before it.
+        views: The names and queries of the views that it may read; each reads only tables, and views before it.
     """
 
     text: str
@@ -51,7 +51,7 @@ def read_as_written(
     Args:
         query: Its text.
         tables: The names of the tables that are there.
-        views: The texts of the views that are there.
+        views: The queries of the views that are there.
         functions: The names of the user's functions, in capitals.
 
     Raises:
@@ -60,7 +60,7 @@ def read_as_written(
     >>> read_as_written("SELECT TABLE RANK() OVER (ORDER BY a) FROM `b c`", ["a", "b c", "c"], {}, ()).text
     'SELECT       RANK() OVER (ORDER BY a) FROM `b c`'
     """
-    texts = {name.lower(): (name, text) for name, text in views.items()}
+    known = {name.lower(): (name, text) for name, text in views.items()}
     found: dict[str, tuple[str, str]] = {}
     named: set[str] = set()
 
@@ -70,8 +70,8 @@ def read_as_written(
         _refuse_own(words, functions)
         for _, name, _ in words:
             named.add(name.lower())
-            if name.lower() in texts and name.lower() not in found:
-                view, of = texts[name.lower()]
+            if name.lower() in known and name.lower() not in found:
+                view, of = known[name.lower()]
                 # A view that reads itself is refused by Spark, which then finds no such table.
                 found[name.lower()] = (view, of)
                 read = visit(of)
@@ -119,11 +119,11 @@ def _without_rendering(text: str, words: list[tuple[int, str, bool]]) -> str:
 
 def _refuse_own(words: list[tuple[int, str, bool]], functions: Collection[str]) -> None:
     """Refuses what is not Spark's SQL, or means something else in it."""
-    texts = [word.upper() if is_word else word for _, word, is_word in words] + [""] * 3
+    spelled = [word.upper() if is_word else word for _, word, is_word in words] + [""] * 3
     for at, (_, _, is_word) in enumerate(words):
         if not is_word:
             continue
-        word, following, before = texts[at], texts[at + 1 : at + 4], texts[at - 1] if at else ""
+        word, following, before = spelled[at], spelled[at + 1 : at + 4], spelled[at - 1] if at else ""
         if word == "EMIT" and following[0] in _EMITS and before not in ("AS", ",", "."):
             raise NotForSpark("Spark has no EMIT")
         if (word == "AS" and following == ["OF", "SYSTEM", "TIME"]) or word == "SYSTEM_TIME":
@@ -137,7 +137,7 @@ def _refuse_own(words: list[tuple[int, str, bool]], functions: Collection[str]) 
 
 
 def is_final(what: str, hint: str, query: str) -> bool:
-    """True if an error of the binder is about a mistake, which the engine would find, too.
+    """True if an error of the binder is about a mistake, which the engine would also find.
 
     >>> is_final("there is no column 'tem'", "did you mean 'team'?", "SELECT tem FROM goals")
     True
@@ -162,19 +162,20 @@ class ComputeQuery(PTransform[Any, Any]):
         element_type: The type of the result's rows.
     """
 
-    def __init__(self, source: QuerySource, label: str, element_type: Any) -> None:
+    def __init__(self, source: QuerySource, label: str, element_type: object) -> None:
         super().__init__(label)
         self._source = source
         self._element_type = element_type
 
-    def _extract_input_pvalues(self, pvalueish: Any) -> tuple[Any, tuple[Any, ...]]:
-        return pvalueish, tuple(pvalueish)
+    def _extract_input_pvalues(self, pvalueish: object) -> tuple[Any, tuple[Any, ...]]:
+        assert isinstance(pvalueish, tuple)
+        return pvalueish, pvalueish
 
     def expand(self, pcolls: tuple[PCollection[Any], ...]) -> PCollection[Any]:
         """Returns the rows of the result."""
         return PCollection(pcolls[0].pipeline, element_type=self._element_type, is_bounded=True)
 
-    def get_windowing(self, inputs: Any) -> Windowing:
+    def get_windowing(self, inputs: object) -> Windowing:
         """Returns the windowing of a source: the global window."""
         return default_windowing()
 
