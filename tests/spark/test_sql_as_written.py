@@ -113,14 +113,22 @@ def test_views_and_queries_over_queries_are_one_text(spark: Any) -> None:
 
 def test_a_step_that_also_leads_to_something_else_gives_its_elements_to_both(tmp_path: Path) -> None:
     found: list[Any] = []
+
+    def is_high(goal: Goal) -> bool:
+        beam.metrics.Metrics.counter("goals", "seen").inc()
+        return goal.points > 3
+
     with beam.Pipeline() as pipeline:
-        goals = made(pipeline) | beam.Filter(lambda goal: goal.points > 3)
+        goals = made(pipeline) | beam.Filter(is_high)
         _ = goals | beam.Map(str) | WriteToMemory(found)
         result = {"goals": goals} | SqlTransform("SELECT MEDIAN(points) AS m FROM goals")
         _ = result | WriteToSpark("parquet", str(tmp_path / "out"))
         [_, plan] = pipeline.explain().split("# plan")
         assert plan.count("columns, without Python") == 1
     assert len(found) == 2
+    assert pipeline.result is not None
+    [seen] = pipeline.result.metrics().query()["counters"]
+    assert seen.committed == 2 * len(GOALS)
 
 
 def test_a_query_whose_values_java_computes_with_other_last_bits_goes_to_spark_over_its_tables(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import penstock as beam
+from penstock.error import UnsupportedByRunner
+from penstock.io.query_source import QuerySource, QueryTable, RowsOfStep
 from penstock.scalars.spark_forms import NotForSpark
-from penstock.sql.execution.as_written import is_final, read_as_written
+from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_written
+from penstock_spark.supported import check
 
 VIEWS = {
     "Best": "SELECT TABLE * FROM ranked -- the first one",
@@ -27,6 +31,7 @@ SENT = {
     ),
     "SELECT t.session, hop, f AS emit, x.tumble (1) FROM goals emit": (None, ["goals"], []),
     "SELECT a EMIT FROM goals": (None, ["goals"], []),
+    "SELECT 1 FROM rates JOIN goals AS emit ON emit.a = rates.a": (None, ["goals", "rates"], []),
     "FROM goals |> WHERE a > 1": (None, ["goals"], []),
 }
 KEPT = [
@@ -62,6 +67,18 @@ def test_views_that_read_each_other_end() -> None:
         "SELECT * FROM a", ["goals"], {"a": "SELECT * FROM b", "b": "SELECT * FROM a"}, ()
     )
     assert [name for name, _ in found.views] == ["b", "a"]
+
+
+@pytest.mark.parametrize("mode", ["streaming", "micro_batch"])
+def test_a_query_over_rows_of_steps_is_refused_in_a_stream(mode: str) -> None:
+    pipeline = beam.Pipeline()
+    rows = pipeline | beam.Create([beam.Row(a=1)])
+    table = QueryTable("rows", RowsOfStep(rows.element_type))
+    source = QuerySource("SELECT a", "SELECT a FROM rows", (table,), schema="a BIGINT")
+    _ = (rows,) | ComputeQuery(source, "Query", beam.Row)
+    check(pipeline.to_graph(), "batch")
+    with pytest.raises(UnsupportedByRunner, match="which only a batch does"):
+        check(pipeline.to_graph(), mode)
 
 
 def test_only_mistakes_that_are_certain_are_not_asked_of_spark() -> None:

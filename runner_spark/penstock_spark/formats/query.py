@@ -75,7 +75,11 @@ def _table(rows: object, spark: SparkSession, where: str, open_table: Open) -> D
     if isinstance(rows, RowsOfStep):
         return empty_frame(spark, from_arrow_schema(schema_of(rows.element_type, where)))
     assert isinstance(rows, Source)
-    return open_table(rows, spark, where).frame
+    scan = open_table(rows, spark, where)
+    if not scan.has_columns:
+        what = f"Spark has no types for the columns of {rows.describe()}"
+        raise QueryError(what, hint="read the files with columns=[...], and leave those columns out")
+    return scan.frame
 
 
 def _read(text: str, session: SparkSession, source: QuerySource, view: str | None) -> DataFrame:
