@@ -9,7 +9,6 @@ import pytest
 import penstock as beam
 from penstock.io import ReadFromParquet, WriteToMemory
 from penstock.transforms.sql import SqlTransform
-from tests.spark.sql_values import with_settings
 from tests.sql.tpc import Benchmark, differences, tpc_ds, tpc_h
 
 _AT_ONCE = 11
@@ -37,11 +36,10 @@ def _parts(bench: Benchmark) -> list[list[int]]:
 
 
 @pytest.mark.long
-def test_all_queries_of_tpc_h_have_their_answers(spark: Any) -> None:
+@pytest.mark.usefixtures("spark")
+def test_all_queries_of_tpc_h_have_their_answers() -> None:
     bench = tpc_h(0.01)
-    # Java compiles longer than so few rows take.
-    with with_settings(spark, {"spark.sql.codegen.wholeStage": "false"}):
-        assert wrong_answers(bench, sorted(bench.queries)) == {}
+    assert wrong_answers(bench, sorted(bench.queries)) == {}
 
 
 @pytest.mark.soak
