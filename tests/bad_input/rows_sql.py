@@ -57,6 +57,7 @@ SUBJECT = Subject(
                   at step 'SqlTransform(SELECT team FROM)' (game.py:3)
                   hint: correct the query at this place
                 """,
+            on_spark=True,
         ),
         Row(
             "a column that tells of changes in a query that shows none",
@@ -119,12 +120,14 @@ SUBJECT = Subject(
                   at step 'SqlTransform(SELECT UPER(team) AS team FROM PCOLLECTION)' (game.py:3)
                   hint: did you mean UPPER?
                 """,
+            on_spark=True,
         ),
         Row(
-            "a sum of texts",
+            "a sum of texts, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
                 """,
             see="""
@@ -132,7 +135,7 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT SUM(team) AS total FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:3)
+                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:4)
                   hint: CAST it to a number
                 """,
         ),
@@ -152,12 +155,14 @@ SUBJECT = Subject(
                   at step 'SqlTransform(SELECT team, points FROM PCOLLECTION GROUP BY team)' (game.py:4)
                   hint: add it to GROUP BY, or write MAX(points)
                 """,
+            on_spark=True,
         ),
         Row(
-            "a join without an equality",
+            "a join without an equality, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 rows = p | beam.Create([beam.Row(points=3)])
                 query = "SELECT a.points FROM rows a JOIN rows b ON a.points < b.points"
                 {"rows": rows} | SqlTransform(query)
@@ -167,15 +172,16 @@ SUBJECT = Subject(
                   line 1, column 34 of the query
                     SELECT a.points FROM rows a JOIN rows b ON a.points < b.points
                                                      ^
-                  at step 'SqlTransform(SELECT a.points FROM rows a JOIN rows b ON a.points < b.p...)' (game.py:5)
+                  at step 'SqlTransform(SELECT a.points FROM rows a JOIN rows b ON a.points < b.p...)' (game.py:6)
                   hint: name an equality, or write CROSS JOIN and a condition in WHERE
                 """,
         ),
         Row(
-            "a window of a query that is not supported",
+            "a window of a query that is not supported, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 query = "SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLECTION"
                 p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
                 """,
@@ -184,7 +190,7 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLE...)' (game.py:4)
+                  at step 'SqlTransform(SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLE...)' (game.py:5)
                   hint: use ROW_NUMBER() OVER (...) with QUALIFY, or join with a grouped query
                 """,
         ),
@@ -202,10 +208,11 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a unit of time as other databases write it",
+            "a unit of time as other databases write it, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
                 {"goals": goals} | SqlTransform("SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals")
                 """,
@@ -214,15 +221,16 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals
                            ^
-                  at step "SqlTransform(SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals)" (game.py:4)
+                  at step "SqlTransform(SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals)" (game.py:5)
                   hint: write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)
                 """,
         ),
         Row(
-            "the first value of a group without an order",
+            "the first value of a group without an order, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
                 {"goals": goals} | SqlTransform("SELECT FIRST(team) AS t FROM goals")
                 """,
@@ -231,15 +239,16 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT FIRST(team) AS t FROM goals
                            ^
-                  at step 'SqlTransform(SELECT FIRST(team) AS t FROM goals)' (game.py:4)
+                  at step 'SqlTransform(SELECT FIRST(team) AS t FROM goals)' (game.py:5)
                   hint: MIN_BY(x, time) is the first x and MAX_BY(x, time) the last, and ANY_VALUE(x) is any
                 """,
         ),
         Row(
-            "a length of time in months",
+            "a length of time in months, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
                 {"goals": goals} | SqlTransform("SELECT INTERVAL '1 month 2 days' AS i FROM goals")
                 """,
@@ -248,7 +257,7 @@ SUBJECT = Subject(
                   line 1, column 17 of the query
                     SELECT INTERVAL '1 month 2 days' AS i FROM goals
                                     ^
-                  at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:4)
+                  at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:5)
                   hint: write INTERVAL '10' MINUTES; months have no fixed length
                 """,
         ),

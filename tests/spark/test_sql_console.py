@@ -49,10 +49,13 @@ def test_a_view_may_name_its_columns(spark: Any, tmp_path: Path, capsys: Any) ->
     CREATE TABLE goals WITH (format = 'csv', path = '{tmp_path}/goals.csv', header = 'true');
     CREATE VIEW totals (`the team`, total) AS SELECT team, COUNT(*) FROM goals GROUP BY team; -- each team
     SELECT total, `the team` FROM totals WHERE total > 1;
+    SELECT total, RANK() OVER (ORDER BY total) AS place FROM totals ORDER BY place DESC;
     """
     assert main(["sql", statements]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         *("created view totals", "total | the team", "------+---------", "2     | blue", "(1 row)"),
+        # Only Spark knows it.
+        *("total | place", "------+------", "2     | 3", "1     | 1", "1     | 1", "(3 rows)"),
     ]
 
 

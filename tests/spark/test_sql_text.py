@@ -23,6 +23,7 @@ from sqlglot.tokenizer_core import TokenType
 
 import penstock as beam
 from penstock.elements.row import Row
+from penstock.runners.runner import PipelineRunner
 from penstock.scalars import decimals
 from penstock.scalars.function import Choose, ScalarFunction, choose_always
 from penstock.scalars.functions import FUNCTIONS, RECORDS
@@ -604,7 +605,8 @@ def show_tables(spark: Any) -> None:
 
 def answer(query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The types of the columns of a query's result in penstock, and its rows."""
-    pipeline = beam.Pipeline()
+    # Without Spark, the transforms compute it, or refuse it.
+    pipeline = beam.Pipeline(runner=PipelineRunner())
     inputs = {}
     for name, columns in query_texts.TABLES.items():
         rows = [Row(**dict(zip(columns, row, strict=True))) for row in query_texts.rows_of(name)]
