@@ -217,7 +217,7 @@ class JobBinder:
         with self._named():
             names = names_read(query.text, state.catalog.views)
         tables = {table.name: table for name, table in state.tables.items() if name in names}
-        # The other tables are there for errors, which say what a name may mean.
+        # Errors suggest the names of all tables.
         columns = {table.name: table.types for table in state.tables.values()}
         columns |= {name: self._columns(table) for name, table in tables.items()}
         with self._named():

@@ -17,7 +17,7 @@ from penstock.error import split_hint
 from penstock.sql.jobs.bound import BoundInsert, BoundQuery, copy_catalog
 from penstock.sql.jobs.names import names_read
 from penstock.sql.language.dialect import parse_query
-from penstock.sql.tables.table import Table
+from penstock.sql.tables.table import Table, expand_variables, make_absolute
 from penstock.sql.tables.transforms import (
     REJECT_COLUMNS,
     ReadTable,
@@ -114,7 +114,7 @@ class JobPipeline:
             return None
         other = self._tables.get(option.value.lower())
         if other is None:
-            return make_reject_folder(option.value)
+            return make_reject_folder(make_absolute(expand_variables(option, table.script)))
         return WriteTable(other, other.types or REJECT_COLUMNS)
 
     def _view(self, name: str, query: BoundQuery) -> PCollection[Any]:

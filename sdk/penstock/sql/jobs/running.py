@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from penstock.error import refusal
 from penstock.io.each_batch import ForEachBatch, WriteToMemory
 from penstock.relations.changelog import Changelog
+from penstock.runners.runner import PipelineResult
 from penstock.sql.console import TableOnScreen, format_change, format_header, format_table
 from penstock.sql.jobs.binding import JobBinder
 from penstock.sql.jobs.bound import (
@@ -86,6 +87,17 @@ class Job:
                 case RunInserts():
                     self._built[id(action)].pipeline.run().wait_until_finish()
 
+    def start(self) -> PipelineResult | None:
+        """Starts the pipeline of the statements that insert, and returns its result; None if there is none.
+
+        Queries are not run.
+        """
+        for action in self._actions:
+            if isinstance(action, RunInserts):
+                result: PipelineResult = self._built[id(action)].pipeline.run()
+                return result
+        return None
+
     def _build(self, inserts: tuple[BoundInsert, ...], options: Mapping[str, Any]) -> JobPipeline:
         built = self._pipeline(tuple(each.query for each in inserts), options)
         for insert in inserts:
@@ -108,7 +120,7 @@ class Job:
     def _print(self, query: BoundQuery, options: Mapping[str, Any]) -> None:
         streams = query.streams(options)
         built = self._pipeline((query,), options)
-        names = [each.name for each in query.columns]
+        names = [each.name for each in query.columns if each.name.lower() != "undo"]
         if not streams or (query.plan.rendering == "TABLE" and self._screen is None):
             result, transform = built.query(query, "Query")
             rows: list[Any] = []

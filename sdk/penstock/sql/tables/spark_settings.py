@@ -9,7 +9,7 @@ _FILES = (
     *("discardCachedInputRatio", "maxRecordsPerFile", "partitionOverwriteMode", "compression", "codec"),
 )
 _TEXT = (
-    *("encoding", "charset", "lineSep", "locale", "timeZone", "dateFormat", "timestampFormat"),
+    *("encoding", "charset", "lineSep", "locale", "timeZone", "dateFormat", "timestampFormat", "timeFormat"),
     *("timestampNTZFormat", "enableDateTimeParsingFallback", "mode", "columnNameOfCorruptRecord"),
     *("multiLine", "samplingRatio", "singleVariantColumn"),
 )
@@ -46,7 +46,7 @@ _OF_FORMAT = {
             "useUnsafeRow",
             "writeNonAsciiCharacterAsCodePoint",
         ),
-        "writeNullIfWithDefaultValue",
+        *("writeNullIfWithDefaultValue", "explodeEmbeddedArray", "sortKeys"),
     ),
     "text": (*_FILES, "wholetext", "lineSep", "encoding"),
     "parquet": (*_FILES, "mergeSchema", "datetimeRebaseMode", "int96RebaseMode"),

@@ -113,7 +113,7 @@ def make_table(declared: CreateTable, script: Script) -> Table:
         )
         if free is not None and spelled is None:
             _refuse_unknown(declared, option, script, system, known, free)
-        value = _expanded(option, script)
+        value = expand_variables(option, script)
         found[0][spelled or option.name] = value
         if option.name.lower() != "mode":
             found[2][spelled or option.name] = value
@@ -191,7 +191,7 @@ def _put(
     if setting.kind.startswith("pairs") and len(option.name) > len(name):
         pairs = into.setdefault(setting.argument, {})
         assert isinstance(pairs, dict)
-        pairs[option.name[len(name) + 1 :]] = _expanded(option, script)
+        pairs[option.name[len(name) + 1 :]] = expand_variables(option, script)
         return
     into[setting.argument] = _value(option, setting, script)
 
@@ -222,7 +222,7 @@ def _refuse_unknown(
     script.refuse(what, option.at, hint)
 
 
-def _expanded(option: TableOption, script: Script) -> str:
+def expand_variables(option: TableOption, script: Script) -> str:
     """The value of an option, with variables of the environment in the place of ``${NAME}``."""
 
     def variable(found: re.Match[str]) -> str:
@@ -237,12 +237,24 @@ def _expanded(option: TableOption, script: Script) -> str:
 
 def _value(option: TableOption, setting: Setting, script: Script) -> object:
     """The value of an option, as the kind of the setting says."""
-    text = _expanded(option, script)
+    text = expand_variables(option, script)
+    if option.name.lower() == "path":
+        return make_absolute(text)
     try:
         return _READ[setting.kind](text)
     except ValueError:
         what = f"{option.name!r} is {option.value!r}, and not {_WANTED[setting.kind]}"
         return script.refuse(what, option.value_at, f"write {option.name} = {_EXAMPLES[setting.kind]}")
+
+
+def make_absolute(path: str) -> str:
+    """Returns a path from the root; Spark may run in another folder than the program.
+
+    >>> make_absolute("s3://lake/goals"), make_absolute("/data/goals/")
+    ('s3://lake/goals', '/data/goals/')
+    """
+    is_local = "://" not in path and not path.startswith("file:")
+    return os.path.join(os.getcwd(), path) if is_local else path
 
 
 def _truth(text: str) -> bool:
