@@ -15,7 +15,7 @@ from penstock.io.sparkio import SparkSource
 from penstock_spark.plan.schema_text import schema_of_text
 
 _LINES_MAX = 1_000_000
-_BITS = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
+_BITS: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
 
 
 def find_misfit_line(path: str, source: SparkSource) -> str | None:

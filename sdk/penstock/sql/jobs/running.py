@@ -173,7 +173,7 @@ def run_command(statements: str | None, flags: Sequence[str]) -> None:
             (sys.stdin.read(), "the standard input") if statements is None else (statements, _ARGUMENT)
         )
     else:
-        name = path.name
+        name = str(path)
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
