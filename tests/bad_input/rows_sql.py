@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from tests.bad_input.rows import Row, Subject
 
+_GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at)
+WITH (format = 'csv', path = 'goals', header = 'true');
+CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path = 'totals');
+"""
+
 SUBJECT = Subject(
     "SQL",
     "The place in the query comes before the line of the program.",
@@ -260,6 +265,186 @@ SUBJECT = Subject(
                   at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:5)
                   hint: write INTERVAL '10' MINUTES; months have no fixed length
                 """,
+        ),
+        Row(
+            "a job in SQL whose second statement fails",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                there is no table 'gaols'
+                  line 5, column 45 of /data/job.sql
+                                       SELECT team, points FROM gaols
+                                                                ^
+                  hint: did you mean 'goals'?
+                """,
+            files={
+                "job.sql": _GOALS
+                + "INSERT INTO totals SELECT team, points FROM goals;\nINSERT INTO totals SELECT team, points FROM gaols;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a table of SQL that the columns of the query do not fit",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                the column 'total' of the query is a STRING, and 'total' of the table 'totals' a BIGINT
+                  line 4, column 13 of /data/job.sql
+                    INSERT INTO totals SELECT team, team AS total FROM goals;
+                                ^
+                  hint: write CAST(total AS BIGINT) AS total
+                """,
+            files={
+                "job.sql": _GOALS + "INSERT INTO totals SELECT team, team AS total FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "columns of a query in another order than those of the table",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                column 1 of the query is 'total', and would fill 'team' of 'totals'
+                  line 4, column 13 of /data/job.sql
+                    INSERT INTO totals SELECT points AS total, team FROM goals;
+                                ^
+                  hint: write INSERT INTO totals BY NAME, or give the columns the order of the table
+                """,
+            files={
+                "job.sql": _GOALS + "INSERT INTO totals SELECT points AS total, team FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "rows that change, in a table that only adds rows",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                the query changes rows that it has emitted, and the table 'totals' of parquet only adds rows
+                  line 4, column 13 of /data/job.sql
+                    INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;
+                                ^
+                  hint: group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
+                """,
+            files={
+                "job.sql": _GOALS + "INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a setting of a table that its connector does not have",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                the table 'scores' of csv has no setting 'headr'
+                  line 4, column 74 of /data/job.sql
+                    ...BLE scores (team STRING) WITH (format = 'csv', path = 'scores', headr = 'true');
+                                                                                       ^
+                  hint: did you mean 'header'?
+                """,
+            files={
+                "job.sql": _GOALS
+                + "CREATE TABLE scores (team STRING) WITH (format = 'csv', path = 'scores', headr = 'true');\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "an option of a job that there is none of",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                there is no option 'shufle_partitions'
+                  line 4, column 5 of /data/job.sql
+                    SET shufle_partitions = 4;
+                        ^
+                  hint: did you mean shuffle_partitions?
+                """,
+            files={
+                "job.sql": _GOALS + "SET shufle_partitions = 4;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a function of a job in a module that is not there",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                there is no module 'scores'
+                  line 4, column 26 of /data/job.sql
+                    CREATE FUNCTION stars AS 'scores:stars';
+                                             ^
+                  hint: put scores.py beside the job, or install its package
+                """,
+            files={
+                "job.sql": _GOALS + "CREATE FUNCTION stars AS 'scores:stars';\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a line of CSV that does not fit the table",
+            write="""
+                from pathlib import Path
+                from penstock.sql.jobs.running import Job
+
+                Job(Path("job.sql").read_text(), "job.sql").run()
+                """,
+            see="""
+                penstock.error.RunnerError: line 3 of /data/goals/1.csv does not fit the columns: the field 'points' is no BIGINT
+                  at step 'Insert totals/Query' (game.py:4)
+                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them
+                """,
+            files={
+                "job.sql": _GOALS + "SET mode = batch;\nINSERT INTO totals SELECT team, points FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\nblue,x,2026-01-01T12:00:00Z\n",
+            },
+            on_spark=True,
+        ),
+        Row(
+            "a function of a job that raises",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                LookupError: no half [while running 'Insert totals/Select' (game.py:4)]
+                """,
+            files={
+                "job.sql": _GOALS
+                + "SET mode = batch;\nCREATE FUNCTION half AS 'halves:half';\nINSERT INTO totals SELECT team, HALF(points) FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+                "halves.py": 'def half(n: int) -> int:\n    raise LookupError("no half")\n',
+            },
+            on_spark=True,
         ),
     ),
 )

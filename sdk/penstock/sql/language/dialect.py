@@ -387,28 +387,6 @@ def parse_statements(query: str) -> list[Any]:
         raise make_sql_error("the query is nested too deeply", hint="divide it with WITH") from None
 
 
-def split_statements(text: str) -> list[str]:
-    """Splits a text at the semicolons between statements.
-
-    Raises:
-        SqlError: A quoted text or a comment does not end.
-
-    >>> split_statements("SELECT ';'; SELECT 2")
-    ["SELECT ';'", 'SELECT 2']
-    """
-    try:
-        tokens = PenstockDialect().tokenize(text)
-    except TokenError as error:
-        raise make_sql_error("a quoted text or a comment does not end", text, hint="close it") from error
-    found: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return [text[each[0].start : each[-1].end + 1] for each in found if each]
-
-
 def _found(match: re.Match[str]) -> str:
     return "the query ends" if match[1] == "SENTINEL" else f"got {match[1]}"
 
