@@ -18,20 +18,23 @@ from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
-from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_scalars
+from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.execution import steps
-from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
+from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, expressions_of
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
+from penstock.sql.execution.first_rows import first_rows
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
+    ColumnDef,
     Columns,
     Emitted,
     Filter,
     Join,
+    Order,
     Period,
     Project,
     Relation,
@@ -59,7 +62,7 @@ from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
 from penstock.windows.triggers import (
     AccumulationMode,
-    AfterCount,
+    AfterArrival,
     AfterProcessingTime,
     AfterWatermark,
     Repeatedly,
@@ -306,17 +309,36 @@ class Lowering:
         pairs = rows | self._label("Partition") >> Map(
             Pairing(canonicalize_keys(relation.keys), None)
         ).with_output_types(KV[key_hint(relation.keys), AnyHint])
-        first = TopRows(
-            steps.SortKey(relation.orders),
-            relation.limit,
-            relation.offset,
-            may_retract(rows),
-            form_of(relation.input.columns),
-        )
+        form = form_of(relation.input.columns)
+        first = first_rows(relation.orders, relation.limit, relation.offset, may_retract(rows), form)
         grouped = self._changing(pairs) | self._label("Top") >> CombinePerKey(first)
         return self._in_one_window(
             self._rows(grouped, steps.FirstRows(relation.offset, relation.numbered), relation.columns)
         )
+
+    def _top_of_windows(self, relation: Top, emitted: Emitted) -> PCollection[Any] | None:
+        """The first rows of each window, given when the watermark has passed it; None if partitions are no windows."""
+        emit = emitted.emit
+        if not emit.watermark or emit.before is not None or emit.after is not None or emitted.past is None:
+            return None
+        found = rank_in_windows(relation)
+        if found is None:
+            return None
+        origin, past = origin_of(emitted.input, emitted.past)
+        past = simplify_bound(past)
+        if origin is not relation or not (isinstance(past, Column) and found.bounds.get(past.index) == 1):
+            return None
+        rows = self._at_times(found.rows, found.windowed.time)
+        columns = tuple(ColumnDef(f"column{at}", each.type) for at, each in enumerate(found.scalars))
+        pairing = Pairing(canonicalize_keys(found.keys), found.scalars, in_row=True)
+        pairs_type = KV[key_hint(found.keys), hint_of(columns)]
+        pairs = rows | self._label("Partition") >> Map(pairing).with_output_types(pairs_type)
+        first = first_rows(found.orders, relation.limit, relation.offset, may_retract(rows), form_of(columns))
+        in_windows = self._triggered(pairs, windowfn_of(found.windowed), emit)
+        grouped = in_windows | self._label("Top") >> CombinePerKey(first)
+        has_zone = found.windowed.time.type.name == "TIMESTAMP"
+        rows_of = steps.FirstRowsOfWindow(relation.offset, relation.numbered, found.bounds, has_zone)
+        return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
     # Joins
 
@@ -438,6 +460,12 @@ class Lowering:
     def _by_trigger(self, relation: Emitted) -> PCollection[Any] | None:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
         _, inner = skip_projections(relation.input)
+        if isinstance(inner, Top):
+            grouped = self._top_of_windows(inner, relation)
+            if grouped is None:
+                return None
+            self._done[id(inner)] = inner, grouped
+            return self.lower(relation.input)
         if not isinstance(inner, Aggregate):
             return None
         if relation.emit.watermark and (remove_windows(inner) is None or not _is_window_end(relation)):
@@ -447,17 +475,14 @@ class Lowering:
         return self.lower(relation.input)
 
 
-def remove_windows(
-    relation: Aggregate,
-) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
-    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+def rows_in_windows(relation: Relation) -> tuple[Relation, tuple[Scalar, ...], Windowed] | None:
+    """Rows with windows as rows without them; None if they have none, or if a condition reads the windows.
 
     Returns:
-        The rows; the keys besides the window; the aggregates; and the windows.
+        The rows without windows; the columns of the relation as expressions over a row, of which the two columns after
+        its own are the window's start and end; and the windows.
     """
-    if relation.start is None or relation.end is None:
-        return None
-    above, inner = skip_projections(relation.input)
+    above, inner = skip_projections(relation)
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)
@@ -471,6 +496,23 @@ def remove_windows(
             rows = Filter(rows, condition)
         else:
             scalars = tuple(replace_scalars(scalar, scalars) for scalar in each.scalars)
+    return rows, scalars, inner
+
+
+def remove_windows(
+    relation: Aggregate,
+) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
+    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+
+    Returns:
+        The rows; the keys besides the window; the aggregates; and the windows.
+    """
+    if relation.start is None or relation.end is None:
+        return None
+    if (found := rows_in_windows(relation.input)) is None:
+        return None
+    rows, scalars, inner = found
+    width = len(inner.input.columns)
     keys = tuple(
         replace_scalars(key, scalars)
         for at, key in enumerate(relation.keys)
@@ -495,6 +537,55 @@ def remove_windows(
     return rows, keys, calls, inner
 
 
+@dataclass(frozen=True)
+class RankedInWindows:
+    """First rows of windows, as first rows of rows without windows.
+
+    Attributes:
+        rows: The rows.
+        keys: The keys of partitions besides the window.
+        scalars: The columns of a ranked row besides the window's bounds.
+        bounds: The place of each bound in a ranked row, and whether it is the start (0) or the end (1).
+        orders: The order of ranked rows.
+        windowed: The windows.
+    """
+
+    rows: Relation
+    keys: tuple[Scalar, ...]
+    scalars: tuple[Scalar, ...]
+    bounds: Mapping[int, int]
+    orders: tuple[Order, ...]
+    windowed: Windowed
+
+
+def rank_in_windows(relation: Top) -> RankedInWindows | None:
+    """First rows of which each partition is in one window; None if partitions have rows of several windows."""
+    found = rows_in_windows(relation.input)
+    if found is None or found[2].kind == "session":
+        return None
+    rows, scalars, windowed = found
+    width = len(windowed.input.columns)
+    keys = [replace_scalars(key, scalars) for key in relation.keys]
+    bounds = {
+        at: each.index - width
+        for at, each in enumerate(scalars)
+        if isinstance(each, Column) and each.index >= width
+    }
+    own = tuple(each for at, each in enumerate(scalars) if at not in bounds)
+    others = tuple(each for each in keys if not (isinstance(each, Column) and each.index >= width))
+    if len(others) == len(keys) or any(at >= width for each in (*own, *others) for at in columns_of(each)):
+        return None
+    # Of windows with one start, the ends differ.
+    is_told_apart = any(isinstance(each, Column) and each.index == width + 1 for each in keys)
+    if not is_told_apart and windowed.kind == "cumulate":
+        return None
+    if any(at in bounds for order in relation.orders for at in columns_of(order.scalar)):
+        return None
+    left = {at: new for new, at in enumerate(at for at in range(len(scalars)) if at not in bounds)}
+    orders = tuple(replace(order, scalar=shift_columns(order.scalar, left)) for order in relation.orders)
+    return RankedInWindows(rows, others, own, bounds, orders, windowed)
+
+
 def windowfn_of(windowed: Windowed) -> WindowFn:
     """The windows of the model."""
     size, step, offset = (
@@ -517,7 +608,7 @@ def trigger_of(emit: Emit) -> TriggerFn:
     """The trigger that does what an EMIT clause says.
 
     >>> trigger_of(Emit(before=Delay(0)))
-    Repeatedly(AfterCount(1))
+    Repeatedly(AfterArrival())
     """
     if not emit.watermark:
         assert emit.before is not None
@@ -529,7 +620,7 @@ def trigger_of(emit: Emit) -> TriggerFn:
 
 def _delayed(delay: Delay) -> TriggerFn:
     if not delay.micros:
-        return AfterCount(1)
+        return AfterArrival()
     seconds = delay.micros / 1_000_000
     return AfterProcessingTime.aligned_to(seconds) if delay.aligned else AfterProcessingTime(seconds)
 
