@@ -59,6 +59,11 @@ class GroupingMachine:
         self.windowing = windowing
         self.program = program_of(windowing, combine, input_retracts)
 
+    @property
+    def answers_together(self) -> bool:
+        """True if it takes all elements of a key that arrive together at once."""
+        return self.program.answers_together
+
     def assign(self, timestamp_micros: int, element: object = None) -> tuple[BoundedWindow, ...]:
         """The windows of an element, for callers without a step that assigns them."""
         context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=element)

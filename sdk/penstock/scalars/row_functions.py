@@ -88,6 +88,7 @@ class Pairing(Compiled, Forwarding):
         keys: The expressions of the key; without any, all rows have the key 0.
         values: The expressions of the value; without any, it is None. None stands for the row itself.
         in_row: Whether the value is a tuple even of a single expression.
+        number: A number that comes in a pair with the value; None for the value alone.
 
     >>> from penstock.scalars.tree import Call, Column, Literal
     >>> from penstock.scalars.types import BIGINT
@@ -99,6 +100,7 @@ class Pairing(Compiled, Forwarding):
     keys: tuple[Scalar, ...]
     values: tuple[Scalar, ...] | None
     in_row: bool = False
+    number: int | None = None
 
     def __call__(self, row: tuple[Any, ...]) -> tuple[Any, Any]:
         """The pair."""
@@ -113,6 +115,8 @@ class Pairing(Compiled, Forwarding):
             value = "row"
         else:
             value = writer.row(self.values) if self.in_row else writer.one_or_tuple(self.values, "None")
+        if self.number is not None:
+            value = f"({self.number}, {value})"
         return f"({writer.one_or_tuple(self.keys, '0')}, {value})"
 
 

@@ -108,7 +108,7 @@ class KeyTable:
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
-        self._answers_together = isinstance(machine, GroupingMachine) and machine.program.answers_together
+        self._answers_together = not isinstance(machine, SplittableMachine) and machine.answers_together
         self._next_timers: Callable[[Any], NextTimers] = (
             self._asked if isinstance(machine, GroupingMachine) else machine.next_timers
         )

@@ -22,9 +22,19 @@ from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_s
 from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, expressions_of
+from penstock.sql.execution.chain_steps import (
+    AggregateRows,
+    ChainStep,
+    FilterChanges,
+    JoinPairs,
+    RankRows,
+    SelectRows,
+)
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.execution.first_rows import first_rows
+from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.language.dialect import Delay, Emit
+from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
     Aggregate,
@@ -119,6 +129,11 @@ class Lowering:
         return known[1]
 
     def _lower(self, relation: Relation) -> PCollection[Any]:
+        if not self._mode.final and isinstance(relation, (Aggregate, Join, Top)):
+            # Of a chain, each relation in front of the last one has no step of its own.
+            chain = chain_of(relation, _has_windows)
+            if chain is not None:
+                return self._chain(chain)
         match relation:
             case Scan():
                 return self._scan(relation)
@@ -236,8 +251,7 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
-        forms = tuple(at for at, key in enumerate(keys) if has_forms(key.type))
-        calls = (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms))
+        keys, calls, forms = _with_forms(keys, calls)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
         pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
@@ -429,6 +443,37 @@ class Lowering:
             | self._label("Timeline") >> Map(Pairing(canonicalize_keys(keys), None)).with_output_types(hint)
         )
 
+    # Chains
+
+    def _chain(self, chain: KeyChain) -> PCollection[Any]:
+        """The rows of a chain, which one step with state computes key by key."""
+        places: list[int] = []
+        keyed: list[PCollection[Any]] = []
+        retracts: list[bool] = []
+        steps_of: dict[int, ChainStep] = {}
+        for place, link in enumerate(chain.links):
+            if isinstance(link, ChainInput):
+                rows = self.lower(link.relation)
+                retracts.append(may_retract(rows))
+                hint = KV[key_hint(link.keys), Tuple[int, hint_of(link.relation.columns)]]
+                pairing = Pairing(canonicalize_keys(link.keys), None, number=len(places))
+                keyed.append(rows | self._label("Chain key") >> Map(pairing).with_output_types(hint))
+                places.append(place)
+            else:
+                own = [retracts[each] for each in link.inputs]
+                steps_of[place] = chain_step(link, own)
+                retracts.append(any(own) or isinstance(link.relation, (Aggregate, Top)))
+        inputs = keyed[0] if len(keyed) == 1 else tuple(keyed) | self._label("Chain inputs") >> Flatten()
+        last = chain.links[-1].relation
+        chained: ChainDoFn = ChainFn(tuple(places), steps_of, retracts[-1])
+        if chain.emitted is not None and chain.emitted.past is not None:
+            last, past = chain.emitted, Projection((chain.emitted.past,))
+            form = form_of(last.columns)
+            chained = HeldChainFn(tuple(places), steps_of, past, form, chain.is_one_time)
+        return self._in_one_window(inputs) | self._label(
+            "Chain" if chain.emitted is None else "Emit"
+        ) >> ParDo(chained).with_output_types(hint_of(last.columns))
+
     # Emissions
 
     def _emitted(self, relation: Emitted) -> PCollection[Any]:
@@ -436,6 +481,8 @@ class Lowering:
             return self.lower(relation.input)
         if (direct := self._by_trigger(relation)) is not None:
             return direct
+        if (chain := chain_of(relation, _has_windows)) is not None:
+            return self._chain(chain)
         rows = self.lower(relation.input)
         columns = columns_as_scalars(relation.columns)
         keys = tuple(columns[at] for at in relation.keys) or columns
@@ -473,6 +520,61 @@ class Lowering:
         grouped = self._aggregate(inner, relation.emit)
         self._done[id(inner)] = inner, grouped
         return self.lower(relation.input)
+
+
+def _has_windows(relation: Relation) -> bool:
+    """True if a relation is a grouping in windows of the model."""
+    return isinstance(relation, Aggregate) and remove_windows(relation) is not None
+
+
+def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
+    """Returns what computes a relation of a chain.
+
+    Args:
+        link: The relation.
+        retracts: For each of its inputs, whether rows may be taken back.
+    """
+    relation, inputs = link
+    match relation:
+        case Project():
+            return SelectRows(inputs, Projection(relation.scalars))
+        case Filter():
+            return FilterChanges(inputs, Predicate(relation.condition))
+        case Top():
+            form = form_of(relation.input.columns)
+            first = first_rows(relation.orders, relation.limit, relation.offset, retracts[0], form)
+            partition = Pairing(canonicalize_keys(relation.keys), None)
+            return RankRows(inputs, partition, first, steps.FirstRows(relation.offset, relation.numbered))
+        case Aggregate():
+            keys, calls, forms = _with_forms(relation.keys, relation.calls)
+            combine, values, results = _combiner(calls, retracts[0], has_empty=False)
+            pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
+            rows_of = steps.GroupRows(len(keys), None, None, True, results, False, forms)
+            return AggregateRows(inputs, pairing, combine, retracts[0], rows_of)
+        case Join():
+            sides = (relation.left, relation.left_keys), (relation.right, relation.right_keys)
+            left, right = (Pairing(canonicalize_keys(keys), None) for _, keys in sides)
+            has_left, has_right = (
+                None if (has_key := _not_null(keys)) is None else Predicate(has_key) for _, keys in sides
+            )
+            left_form, right_form = (form_of(side.columns) for side, _ in sides)
+            return JoinPairs(
+                inputs,
+                (left, right),
+                (has_left, has_right),
+                (retracts[0], retracts[1]),
+                (left_form, right_form),
+                None if relation.condition is None else Predicate(relation.condition),
+            )
+    raise AssertionError(f"{type(relation).__name__} is in no chain")
+
+
+def _with_forms(
+    keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...]
+) -> tuple[tuple[Scalar, ...], tuple[AggregateCall, ...], tuple[int, ...]]:
+    """The keys and aggregates of a grouping, with those that show a key; and the places of such keys."""
+    forms = tuple(at for at, key in enumerate(keys) if has_forms(key.type))
+    return keys, (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms)), forms
 
 
 def rows_in_windows(relation: Relation) -> tuple[Relation, tuple[Scalar, ...], Windowed] | None:
