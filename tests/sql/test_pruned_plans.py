@@ -65,6 +65,14 @@ def test_parts_that_python_finds_equal_stay_apart() -> None:
     assert left is not right
 
 
+def test_a_row_that_may_be_taken_back_is_whole_where_it_has_an_arrival_time() -> None:
+    plan = bind("SELECT price, Sys.MTime FROM bids", Tables(COLUMNS, {}, {})).relation
+    whole = [each.name for each in COLUMNS["bids"]]
+    for retracting, names in ((frozenset[str](), ["price"]), (frozenset(["bids"]), whole)):
+        [scan] = (each for each in _all(prune(plan, retracting)) if isinstance(each, Scan))
+        assert _names(scan) == [*names, "Sys.MTime"]
+
+
 def test_each_input_is_read_with_the_columns_of_all_its_uses() -> None:
     plan = _pruned("SELECT price FROM bids WHERE at > 5 UNION ALL SELECT bidder FROM bids")
     assert {tuple(_names(each)) for each in _all(plan) if isinstance(each, Scan)} == {

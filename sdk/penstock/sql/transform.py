@@ -14,6 +14,7 @@ from typing import Any
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.graph import Source
@@ -153,7 +154,8 @@ class SqlTransform(PTransform[Any, Any]):
         if rendering == "STREAM" and shows_time(query):
             relation, changed = add_change_keys(query.relation)
             query = replace(query, relation=relation)
-        pruned = prune(query.relation)
+        retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
+        pruned = prune(query.relation, retracting)
         read = {**columns, **columns_read(pruned)}
         inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
         rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)

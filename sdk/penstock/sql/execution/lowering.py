@@ -197,7 +197,10 @@ class Lowering:
 
     def _scan(self, relation: Scan) -> PCollection[Any]:
         rows: PCollection[Any] = self._inputs[relation.name]
-        if relation.arrival:
+        if relation.arrival and not may_retract(rows):
+            arrival = ParDo(steps.AddArrivalTimeOfInsertions()).with_output_types(hint_of(relation.columns))
+            rows = rows | self._label("Arrival") >> arrival
+        elif relation.arrival:
             rows = (
                 rows
                 | self._label("Row as arrival key")
@@ -205,7 +208,7 @@ class Lowering:
                     KV[rows.element_type, AnyHint]
                 )
                 | self._label("Arrival")
-                >> ParDo(steps.AddArrivalTime(may_retract(rows))).with_output_types(hint_of(relation.columns))
+                >> ParDo(steps.AddArrivalTime()).with_output_types(hint_of(relation.columns))
             )
         if relation.until_micros is not None:
             rows = rows | self._label("As of") >> FilterRows(_Until(relation.until_micros)).with_output_types(

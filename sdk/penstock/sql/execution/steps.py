@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.coders import FastPrimitivesCoder
 from penstock.elements.bounded_window import IntervalWindow
+from penstock.functions.clocked import ClockedDoFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagRuntimeState,
@@ -502,6 +503,20 @@ class OneRow(DoFn):
             refuse_more_rows(total)
 
 
+class AddArrivalTimeOfInsertions(ClockedDoFn):
+    """Puts the processing time of its arrival at the end of each row, where no row is taken back."""
+
+    def __init__(self) -> None:
+        self._now: tuple[int, datetime.datetime] = 0, _EPOCH
+
+    def process(self, row: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
+        """Adds the time."""
+        micros = self.now_micros()
+        if micros != self._now[0]:
+            self._now = micros, time_of(micros, has_zone=True)
+        return [(*row, self._now[1])]
+
+
 class AddArrivalTime(DoFn):
     """Puts the processing time of its arrival at the end of each row; a row that is retracted has the same.
 
@@ -513,9 +528,6 @@ class AddArrivalTime(DoFn):
     TIMES = ReadModifyWriteStateSpec("times", FastPrimitivesCoder())
     NOW = TimerSpec("now", TimeDomain.REAL_TIME)
 
-    def __init__(self, retracts: bool) -> None:
-        self._retracts = retracts
-
     def process(
         self,
         element: tuple[Any, Any],
@@ -526,16 +538,15 @@ class AddArrivalTime(DoFn):
         key, row = element
         row = key if row is None else row
         micros = now.get_current_relative_time().micros
-        if self._retracts:
-            known = times.read() or []
-            if pane.kind.is_retraction:
-                micros = known.pop() if known else micros
-            else:
-                known.append(micros)
-            if known:
-                times.write(known)
-            else:
-                times.clear()
+        known = times.read() or []
+        if pane.kind.is_retraction:
+            micros = known.pop() if known else micros
+        else:
+            known.append(micros)
+        if known:
+            times.write(known)
+        else:
+            times.clear()
         yield (*row, time_of(micros, has_zone=True))
 
     @on_timer(NOW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import fields, replace
 from typing import Any, get_args
 
@@ -34,7 +34,7 @@ Needs = dict[int, set[int]]
 """The columns of each relation that something reads, by the relation's id."""
 
 
-def prune(relation: Relation) -> Relation:
+def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
     """Returns a plan with the same rows and columns that computes less.
 
     - Parts that are equal, such as a view that is read twice, are one object, which is lowered once.
@@ -44,14 +44,17 @@ def prune(relation: Relation) -> Relation:
 
     Args:
         relation: The plan.
+        retracting: The names of the inputs whose rows may be taken back.
     """
     shared = _share(_drop_conditions(relation), {})
     needs = _needs_of(shared)
     scans: dict[str, set[int]] = {}
     for each in _walk(shared):
         if isinstance(each, Scan):
+            base = range(len(each.columns) - each.arrival)
             # A row that is taken back has the arrival time of the very row that came.
-            read = range(len(each.columns) - 1) if each.arrival else needs[id(each)]
+            is_whole = each.arrival and each.name in retracting
+            read = base if is_whole else needs[id(each)].intersection(base) or {0}
             scans.setdefault(each.name, set()).update(read)
     return _Pruning(needs, scans).made(shared)[0]
 
@@ -260,10 +263,9 @@ class _Pruning:
         return with_inputs(relation, made_inputs), {at: at for at in range(len(relation.columns))}
 
     def _scan(self, relation: Scan) -> tuple[Relation, Places]:
-        width = len(relation.columns)
-        if relation.arrival:
-            return relation, {at: at for at in range(width)}
         kept = sorted(self._scans[relation.name])
+        if relation.arrival:
+            kept.append(len(relation.columns) - 1)
         columns = tuple(relation.columns[at] for at in kept)
         return replace(relation, columns=columns), {at: new for new, at in enumerate(kept)}
 
