@@ -15,6 +15,7 @@ from typing import Any
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.graph import Source
@@ -37,6 +38,7 @@ from penstock.sql.execution.steps import RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.plan.lineage import add_change_keys
+from penstock.sql.plan.pruning import columns_read, prune
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
@@ -164,14 +166,16 @@ class SqlTransform(PTransform[Any, Any]):
         if whole is not None:
             return whole
         pipeline = next(iter(pcolls.values())).pipeline
-        inputs = {name: self._rows(name, pcoll, columns[name]) for name, pcoll in pcolls.items()}
         stamps = {name: column for name, pcoll in pcolls.items() if (column := stamps_of(pcoll)) is not None}
-        lowering = Lowering(inputs, stamps, mode, pipeline)
         changed: tuple[Scalar, ...] = ()
         if rendering == "STREAM" and shows_time(query):
             relation, changed = add_change_keys(query.relation)
             query = replace(query, relation=relation)
-        rows = lowering.lower(query.relation)
+        retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
+        pruned = prune(query.relation, retracting)
+        read = {**columns, **columns_read(pruned)}
+        inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
+        rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)
         names = tuple(name for name, _ in query.shown)
         return render_result(query, rows, MakeRow(names), rendering, result_hint(query), changed)
 
@@ -400,7 +404,9 @@ class MakeRow(RowFunction):
         self._names = names
 
     def __call__(self, row: tuple[Any, ...]) -> Row:
-        return Row(**dict(zip(self._names, row, strict=True)))
+        made = Row()
+        made.__dict__.update(zip(self._names, row, strict=True))
+        return made
 
 
 def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
 from penstock.functions.combinefn import CombineFn
-from penstock.functions.folds import FoldSource
+from penstock.functions.folds import Fold, FoldSource, accumulator_fold, register_fold
 from penstock.relations.bags import Copies
 from penstock.scalars import functions
 from penstock.scalars.casting import whole
@@ -18,7 +18,6 @@ from penstock.sql.aggregates.cells import Bag, DistinctValues
 from penstock.sql.aggregates.function import Cell, CellText, FoldText
 from penstock.sql.aggregates.functions import record_of
 from penstock.sql.execution.equality import (
-    CanonicalRow,
     canonicalizer_of,
     copies_in_any_form,
     row_canonicalizer_of,
@@ -206,6 +205,12 @@ class SqlAggregates(CombineFn):
         )
 
 
+@register_fold(SqlAggregates)
+def _fold_of_aggregates(fn: SqlAggregates) -> Fold:
+    """The fold: to make a result changes nothing, so that no pane needs a copy."""
+    return replace(accumulator_fold(fn), copy=lambda held: held)
+
+
 Sides = tuple[int, int, Any]
 """Counts of a row on the left and on the right, and its form; None if that is equal to its key."""
 
@@ -233,63 +238,3 @@ class SideCounts(CombineFn):
 
     def extract_output(self, accumulator: Sides) -> Sides:
         return accumulator
-
-
-class TopRows(CombineFn):
-    """The first rows in an order, from a place on.
-
-    Args:
-        order: From a row to what rows are compared by.
-        limit: How many rows there are at most; None for all.
-        offset: How many rows are left out before.
-        retracts: Whether rows may be retracted, so that all must be held.
-        form: What brings a row into its canonical form, or None.
-    """
-
-    def __init__(
-        self,
-        order: Callable[[Any], Any],
-        limit: int | None,
-        offset: int,
-        retracts: bool,
-        form: CanonicalRow | None = None,
-    ) -> None:
-        self._order = order
-        self._limit = limit
-        self._offset = offset
-        self._holds_all = retracts or limit is None
-        self._copies = Copies(form)
-        self.takes_retractions = retracts
-
-    def create_accumulator(self) -> Counter[Any]:
-        return Counter()
-
-    def add_input(self, accumulator: Counter[Any], element: object) -> Counter[Any]:
-        self._copies.change(accumulator, element, 1)
-        return self._shortened(accumulator)
-
-    def subtract_input(self, accumulator: Counter[Any], element: object) -> Counter[Any]:
-        """Takes one row out."""
-        self._copies.change(accumulator, element, -1)
-        return accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[Counter[Any]]) -> Counter[Any]:
-        merged: Counter[Any] = Counter()
-        for each in accumulators:
-            merged.update(each)
-        return self._shortened(merged)
-
-    def extract_output(self, accumulator: Counter[Any]) -> list[Any]:
-        rows = sorted(self._copies.elements(accumulator), key=self._order)
-        return rows[self._offset : None if self._limit is None else self._offset + self._limit]
-
-    def _shortened(self, held: Counter[Any]) -> Counter[Any]:
-        """Without what can never be among the first rows, once there is twice too much."""
-        if not self._holds_all:
-            most = self._offset + (self._limit or 0)
-            if len(held) > 2 * most + 16:
-                kept: Counter[Any] = Counter()
-                for row in sorted(self._copies.elements(held), key=self._order)[:most]:
-                    self._copies.change(kept, row, 1)
-                return kept
-        return held
