@@ -115,7 +115,8 @@ class DoFnSignature:
     def contexts(self, kind: str) -> tuple[Any, ...]:
         """The distinct ``BundleContextParam`` or ``SetupContextParam`` default arguments of all methods."""
         methods = (self.setup, self.start_bundle, self.process, self.finish_bundle, self.teardown)
-        found = [parameter.default for method in methods if method for parameter in method.asking_for(kind)]
+        parameters = [parameter for method in methods if method for parameter in method.parameters]
+        found = [parameter.default for parameter in parameters if parameter.kind == kind]
         return tuple(dict.fromkeys(found))
 
 
