@@ -31,8 +31,14 @@ def bare_any_in(text: str) -> int:
     >>> bare_any_in("def last(found: list[Any], default: Any) -> Any: ...")
     2
     """
-    written = map(ast.unparse, annotations_of(ast.parse(text)))
-    return sum(each in ("Any", "typing.Any", "'Any'") for each in written)
+    return sum(map(_is_bare_any, annotations_of(ast.parse(text))))
+
+
+def _is_bare_any(annotation: ast.expr) -> bool:
+    match annotation:
+        case ast.Name("Any") | ast.Constant("Any") | ast.Attribute(ast.Name("typing"), "Any"):
+            return True
+    return False
 
 
 def count_of(package: str) -> int:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -90,29 +91,29 @@ def test_the_examples_give_what_the_document_says(
     assert not failures, "\n" + "".join(failures)
 
 
+@cache
+def existing_files() -> frozenset[str]:
+    """All files of the project, from the root on, with each shorter end of their paths."""
+    folders = ("docs", "tests", "sdk", "runner_spark", "connectors", "conformance", "examples", "benchmarks")
+    paths = [
+        (Path(folder) / file).relative_to(ROOT).parts
+        for part in folders
+        for folder, _, found in os.walk(ROOT / part)
+        for file in found
+    ]
+    paths += [(file.name,) for file in ROOT.iterdir()]
+    return frozenset("/".join(parts[start:]) for parts in paths for start in range(len(parts)))
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_the_files_that_a_document_names_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     prose = _FENCE.sub("", text)
     links = [link for link in _LINK.findall(prose) if "://" not in link]
     assert [link for link in links if not (path.parent / link).exists()] == []
-    files = {
-        "/" + (Path(folder) / file).relative_to(ROOT).as_posix()
-        for part in (
-            "docs",
-            "tests",
-            "sdk",
-            "runner_spark",
-            "connectors",
-            "conformance",
-            "examples",
-            "benchmarks",
-        )
-        for folder, _, found in os.walk(ROOT / part)
-        for file in found
-    } | {f"/{file.name}" for file in ROOT.iterdir()}
+    files = existing_files()
     named = [file for file in _FILE.findall(prose) if "your_" not in file]
-    assert [file for file in named if not any(each.endswith(f"/{file}") for each in files)] == []
+    assert [file for file in named if file not in files] == []
 
 
 def test_architecture_names_every_folder_of_code() -> None:

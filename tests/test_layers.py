@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -123,27 +124,76 @@ def imports_of(texts: Mapping[str, str], *, for_types: bool) -> Imports:
     return {name: set(_known(name, _imported(text, for_types), texts)) for name, text in texts.items()}
 
 
+@dataclass
+class Read:
+    """What the rules ask of a module.
+
+    Attributes:
+        imported: What it imports, as dotted names.
+        imported_for_types: Those of them that are imported under TYPE_CHECKING.
+        packages_in_functions: The packages from which it imports in functions.
+        defined: The private names that it defines.
+        touched: The private names that it takes from another object or module.
+    """
+
+    imported: list[str] = field(default_factory=list)
+    imported_for_types: list[str] = field(default_factory=list)
+    packages_in_functions: set[str] = field(default_factory=set)
+    defined: set[str] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)
+
+
 @cache
-def _imported(text: str, for_types: bool) -> tuple[str, ...]:
-    """What a module imports, as dotted names; the tests ask for the same modules many times."""
-    tree = ast.parse(text)
-    left_out: set[int] = set()
-    if not for_types:
-        guarded = (
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        )
-        left_out = {id(inside) for guard in guarded for inside in ast.walk(guard)}
-    asked: list[str] = []
-    for node in ast.walk(tree):
-        if id(node) in left_out:
-            continue
-        if isinstance(node, ast.Import):
-            asked += [each.name for each in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            asked += [f"{node.module}.{each.name}" for each in node.names]
-    return tuple(asked)
+def read(text: str) -> Read:
+    """Parses a module; the tests ask for the same modules many times."""
+    found = Read()
+    _read(ast.parse(text), found, for_types=False, in_function=False)
+    return found
+
+
+def _read(node: ast.AST, found: Read, for_types: bool, in_function: bool) -> None:
+    match node:
+        case ast.Import(names):
+            (found.imported_for_types if for_types else found.imported).extend(each.name for each in names)
+        case ast.ImportFrom(module, names):
+            asked = [f"{module}.{each.name}" for each in names]
+            (found.imported_for_types if for_types else found.imported).extend(asked)
+            if in_function:
+                found.packages_in_functions.add(str(module).split(".")[0])
+        case ast.If(test) if "TYPE_CHECKING" in ast.unparse(test):
+            for_types = True
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            in_function = True
+    _read_names(node, found)
+    for child in ast.iter_child_nodes(node):
+        _read(child, found, for_types, in_function)
+
+
+def _read_names(node: ast.AST, found: Read) -> None:
+    match node:
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name) if _is_private(name):
+            found.defined.add(name)
+        case ast.Name(name, ast.Store()) if _is_private(name):
+            found.defined.add(name)
+        case ast.Attribute(ast.Name("self" | "cls"), name, ast.Store()) if _is_private(name):
+            found.defined.add(name)
+        case ast.Attribute(ast.Name("self" | "cls"), _) | ast.Attribute(ast.Call(ast.Name("super")), _):
+            pass
+        case ast.Attribute(_, name) if _is_private(name):
+            found.touched.add(name)
+        case ast.ImportFrom(str(module), names) if module.startswith("penstock"):
+            found.touched.update(filter(_is_private, (alias.name for alias in names)))
+        case ast.Constant(str(name)) if _is_private(name):
+            found.defined.add(name)  # It may be in `__slots__`.
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name.isidentifier()
+
+
+def _imported(text: str, for_types: bool) -> list[str]:
+    """What a module imports, as dotted names."""
+    return read(text).imported + (read(text).imported_for_types if for_types else [])
 
 
 def _known(name: str, asked: Iterable[str], known: Mapping[str, str]) -> Iterator[str]:
@@ -188,7 +238,8 @@ def circles(imports: Imports) -> list[list[str]]:
     return sorted(sorted(circle) for circle in found if len(circle) > 1)
 
 
-def _texts(package: str) -> dict[str, str]:
+@cache
+def _texts(package: str) -> Mapping[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in _modules(package).items()}
 
 
@@ -207,7 +258,9 @@ def test_imports_point_down(package: str, for_types: bool) -> None:
 def test_every_module_can_be_the_first_that_a_program_imports(package: str) -> None:
     # A package imports modules of its own, too, so that a circle may lead through it.
     program = f"""
-import importlib, sys
+import gc, importlib, sys
+# Modules that are imported again and again leave much garbage, for which there is room.
+gc.disable()
 import {package}
 before = dict(sys.modules)
 for name in {sorted(_modules(package))!r}:
@@ -285,40 +338,15 @@ OF_NAMED_TUPLES = frozenset({"_asdict", "_fields", "_make", "_replace"})
 
 def private_names_touched(texts: Mapping[str, str]) -> list[str]:
     """The private names that a module touches though only other modules define them; imported names too."""
-    names = {module: _private_names(text) for module, text in texts.items()}
-    defined = set().union(*(own for own, _ in names.values()))
+    names = {module: read(text) for module, text in texts.items()}
+    defined = set().union(*(own.defined for own in names.values()))
     return [
         f"{module} touches {name}"
-        for module, (own, touched) in sorted(names.items())
+        for module, own in sorted(names.items())
         if module not in FACADES and not module.startswith("penstock_spark.beam.")
-        for name in sorted(touched & defined - own - OF_NAMED_TUPLES)
+        for name in sorted(own.touched & defined - own.defined - OF_NAMED_TUPLES)
         if name not in PRIVATE_NAMES_OF_LIBRARIES.get(module, ())
     ]
-
-
-@cache
-def _private_names(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The private names that a module defines, and those that it takes from another object or module."""
-    defined, touched = set(), set()
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                defined.add(name)
-            case ast.Name(name, ast.Store()) | ast.Attribute(ast.Name("self" | "cls"), name, ast.Store()):
-                defined.add(name)
-            case ast.Attribute(ast.Name("self" | "cls"), _) | ast.Attribute(ast.Call(ast.Name("super")), _):
-                pass
-            case ast.Attribute(_, name):
-                touched.add(name)
-            case ast.ImportFrom(str(module), names) if module.startswith("penstock"):
-                touched.update(alias.name for alias in names)
-            case ast.Constant(str(name)):
-                defined.add(name)  # It may be in `__slots__`.
-    return frozenset(filter(_is_private, defined)), frozenset(filter(_is_private, touched))
-
-
-def _is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__") and name.isidentifier()
 
 
 def test_no_private_name_of_another_module_is_touched() -> None:
@@ -364,14 +392,7 @@ connector of databases loads what needs their packages when a run reads or write
 
 def late(texts: Mapping[str, str]) -> set[str]:
     """The modules that import others of their package inside of functions."""
-    return {
-        name
-        for name, text in texts.items()
-        for function in ast.walk(ast.parse(text))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == name.split(".")[0]
-    }
+    return {name for name, text in texts.items() if name.split(".")[0] in read(text).packages_in_functions}
 
 
 @pytest.mark.parametrize("package", LATE_IMPORTS)

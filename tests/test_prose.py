@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -34,31 +32,27 @@ PATTERNS = {
     "that of the: repeat the noun": r"\b(that|those) of (the|a|an|all|its|what|each|such)\b",
     "too at the end: also": r", too\b[.,;]",
     "What, How, Where as the first word of a docstring: a verb": (
-        r'^\s*(r?"""|#\s*)(What|How|Where|Whether|From|The same|The other|The one)\b'
+        r'^[ \t]*(r?"""|#[ \t]*)(What|How|Where|Whether|From|The same|The other|The one)\b'
     ),
     "without a word: silently": r"\bwithout a word\b",
 }
 """What to avoid and what to say, and the pattern that finds it."""
 
 
-def counts_of(lines: Iterable[str]) -> dict[str, int]:
-    """Returns how often each pattern occurs.
+def counts_of(text: str) -> dict[str, int]:
+    """Returns how often each pattern occurs within the lines of a text.
 
-    >>> counts_of(["It gives a list, too.", '\"\"\"What is read.\"\"\"'])["gives: returns, emits, yields, writes"]
+    >>> counts_of('It gives a list, too.\\n"What is read."')["gives: returns, emits, yields, writes"]
     1
     """
-    found: Counter[str] = Counter(dict.fromkeys(PATTERNS, 0))
-    for line in lines:
-        for name, pattern in PATTERNS.items():
-            found[name] += len(re.findall(pattern, line))
-    return dict(found)
+    return {name: len(re.findall(pattern, text, re.MULTILINE)) for name, pattern in PATTERNS.items()}
 
 
-def lines_of(area: str) -> list[str]:
-    """Returns the lines of all files of an area that are not generated."""
+def text_of(area: str) -> str:
+    """Returns the text of all files of an area that are not generated."""
     paths = [path for pattern in AREAS[area] for path in sorted(ROOT.glob(pattern))]
     names = [path for path in paths if path.relative_to(ROOT).as_posix() not in GENERATED]
-    return [line for path in names for line in path.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(path.read_text(encoding="utf-8") for path in names)
 
 
 def test_each_pattern_finds_what_it_names() -> None:
@@ -78,13 +72,13 @@ def test_each_pattern_finds_what_it_names() -> None:
         '    """How it is read."""',
         "It is lost without a word.",
     ]
-    assert all(counts_of([example])[name] for name, example in zip(PATTERNS, examples, strict=True))
+    assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))
 
 
 @pytest.mark.parametrize("area", AREAS)
 def test_phrases_that_readers_stumble_at_become_fewer(area: str) -> None:
     before = json.loads(COUNTS.read_text(encoding="utf-8"))[area]
-    now = counts_of(lines_of(area))
+    now = counts_of(text_of(area))
     more = {
         name: f"{before[name]} before, {count} now" for name, count in now.items() if count > before[name]
     }
@@ -95,7 +89,7 @@ def test_phrases_that_readers_stumble_at_become_fewer(area: str) -> None:
 
 def write_counts() -> None:
     """Writes the counts of now."""
-    counts = {area: counts_of(lines_of(area)) for area in AREAS}
+    counts = {area: counts_of(text_of(area)) for area in AREAS}
     COUNTS.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
 
 

@@ -7,6 +7,7 @@ along. Here the driver is a program of its own and the workers are started with 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,13 +22,14 @@ collect_ignore = ["jobs"]
 """The programs in that folder are run, not imported: the modules beside them are found only then."""
 
 _HERE = Path(__file__).parent
+_HERE_ON = f"{_HERE}{os.sep}"
 _PROGRAM = _HERE / "jobs" / "public_pipelines.py"
 _JOB_SECONDS_MAX = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _HERE in item.path.parents:
+        if str(item.path).startswith(_HERE_ON):
             item.add_marker(pytest.mark.cluster)
 
 

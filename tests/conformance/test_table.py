@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ from penstock_conformance.playing import outcomes_of
 from penstock_conformance.scenario import MODES
 
 SCENARIOS = load()
-OUTCOMES = list(outcomes_of(SCENARIOS, MODES, "bare"))
 CHAPTERS = read_chapters()
 CAPABILITIES = [capability for chapter in CHAPTERS for capability in chapter.capabilities]
 
@@ -41,6 +41,12 @@ FIGURES = (
     *(f"figure 7-{number}" for number in (1, 2)),
 )
 """All that have numbers in them, and those of chapters 6 and 7 that show the same again."""
+
+
+@cache
+def bare_outcomes() -> list[Outcome]:
+    """What came of all transcripts on the bare machine."""
+    return list(outcomes_of(SCENARIOS, MODES, "bare"))
 
 
 def names_of(wanted: str) -> Iterator[str]:
@@ -130,7 +136,7 @@ def test_nothing_is_missing() -> None:
 
 
 def test_every_figure_is_played_in_each_mode_or_it_is_said_why_not() -> None:
-    rows = by_row(OUTCOMES)
+    rows = by_row(bare_outcomes())
     for figure in CHAPTERS[0].capabilities:
         played = rows.get(figure.name, {})
         assert Status.FAILED not in played.values()
@@ -141,7 +147,7 @@ def test_every_figure_is_played_in_each_mode_or_it_is_said_why_not() -> None:
 
 
 def test_the_page_is_what_is_made_of_a_run() -> None:
-    assert table.README.read_text("utf-8") == table.page_of(OUTCOMES, CHAPTERS), (
+    assert table.README.read_text("utf-8") == table.page_of(bare_outcomes(), CHAPTERS), (
         "run `penstock conformance --engine bare --table`"
     )
 
@@ -153,7 +159,7 @@ def test_the_files_that_the_page_links_to_exist() -> None:
 
 
 def test_a_transcript_that_fails_shows_nothing() -> None:
-    [shown] = (outcome for outcome in OUTCOMES if "C2-14" in outcome.scenario.names)
+    [shown] = (outcome for outcome in bare_outcomes() if "C2-14" in outcome.scenario.names)
     source = Chapter("A source", (Capability("C2-14", "lateness"),))
     passed, failed = (
         table.page_of([replace(shown, status=status)], [Chapter("Figures", ()), source])
@@ -165,7 +171,7 @@ def test_a_transcript_that_fails_shows_nothing() -> None:
 
 def test_a_figure_that_fails_is_said_to() -> None:
     figures = Chapter("Figures", (Capability("figure 11", "rounds", explained={"batch": "no"}),))
-    [outcome] = (one for one in OUTCOMES if one.scenario.title.startswith("Paper, figure 11"))
+    [outcome] = (one for one in bare_outcomes() if one.scenario.title.startswith("Paper, figure 11"))
     page = table.page_of([Outcome(outcome.scenario, outcome.mode, Status.FAILED)], [figures])
     assert "| 11 | rounds | **missing** | failed | no |  |" in page
 

@@ -39,15 +39,6 @@ def values_drawn(svg: str) -> list[str]:
     return [text.content for text in texts(svg) if text.kind == "value"]
 
 
-def test_no_text_of_any_transcript_lies_on_another() -> None:
-    found = {
-        f"{title} ({mode})": list(overlaps(draw(recording)))
-        for (title, mode), recording in transcripts().items()
-    }
-    assert len(found) > 300
-    assert {name: each for name, each in found.items() if each} == {}
-
-
 def test_overlapping_texts_are_found() -> None:
     svg = draw(figure(12)).replace(
         'class="legend">element', 'class="legend">element with a very long meaning'

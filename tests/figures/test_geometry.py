@@ -95,6 +95,7 @@ def _offset(area: Area, x: float, y: float) -> tuple[float, float]:
 
 
 def test_every_text_of_every_figure_is_where_it_belongs() -> None:
+    assert len(transcripts()) > 300
     faults = {
         f"{title} ({mode})": found
         for (title, mode), recording in transcripts().items()

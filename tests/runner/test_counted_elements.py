@@ -78,7 +78,7 @@ def test_the_law_finds_elements_that_are_counted_where_they_are_only_read_again(
         return edges_of_stage(stage) | read
 
     monkeypatch.setattr(Stage, "made_edges", property(with_deferred))
-    assert faults() != {}
+    assert any(faults(range(seed, seed + 1)) for seed in SEEDS)
 
 
 def test_a_run_without_a_view_counts_nothing_and_has_no_counter_in_its_way(

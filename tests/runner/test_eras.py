@@ -78,7 +78,9 @@ def started(seconds: Seconds, monkeypatch: pytest.MonkeyPatch) -> CountedSeconds
     return read_counted_seconds(seconds.place, 0)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(30, 60))]
+)
 def test_each_element_comes_once_however_often_the_clock_is_set(
     seed: int, seconds: Seconds, monkeypatch: pytest.MonkeyPatch
 ) -> None:

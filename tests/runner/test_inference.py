@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,6 +104,7 @@ def test_predictions_are_those_of_beam(name: str, settings: Settings) -> None:
     assert ours["num_inferences"] == counts["num_inferences"]
 
 
+@cache
 def of_beam(name: str) -> tuple[Counter[Any], Counter[str]]:
     """The outputs and the counters of Beam's own RunInference."""
     beams = pytest.importorskip("apache_beam")

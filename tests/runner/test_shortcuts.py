@@ -69,7 +69,7 @@ VALUES: tuple[tuple[Any, ...], ...] = (
 )
 
 
-@pytest.fixture(params=["usual limits", "tiny limits"])
+@pytest.fixture
 def _limits(request, monkeypatch):
     if request.param == "tiny limits":
         monkeypatch.setattr(group_write, "MOST_NAMES", 3)
@@ -104,7 +104,16 @@ def _timed(pipeline: beam.Pipeline, elements: list[tuple[Any, Any]]) -> Any:
 
 @pytest.mark.usefixtures("_limits")
 @pytest.mark.parametrize("windowfn", WINDOWS, ids=str)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("_limits", "seed"),
+    [
+        ("usual limits", 0),
+        ("tiny limits", 1),
+        pytest.param("usual limits", 1, marks=pytest.mark.soak),
+        pytest.param("tiny limits", 0, marks=pytest.mark.soak),
+    ],
+    indirect=["_limits"],
+)
 def test_sums_are_the_same_with_shortcuts_and_without(windowfn, seed):
     chance = random.Random(seed)
     for place, keys in enumerate(KEYS):

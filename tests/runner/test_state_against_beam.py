@@ -1,5 +1,7 @@
 """DoFns with state and timers give in a batch what Beam's own runner gives: the same elements, timestamps and windows.
 
+What Beam gives is in a file; with the mark ``soak``, Beam is asked again, and the file is compared with its answer.
+
 Both sides are built by the same code, which gets the package as an argument. What decision 0013 decides otherwise, or
 Beam leaves open, is not compared: elements come in the order of their times, so that both take them in one order; no
 timer is of processing time or lies beyond the end of its window. Beam's runner fires the timers of several tags at the
@@ -14,6 +16,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,10 @@ import pytest
 
 from tests.runner.plain_runner import Settings, collect, run_plain
 
-pytest.importorskip("apache_beam")
-
 PROGRAMS = 28
+GIVEN_BY_BEAM = Path(__file__).with_name("given_by_beam.jsonl")
+"""The number of a program and one of the elements that Beam's runner gives for it, in each line."""
+
 KV = tuple[str, int]
 
 
@@ -273,34 +277,43 @@ def run_on_beam(path: str) -> None:
             build(sdk, pipeline, number) | f"{number} out" >> sdk.beam.Map(append, path, number)
 
 
-@pytest.fixture(scope="module")
-def of_beam(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[str]]:
-    """What each program gives on Beam's own runner, in a process that no other test has been in."""
-    path: Path = tmp_path_factory.mktemp("beam") / "seen"
-    done = subprocess.run([sys.executable, __file__, str(path)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+@cache
+def given_by_beam() -> dict[int, list[str]]:
+    """What each program gives on Beam's own runner."""
     found: dict[int, list[str]] = {number: [] for number in range(PROGRAMS)}
-    for line in path.read_text().splitlines():
+    for line in GIVEN_BY_BEAM.read_text(encoding="utf-8").splitlines():
         number, text = json.loads(line)
         found[number].append(text)
     return found
 
 
+@pytest.mark.soak
+def test_beam_still_gives_what_is_written(tmp_path: Path) -> None:
+    """Beam runs in a process that no other test has been in."""
+    pytest.importorskip("apache_beam")
+    path = tmp_path / "seen"
+    command = [sys.executable, "-m", "tests.runner.test_state_against_beam", str(path)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    written, now = (sorted(each.read_text("utf-8").splitlines()) for each in (GIVEN_BY_BEAM, path))
+    assert now == written, f"{' '.join(command[:-1])} {GIVEN_BY_BEAM}"
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("number", range(PROGRAMS))
-def test_a_dofn_with_state_gives_what_beam_gives(number: int, of_beam: dict[int, list[str]]) -> None:
+def test_a_dofn_with_state_gives_what_beam_gives(number: int) -> None:
     sdk = Sdk("penstock")
     pipeline = sdk.beam.Pipeline()
     found = collect(build(sdk, pipeline, number))
     run_plain(pipeline, Settings(2, 1000))
-    assert Counter(found) == Counter(of_beam[number])
+    assert Counter(found) == Counter(given_by_beam()[number])
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_dofn_has_programs_that_give_something(of_beam: dict[int, list[str]]) -> None:
+def test_every_dofn_has_programs_that_give_something() -> None:
     by_dofn: Counter[Any] = Counter()
     for number in range(PROGRAMS):
-        by_dofn[program(number)[0]] += len(of_beam[number])
+        by_dofn[program(number)[0]] += len(given_by_beam()[number])
     assert by_dofn.keys() == set(DOFNS)
     assert min(by_dofn.values()) > 10
 

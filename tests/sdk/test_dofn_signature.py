@@ -6,6 +6,7 @@ import importlib
 import pickle
 import pkgutil
 import tempfile
+from types import FunctionType, MethodType
 
 import pytest
 
@@ -294,3 +295,18 @@ def test_stateful_dofns_need_pairs():
         pipeline | beam.Create([1]) | beam.ParDo(Full())
     pipeline | "Pairs" >> beam.Create([("a", 1)]) | beam.ParDo(Full())
     assert [step.label for step in pipeline.to_graph().steps] == ["Create", "Pairs", "ParDo(Full)"]
+
+
+def _of_all_kinds(place, /, either=3, *more, word, at=TIME, **others): ...
+
+
+@pytest.mark.parametrize(
+    "function", [_of_all_kinds, lambda x, *, word: x, lambda *args: args, lambda x, y=2, w=WINDOW: x]
+)
+@pytest.mark.parametrize("called", [lambda function: function, lambda function: MethodType(function, 1)])
+def test_the_parameters_of_a_plain_function_are_those_that_python_tells(function, called):
+    marked = FunctionType(function.__code__, {}, function.__name__, function.__defaults__)
+    marked.__kwdefaults__ = function.__kwdefaults__
+    # With an attribute it might say itself how it is called, so that Python is asked.
+    marked.is_marked = True
+    assert read_method_signature("f", called(function)) == read_method_signature("f", called(marked))

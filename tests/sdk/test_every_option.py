@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def ignored(is_in_batch_only: bool) -> Iterator[Option]:
             yield option
 
 
+@cache
 def names_that_are_read() -> set[str]:
     """The attributes that our code reads, and the constants by which it asks a mapping."""
     read = set()

@@ -124,7 +124,7 @@ def played(how: str, random: Random | None, shards: int = 2, without: tuple[str,
 def test_the_panes_of_a_recorded_log_are_the_same_wherever_its_files_are_cut(how, without):
     whole = sorted(played(how, None, without=without))
     assert len(whole) > 6
-    for seed in range(25):
+    for seed in range(10):
         assert sorted(played(how, Random(seed), without=without)) == whole
 
 
@@ -132,4 +132,4 @@ def test_the_panes_of_a_recorded_log_are_the_same_wherever_its_files_are_cut(how
 def test_the_law_finds_an_order_that_depends_on_the_cut(how, monkeypatch):
     whole = sorted(played(how, None))
     monkeypatch.setattr(inbox, "_order", lambda arrived: arrived[2].producer)
-    assert any(sorted(played(how, Random(seed))) != whole for seed in range(25))
+    assert any(sorted(played(how, Random(seed))) != whole for seed in range(10))

@@ -64,10 +64,13 @@ COMBINES: tuple[Any, ...] = (
 )
 
 
-@pytest.fixture(params=[0, window_table._MANY], ids=["each cell", "whole pages"])
-def objects(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which cells of a page become objects where some of them are wanted."""
-    monkeypatch.setattr(window_table, "_MANY", request.param)
+OBJECTS = {"each cell": 0, "whole pages": window_table._MANY}
+"""Which cells of a page become objects where some of them are wanted, and from how many wanted ones on all do."""
+
+
+@pytest.fixture
+def objects(objects_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_table, "_MANY", OBJECTS[objects_of])
 
 
 def random_trigger(random: Random, early: Sequence[TriggerFn | None], late: Sequence[TriggerFn]) -> TriggerFn:
@@ -112,13 +115,15 @@ def together(stream: Stream) -> list[str]:
 
 
 SEEDS = [
-    *range(70),
-    *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(70, 150)),
+    pytest.param(seed, which, marks=[] if seed < 70 and seed % 2 == number else [pytest.mark.soak])
+    for seed in range(150)
+    for number, which in enumerate(OBJECTS)
 ]
+"""Inputs, each with one choice of objects, and with ``soak`` with the other one too."""
 
 
 @pytest.mark.usefixtures("objects")
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "objects_of"), SEEDS)
 def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> None:
     random = Random(seed)
     windowing, combine = random_grouping(random, random_trigger(random, EARLY, LATE))
@@ -139,7 +144,7 @@ def test_elements_that_come_one_by_one_give_what_machines_give(seed: int) -> Non
 
 
 @pytest.mark.usefixtures("objects")
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "objects_of"), SEEDS)
 def test_elements_that_come_combined_give_what_machines_give(seed: int) -> None:
     random = Random(seed)
     windowing, combine = random_grouping(random, random_trigger(random, QUIET_EARLY, QUIET_LATE))
@@ -165,7 +170,7 @@ def watermarks_go_back(random: Random, number: int) -> dict[str, int | None]:
 
 
 @pytest.mark.usefixtures("objects")
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "objects_of"), SEEDS)
 @pytest.mark.parametrize("combined", [False, True])
 def test_a_window_that_has_ended_and_is_open_again_gives_what_machines_give(
     seed: int, combined: bool
@@ -246,6 +251,7 @@ def many_keys(random: Random, keys: list[Any]) -> list[list[Event]]:
 
 
 @pytest.mark.usefixtures("objects")
+@pytest.mark.parametrize("objects_of", OBJECTS)
 @pytest.mark.parametrize("keys", [[f"user {number}" for number in range(500)], [(1, x) for x in range(300)]])
 def test_pages_that_split_lose_nothing(keys: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_pages, "PAGE_BYTES", 1 << 10)
@@ -268,6 +274,7 @@ def test_pages_that_split_lose_nothing(keys: list[Any], monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("objects")
+@pytest.mark.parametrize("objects_of", OBJECTS)
 @pytest.mark.parametrize("seed", range(10))
 def test_a_window_that_is_open_again_has_ended_for_the_keys_in_a_page_of_which_some_come(seed: int) -> None:
     random = Random(seed)
@@ -294,6 +301,7 @@ def test_a_window_that_is_open_again_has_ended_for_the_keys_in_a_page_of_which_s
 
 
 @pytest.mark.usefixtures("objects")
+@pytest.mark.parametrize("objects_of", OBJECTS)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_window_knows_how_many_of_its_keys_have_something_new(seed: int) -> None:
     """If none has, the window may close without a look at its cells."""

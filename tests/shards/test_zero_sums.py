@@ -107,7 +107,10 @@ def values_of(batches: list[list[Any]]) -> set[Any]:
     return {value for changes in batches for _, value in changes}
 
 
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(
+    ("shards", "seed"),
+    [(1, 0), (3, 1), *(pytest.param(*each, marks=pytest.mark.soak) for each in ((1, 1), (3, 0)))],
+)
 @pytest.mark.parametrize("name", TRIGGERS)
 @pytest.mark.parametrize(
     ("mode", "total_at"),
@@ -117,7 +120,6 @@ def values_of(batches: list[list[Any]]) -> set[Any]:
         ("micro_batch", EACH_MOMENT),
     ],
 )
-@pytest.mark.parametrize("seed", range(2))
 def test_all_balances_are_zero_together_at_each_moment(mode, total_at, name, shards, seed):
     batches, dropped = played(totals(TRIGGERS[name], total_at), seed, mode, shards)
     assert values_of(batches) == {("all", 0)}

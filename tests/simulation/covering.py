@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from tests.simulation.stream_programs import Program, random_program
 
-TIMES = 2
-"""The least number of chosen programs with a pair of facts, unless fewer of all programs have it."""
+TIMES = 1
+"""The least number of chosen programs with a pair of facts."""
 
 MORE_TIMES = 12
 """The same for the programs among which a break is looked for whose seed is not known."""

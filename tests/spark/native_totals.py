@@ -1,6 +1,7 @@
-"""A program that Spark computes whole, for tests that send it signals or take its place.
+"""A program of two streams that Spark computes whole, for tests that send it signals or take the place of one.
 
-Arguments: the folder of its files, the path of what it writes, its checkpoint, and further options.
+Arguments: the folder of their files, the folders in which each of them has its totals and its checkpoint, and further
+options.
 """
 
 from __future__ import annotations
@@ -27,7 +28,16 @@ def totals(source: str, target: str, checkpoint: str, *flags: str) -> beam.Pipel
     return pipeline
 
 
+def main(source: str, one: str, other: str, *flags: str) -> None:
+    """Runs both until they end; an error of the second one is the program's."""
+    own = ("--master=local[2]", "--fast_start", *flags)
+    first, second = (
+        totals(source, f"{folder}/totals", f"{folder}/checkpoint", *own).run() for folder in (one, other)
+    )
+    first.wait_until_finish()
+    print("went on", first.state, flush=True)
+    second.wait_until_finish()
+
+
 if __name__ == "__main__":
-    with totals(*sys.argv[1:], "--master=local[2]", "--fast_start") as running:
-        pass
-    print("went on", running.result.state, flush=True)
+    main(*sys.argv[1:])

@@ -12,7 +12,8 @@ from penstock.io.watermarks import BoundedDisorder
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.transforms.window import FixedWindows
 
-IDLE_SECONDS = 4
+IDLE_SECONDS = 2.5
+"""A stream in which something waits for the clock has a micro-batch in each second."""
 WAIT_SECONDS_MAX = 120
 
 
@@ -58,7 +59,7 @@ def test_an_idle_stream_runs_no_micro_batch_until_something_waits_for_the_clock(
     result = started(tmp_path, found)
     wait_for(lambda: ("sum", 3) in found, result)
     before = micro_batches(tmp_path)
-    assert result.wait_until_finish(duration=IDLE_SECONDS * 1_000) is None
+    assert result.wait_until_finish(duration=int(IDLE_SECONDS * 1_000)) is None
     assert micro_batches(tmp_path) == before
     # What comes after the pause is read at once.
     put(tmp_path, "second", "25")
@@ -76,7 +77,7 @@ def test_an_idle_stream_runs_no_micro_batch_until_something_waits_for_the_clock(
     put(tmp_path, "fourth", "38")
     wait_for(lambda: ("sum", 25 + 26 + 27) in found, result)
     before = micro_batches(tmp_path)
-    assert result.wait_until_finish(duration=IDLE_SECONDS * 1_000) is None
+    assert result.wait_until_finish(duration=int(IDLE_SECONDS * 1_000)) is None
     assert micro_batches(tmp_path) == before
     result.drain()
     assert result.wait_until_finish() == "DRAINED"

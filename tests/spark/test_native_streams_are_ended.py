@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,10 +46,10 @@ def of_minutes(*numbers: int) -> list[str]:
 @contextmanager
 def started(folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """The program in a process group of its own, which is killed in the end."""
-    arguments = [f"{folder}/in", f"{folder}/totals", f"{folder}/checkpoint", *options]
+    arguments = [f"{folder}/{name}" for name in ("in", "one", "other")]
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, native_totals.__file__, *arguments],
+            [sys.executable, native_totals.__file__, *arguments, *options],
             stdout=log,
             stderr=log,
             start_new_session=True,
@@ -69,37 +70,32 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], fo
         time.sleep(0.05)
 
 
-def test_a_signal_drains_it(tmp_path):
+def test_a_signal_drains_one_and_another_run_takes_the_place_of_the_other_with_its_windows(spark, tmp_path):
+    one, other, log = tmp_path / "one", tmp_path / "other", tmp_path / "log"
     for number in range(3):
         add_file(tmp_path / "in", number)
     with started(tmp_path, "--drain_on_signal") as process:
         # The window of the last file waits for what comes.
-        wait_for(lambda: lines(tmp_path) == of_minutes(0, 1), process, tmp_path)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT_SECONDS_MAX) == 0, (tmp_path / "log").read_text()
-    said = (tmp_path / "log").read_text()
-    assert "penstock: draining" in said
-    assert "went on DRAINED" in said
-    assert lines(tmp_path) == of_minutes(0, 1, 2)
-
-
-def test_another_run_takes_its_place_with_its_windows(spark, tmp_path):
-    for number in range(3):
-        add_file(tmp_path / "in", number)
-    with started(tmp_path) as first:
-        wait_for(lambda: lines(tmp_path) == of_minutes(0, 1), first, tmp_path)
-        places = [f"{tmp_path}/{name}" for name in ("in", "totals", "checkpoint")]
-        other = native_totals.totals(*places, "--take_over").run()
+        for folder in (one, other):
+            wait_for(partial(lambda where: lines(where) == of_minutes(0, 1), folder), process, tmp_path)
+        places = (f"{tmp_path}/in", f"{other}/totals", f"{other}/checkpoint")
+        taking = native_totals.totals(*places, "--take_over").run()
         try:
-            assert first.wait(WAIT_SECONDS_MAX) == 1
-            assert "this run was displaced" in (tmp_path / "log").read_text()
+            wait_for(lambda: "this run was displaced" in log.read_text(), process, tmp_path)
+            process.send_signal(signal.SIGTERM)
+            # The program ends with the error of the stream that was displaced.
+            assert process.wait(WAIT_SECONDS_MAX) == 1, log.read_text()
+            assert "penstock: draining" in log.read_text()
+            assert "went on DRAINED" in log.read_text()
+            assert lines(one) == of_minutes(0, 1, 2)
             add_file(tmp_path / "in", 3)
             until = time.monotonic() + WAIT_SECONDS_MAX
-            while lines(tmp_path) != of_minutes(0, 1, 2):
-                assert time.monotonic() < until, other.state
+            while lines(other) != of_minutes(0, 1, 2):
+                assert time.monotonic() < until, taking.state
                 time.sleep(0.05)
-            other.drain()
-            assert other.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
+            taking.drain()
+            assert taking.wait_until_finish(duration=WAIT_SECONDS_MAX * 1_000) == "DRAINED"
         finally:
-            other.cancel()
-    assert lines(tmp_path) == of_minutes(0, 1, 2, 3)
+            taking.cancel()
+    assert lines(other) == of_minutes(0, 1, 2, 3)
+    assert lines(one) == of_minutes(0, 1, 2)

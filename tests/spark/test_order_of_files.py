@@ -90,7 +90,7 @@ def read(spark: SparkSession, folder: Path, **how: Any) -> dict[str, list[list[s
     return found
 
 
-@pytest.mark.parametrize("files_at_once", [1, 3])
+@pytest.mark.parametrize("files_at_once", [pytest.param(1, marks=pytest.mark.soak), 3])
 def test_what_arrives_in_one_tick_is_in_the_order_of_the_names_of_files_and_of_the_lines_in_them(
     spark, tmp_path, small_blocks, files_at_once
 ):

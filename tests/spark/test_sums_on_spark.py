@@ -83,9 +83,7 @@ def panes(
     return is_native, Counter(into)
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(3, 200))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 200))])
 def test_rounds_give_the_panes_of_python(spark, tmp_path, seed):
     chance = Random(seed)
     beginning = chance.choice([0, 1_700_000_000, -30 * 365 * 86_400])

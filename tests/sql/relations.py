@@ -270,6 +270,8 @@ def connected(has_forms: bool = False) -> Any:
         # Its other plan of ASOF JOIN joins rows whose time is NULL.
         connection = duckdb.connect(config={"asof_loop_join_threshold": "1000000"})
         connection.execute("SET threads = 1")
+        # DuckDB's other way to join by time, for larger tables, finds a partner for a row whose time is NULL.
+        connection.execute("SET asof_loop_join_threshold = 1_000_000")
         # NULL comes where Spark has it, unless a query says otherwise.
         connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
         for name, columns in TABLES.items():

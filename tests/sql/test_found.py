@@ -20,6 +20,9 @@ from tests.sql.law import check_emitted, check_text
 from tests.sql.random_queries import validity
 from tests.sql.relations import Advance, Change, Input, changes, random_input
 
+INPUTS = (0, 3)
+"""An input in which rows only come, and one in which some are taken back."""
+
 FOUND = [
     # A condition that neither belongs to one side nor is an equality was pushed down for ever.
     "SELECT a.k, b.w FROM a CROSS JOIN b WHERE a.v < b.w OR a.k IS NULL",
@@ -50,7 +53,7 @@ FOUND = [
 
 @pytest.mark.parametrize("query", FOUND)
 def test_a_query_that_broke_the_law_keeps_it(query: str) -> None:
-    for seed in range(4):
+    for seed in INPUTS:
         check_text(query, seed)
 
 
@@ -73,7 +76,7 @@ NULL_SAFE = [
 
 @pytest.mark.parametrize("query", NULL_SAFE)
 def test_null_equals_null_in_a_null_safe_join(query: str) -> None:
-    for seed in range(4):
+    for seed in INPUTS:
         check_text(query, seed, query.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI"))
 
 
@@ -147,7 +150,7 @@ _EVEN, _ODD = (f"(SELECT COUNT(*) AS n FROM a HAVING COUNT(*) % 2 = {rest})" for
 def test_a_subquery_may_have_two_rows_as_long_as_an_instant_lasts(sides: tuple[str, str]) -> None:
     one, other = sides
     query = f"SELECT (SELECT n FROM ({one} UNION ALL {other}) AS u) AS x, k FROM b"
-    for seed in range(4):
+    for seed in INPUTS:
         check_text(query, seed)
 
 

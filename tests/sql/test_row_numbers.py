@@ -13,7 +13,7 @@ from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.plan.relations import ColumnDef, Relation, Top, inputs_of
 from penstock.typehints import row_type
 from tests.sql.law import check_text
-from tests.sql.relations import KINDS
+from tests.sql.relations import KINDS, Change, random_input
 
 _NUMBERED = "(SELECT k, s, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, s) AS n FROM a) AS t"
 LIMITED = {
@@ -46,6 +46,10 @@ UNLIMITED = [
 ]
 
 
+INPUTS = (1, 3, 8)
+"""Inputs in which rows are taken back."""
+
+
 def _tops(relation: Relation) -> Iterator[Top]:
     if isinstance(relation, Top):
         yield relation
@@ -76,5 +80,11 @@ def test_any_other_condition_numbers_all_rows(query: str) -> None:
 
 @pytest.mark.parametrize("query", [*LIMITED, *UNLIMITED])
 def test_the_rows_are_those_of_all_numbers_also_when_rows_are_taken_back(query: str) -> None:
-    for seed in range(6):
+    for seed in INPUTS:
         check_text(query, seed)
+
+
+def test_rows_are_taken_back_in_these_inputs() -> None:
+    for seed in INPUTS:
+        changes = [each for each in random_input(seed).events if isinstance(each, Change)]
+        assert any(sign < 0 for change in changes for sign, _ in change.rows)

@@ -115,13 +115,17 @@ class DoFnSignature:
     def contexts(self, kind: str) -> tuple[Any, ...]:
         """The distinct ``BundleContextParam`` or ``SetupContextParam`` default arguments of all methods."""
         methods = (self.setup, self.start_bundle, self.process, self.finish_bundle, self.teardown)
-        found = [parameter.default for method in methods if method for parameter in method.asking_for(kind)]
+        parameters = [parameter for method in methods if method for parameter in method.parameters]
+        found = [parameter.default for parameter in parameters if parameter.kind == kind]
         return tuple(dict.fromkeys(found))
 
 
 @functools.lru_cache(maxsize=4096)
 def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[tuple[Parameter, ...], bool, bool]:
     """The parameters of a callable, whether it has ``*args``, and whether it has ``**kwargs``."""
+    if type(function) is FunctionType and not function.__dict__:
+        # Workers get new functions with each task. This one has no attribute that says how it is called.
+        return _parameters_of_code(function, is_bound)
     try:
         signature = signature_as_written(function)
     except ValueError:
@@ -144,6 +148,23 @@ def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[tuple[Par
                 )
             )
     return tuple(found), more_positional, more_keywords
+
+
+def _parameters_of_code(function: FunctionType, is_bound: bool) -> tuple[tuple[Parameter, ...], bool, bool]:
+    """Returns the same of a plain function as `inspect.signature`, in a small part of the time."""
+    code, flags = function.__code__, function.__code__.co_flags
+    positional = code.co_varnames[: code.co_argcount]
+    by_keyword = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    own = function.__defaults__ or ()
+    defaults = [_REQUIRED] * (len(positional) - len(own)) + [*own]
+    ways = ["position"] * code.co_posonlyargcount + ["either"] * (len(positional) - code.co_posonlyargcount)
+    given = [*zip(positional, defaults, ways, strict=True)][1 if is_bound else 0 :]
+    keyword_defaults = function.__kwdefaults__ or {}
+    given += [(name, keyword_defaults.get(name, _REQUIRED), "keyword") for name in by_keyword]
+    found = tuple(Parameter(name, default, kind_of(default), way) for name, default, way in given)
+    # A method that takes its object as one of ``*args`` has no more of them.
+    has_args = bool(flags & inspect.CO_VARARGS) and not (is_bound and not positional)
+    return found, has_args, bool(flags & inspect.CO_VARKEYWORDS)
 
 
 def read_method_signature(name: str, function: Callable[..., Any]) -> MethodSignature:
@@ -195,10 +216,12 @@ def read_checked_signature(dofn: Any) -> DoFnSignature:
     process = dofn.process_signature()
     batch = read_method_signature("process_batch", dofn.process_batch) if dofn.defines_process_batch else None
     life_cycle = {name: _overridden(dofn, name) for name in _LIFE_CYCLE}
-    timers = _timers(dofn, process)
+    asks = any(parameter.kind for parameter in process.parameters)
+    timers = _timers(dofn, process) if asks else []
     found = expiration_method(dofn.timer_owner())
     expiration = None if found is None else read_method_signature(found.__name__, found)
-    methods = [process, *(method for _, method in timers), *filter(None, [expiration])]
+    methods = [process, *(method for _, method in timers)] if asks else []
+    methods += filter(None, [expiration])
     asked = [parameter for method in methods for parameter in method.asking_for("StateParam")]
     states = dict.fromkeys(parameter.default.state_spec for parameter in asked)
     return DoFnSignature(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -89,7 +90,10 @@ class UnionConstraint(ParameterizedConstraint):
         return {variable: union_of(match[variable] for match in matches) for variable in common}
 
     def bind_type_variables(self, bindings: Mapping[typing.Any, Hint]) -> Hint:
-        return self.with_members(bind_type_variables(item, bindings) for item in self.parameters)
+        members = [bind_type_variables(item, bindings) for item in self.parameters]
+        if all(map(operator.is_, members, self.parameters)):
+            return self
+        return self.with_members(members)
 
 
 class ColumnUnionConstraint(UnionConstraint):
