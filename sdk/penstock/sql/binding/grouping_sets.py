@@ -107,7 +107,7 @@ class RowBinder(Protocol):
 def bind_grouping_function(
     statement: Statement, node: Any, grouping: Grouping, rows: RowBinder
 ) -> Scalar | None:
-    """Returns the value of GROUPING(key), GROUPING_ID(…) or grouping__id; None if a part of the tree is none of them."""
+    """Returns the value of GROUPING(key), GROUPING_ID(…) or grouping__id; None for any other part of the tree."""
     if isinstance(node, exp.Column) and not node.table and node.name.lower() == "grouping__id":
         return None if not grouping.sets else grouping.grouping_id()
     if not isinstance(node, exp.Anonymous) or node.name.upper() not in GROUPING_FUNCTIONS:
