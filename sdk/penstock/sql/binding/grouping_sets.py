@@ -84,7 +84,7 @@ def _sets_of(node: Any) -> Iterator[Set]:
 
 
 def _keys_of(node: Any) -> Set:
-    """Returns the keys of one item: those of a tuple, or itself."""
+    """Returns the keys of one item: the parts of a tuple, or itself."""
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
