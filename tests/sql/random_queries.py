@@ -69,6 +69,8 @@ WEIGHTS: Mapping[str, float] = {
     "condition with a subquery": 0.2,
     "value of a subquery": 0.06,
     "no keys": 0.2,
+    "more aggregates": 0,
+    "grouping sets": 0,
     "validity": 0,
     "GROUP BY validity": 0,
 }
@@ -104,6 +106,67 @@ class Value(NamedTuple):
 
     text: Text
     type: str
+
+
+class Form(NamedTuple):
+    """An aggregate of the whole numbers n and m, the text s and the condition c, and its type.
+
+    Attributes:
+        type: The type of the result.
+        own: The call.
+        other: The same for DuckDB, if it is not the call.
+    """
+
+    type: str
+    own: str
+    other: str = ""
+
+
+def _scaled(call: str, other: str = "") -> Form:
+    """A float as a whole number, since engines differ in its last digits; none of it is near to a half."""
+    template = "CAST(ROUND({} * CAST('1000.12345' AS DOUBLE)) AS BIGINT)"
+    return Form(INTEGER, template.format(call), template.format(other or call))
+
+
+MORE_AGGREGATES = (
+    Form(BOOLEAN, "BOOL_AND({c})"),
+    Form(BOOLEAN, "BOOL_OR({c}) FILTER (WHERE {n} < 3)"),
+    Form(BOOLEAN, "EVERY({c})", "BOOL_AND({c})"),
+    Form(INTEGER, "BIT_AND({n})"),
+    Form(INTEGER, "BIT_OR({n})"),
+    Form(INTEGER, "BIT_XOR({n})"),
+    Form(INTEGER, "COUNT_IF({c})", "COUNT(*) FILTER (WHERE {c})"),
+    Form(INTEGER, "COUNT({n}, {s})", "COUNT(CASE WHEN {n} IS NOT NULL THEN {s} END)"),
+    Form(
+        INTEGER,
+        "COUNT(DISTINCT {n}, {s})",
+        "COUNT(DISTINCT CASE WHEN {n} IS NOT NULL AND {s} IS NOT NULL THEN ({n}, {s}) END)",
+    ),
+    Form(INTEGER, "APPROX_COUNT_DISTINCT({n})", "COUNT(DISTINCT {n})"),
+    Form(INTEGER, "ANY_VALUE({n})", "MIN({n})"),
+    Form(INTEGER, "MAX_BY({n}, -{n})", "MIN({n})"),
+    Form(INTEGER, "MIN_BY({n}, -{n})", "MAX({n})"),
+    Form(INTEGER, "TRY_SUM({n})", "SUM({n})"),
+    Form(INTEGER, "REGR_COUNT({n}, {m})"),
+    _scaled("VAR_POP({n})"),
+    _scaled("VAR_SAMP({n})"),
+    _scaled("STDDEV({n})"),
+    _scaled("STDDEV_POP(DISTINCT {n})"),
+    _scaled("KURTOSIS({n})", "CASE WHEN VAR_POP({n}) > 0 THEN KURTOSIS_POP({n}) END"),
+    _scaled("COVAR_POP({n}, {m})"),
+    _scaled("COVAR_SAMP({n}, {m})"),
+    _scaled("REGR_SXY({n}, {m})"),
+    _scaled("REGR_AVGX({n}, {m})"),
+    _scaled("AVG(DISTINCT {n})"),
+    _scaled("MEDIAN({n})"),
+    _scaled("PERCENTILE_CONT(0.3) WITHIN GROUP (ORDER BY {n})"),
+    Form(INTEGER, "CAST(PERCENTILE_DISC(0.6) WITHIN GROUP (ORDER BY {n}) AS BIGINT)"),
+    Form(STRING, "LISTAGG({s}, ',') WITHIN GROUP (ORDER BY {s})", "STRING_AGG({s}, ',' ORDER BY {s})"),
+    Form(STRING, "STRING_AGG(DISTINCT {s}, '-')", "STRING_AGG(DISTINCT {s}, '-' ORDER BY {s})"),
+    Form(INTEGER, "SIZE(ARRAY_AGG({n} ORDER BY {m}))", "COUNT({n})"),
+    Form(INTEGER, "SIZE(COLLECT_SET({n}))", "COUNT(DISTINCT {n})"),
+)
+"""Aggregates that are in few queries."""
 
 
 class Source(NamedTuple):
@@ -233,13 +296,17 @@ class Generator:
         self._lateness = lateness
         self._random = random
         # Some features have chances of their own: without them, the queries are what they were.
-        own_random, validity_random = Random(), Random()
+        own_random, validity_random, aggregates_random = Random(), Random(), Random()
         own_random.setstate(random.getstate())
         validity_random.setstate(random.getstate())
+        aggregates_random.setstate(random.getstate())
         validity_random = Random(validity_random.random())
+        aggregates_random = Random(f"aggregates {aggregates_random.random()}")
+        self._aggregates_random = aggregates_random
         self._own_randoms = {
             **dict.fromkeys(("sessions", "DOUBLE"), own_random),
             **dict.fromkeys(("validity", "GROUP BY validity"), validity_random),
+            **dict.fromkeys(("more aggregates", "grouping sets"), aggregates_random),
         }
         self._weights = {**WEIGHTS, **(weights or {})}
         self._depth = depth
@@ -307,16 +374,61 @@ class Generator:
             values = [*[each for each in shown_keys if self._random.random() < 0.8], *calls]
             if self._random.random() < 0.3:
                 values.append(self._value(INTEGER, inner, 1, keyed=True))
+        has_sets = False
         grouping = text(" GROUP BY {}", listed([key.text for key in keys])) if keys else Text("", "")
+        if keys and keys is shown_keys and self._happens("grouping sets"):
+            grouping, has_sets = self._grouping_sets(source, keys), True
+            if not types:
+                values.append(Value(text("GROUPING({})", keys[-1].text), INTEGER))
         if not types and self._happens("value of a subquery"):
             values.append(Value(self._scalar_subquery(), INTEGER))
+        # Of no rows, DuckDB has a row for the set without keys.
+        having = [Text("COUNT(*) > 0", "COUNT(*) > 0")] if has_sets else []
         if self._happens("HAVING"):
             condition = self._condition(inner, 1, keyed=True)
             if self._happens("value of a subquery"):
                 value = self._value(INTEGER, inner, 0, keyed=True)
                 condition = text("{} {} {}", value.text, self._comparison(), self._scalar_subquery())
-            grouping = text("{} HAVING {}", grouping, condition)
+            having.append(condition)
+        if having:
+            grouping = text("{} HAVING {}", grouping, listed(having, " AND "))
         return self._finished(values, source.text, where, grouping, [])
+
+    def _grouping_sets(self, source: Source, keys: list[Value]) -> Text:
+        """GROUP BY with several sets of keys; of windows, each set has the bounds."""
+        unique = list(dict.fromkeys(key.text for key in keys))
+        plain = [] if source.window is None else [each.text for each in source.window if each.text in unique]
+        others = [each for each in unique if each not in plain]
+        kinds = ["ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())", "GROUPING SETS ({}, ({}), ({}))"]
+        kind = self._aggregates_random.choice(kinds)
+        listed_keys = listed(others) if others else Text("", "")
+        if not others:
+            sets = Text("GROUPING SETS ((), ())", "GROUPING SETS ((), ())")
+        else:
+            sets = text(kind, *[listed_keys] * kind.count("{}"))
+        return text(" GROUP BY {}", listed([*plain, sets]))
+
+    def _more_aggregates(self, values: list[Value]) -> Value:
+        """A call of one of the aggregates that people use less often."""
+        random = self._aggregates_random
+        weights = [self._weights.get(each.own, 1) for each in MORE_AGGREGATES]
+        [form] = random.choices(MORE_AGGREGATES, weights)
+        parts = {
+            name: random.choice(
+                [each.text for each in values if each.type == kind] or [Text(literal, literal)]
+            )
+            for name, kind, literal in (
+                ("n", INTEGER, "1"),
+                ("m", INTEGER, "2"),
+                ("s", STRING, "NULLIF('x', '')"),
+            )
+        }
+        parts["c"] = text("({} > 1)", parts["m"])
+        own, other = (
+            each.format(**{name: part.languages[at] for name, part in parts.items()})
+            for at, each in enumerate((form.own, form.other or form.own))
+        )
+        return Value(Text(own, other), form.type)
 
     def _keyed_source(self, depth: int) -> tuple[Source, list[Value], list[Value]]:
         """A source, and what the windows of it must be grouped by: as GROUP BY has it, and as SELECT has it."""
@@ -719,6 +831,8 @@ class Generator:
         )
 
     def _aggregate(self, values: list[Value]) -> Value:
+        if self._happens("more aggregates"):
+            return self._more_aggregates(values)
         numbers = [value for value in values if value.type == INTEGER]
         name = self._random.choice(
             ["COUNT(*)", "COUNT", "COUNT(DISTINCT", "SUM", "MIN", "MAX", "AVG", "SUM(DISTINCT"]

@@ -15,14 +15,17 @@ import pytest
 import penstock as beam
 from penstock.relations import bags, validity
 from penstock.relations.joins import JoinRows
+from penstock.scalars import functions
 from penstock.scalars.tree import Literal
 from penstock.scalars.types import from_hint
-from penstock.sql.aggregates import exact, extremes, sums
+from penstock.sql.aggregates import exact, extremes, percentiles, sums
+from penstock.sql.aggregates import functions as functions_of_aggregates
+from penstock.sql.binding import grouping_sets as key_sets
 from penstock.sql.binding import groupings, queries, selections, sources
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
-from penstock.sql.execution import aggregating, equality, lowering, rendering, steps
+from penstock.sql.execution import aggregating, equality, grouping_sets, lowering, rendering, steps
 from penstock.sql.plan import lineage, numbering_limits, pruning
 from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Over, Top, Valid
 from penstock.typehints import row_type
@@ -30,7 +33,7 @@ from penstock.utils.timestamp import Duration
 from tests.sql.law import check, check_emitted, check_late, check_text, first_broken
 from tests.sql.nested_windows import FORMS, SHOWN, nested_windows
 from tests.sql.nested_windows import KINDS as WINDOWS
-from tests.sql.random_queries import random_query
+from tests.sql.random_queries import MORE_AGGREGATES, random_query
 from tests.sql.relations import KINDS
 
 ALWAYS, ALL, BLOCK = 50, 2_000, 50
@@ -40,6 +43,12 @@ NESTED_ALWAYS, NESTED = 12, 900
 WITH_FORMS_ALWAYS, WITH_FORMS = 15, 900
 COMPARING = {"set operation": 4, "join": 6, "DISTINCT": 0.25, "QUALIFY": 0.25, "validity": 0.15}
 """The weights of queries that compare many values."""
+MORE = {"more aggregates": 0.8, "grouping sets": 0.4, "grouped": 40, "FILTER": 0}
+"""The weights of queries with aggregates and groupings that few queries have."""
+VARIANCE, PERCENTILE = (
+    next(form.own for form in MORE_AGGREGATES if name in form.own) for name in ("VAR_POP", "PERCENTILE_DISC")
+)
+MORE_ALWAYS, MORE_ALL = 15, 1_995
 VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
 """The weights of queries of which four in five have validity; all others have none."""
 
@@ -68,6 +77,14 @@ def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) ->
 def test_a_query_with_validity_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
     for seed in range(start, start + VALID_ALWAYS):
         check(seed, VALIDITY)
+
+
+@pytest.mark.parametrize("start", starts(MORE_ALL, MORE_ALWAYS, MORE_ALWAYS))
+def test_a_query_with_more_aggregates_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
+    for seed in range(start, start + MORE_ALWAYS):
+        # DuckDB does not find all keys of grouping sets again.
+        with contextlib.suppress(duckdb.BinderException):
+            check(seed, MORE)
 
 
 def check_forms(seed: int, weights: Any = COMPARING) -> None:
@@ -286,6 +303,45 @@ def _whole(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums, "_any_sum", lambda count, total: float(int(total)) if count else None)
 
 
+def _sets_changed(changed: Callable[[list[Any]], list[Any]]) -> Patch:
+    """A break of grouping sets: what becomes of the pairs of kept keys and tails."""
+    was = grouping_sets.InSets.__init__
+
+    def init(self: Any, relation: Any) -> None:
+        was(self, relation)
+        self._sets = changed(self._sets)
+
+    return lambda patch: patch.setattr(grouping_sets.InSets, "__init__", init)
+
+
+def _grouping_upside_down(patch: pytest.MonkeyPatch) -> None:
+    was = key_sets._bit
+    patch.setattr(
+        key_sets, "_bit", lambda number, place: functions.call("-", [key_sets._whole(1), was(number, place)])
+    )
+
+
+def _kept_in_sums(patch: pytest.MonkeyPatch) -> None:
+    was = exact.ExactPowers.change
+    patch.setattr(
+        exact.ExactPowers, "change", lambda self, held, value, sign: was(self, held, value, abs(sign))
+    )
+
+
+def _last_value(shares: Any, descending: bool, as_double: bool, values: list[Any]) -> Any:
+    found = sorted(values)[-1:]
+    return float(found[0]) if found else None
+
+
+def _null_counts(patch: pytest.MonkeyPatch) -> None:
+    was = functions_of_aggregates.record_of
+
+    def record_of(call: Any) -> Any:
+        return replace(was(call), needs=lambda call: ())
+
+    patch.setattr(aggregating, "record_of", record_of)
+
+
 def _valid_too_long(patch: pytest.MonkeyPatch) -> None:
     was = lowering._bounds
 
@@ -353,7 +409,7 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
         {"grouped": 20, "condition with a subquery": 0, "value of a subquery": 0},
     ),
     "MIN is MAX": (
-        lambda patch: patch.setattr(extremes, "_least_of", extremes._greatest_of),
+        lambda patch: patch.setattr(extremes, "least", extremes.greatest),
         {"grouped": 20},
     ),
     "aggregates take copies although they are DISTINCT": (_distinct_as_all, {"grouped": 20}),
@@ -423,6 +479,18 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
     "undone rows are not marked": (_undo_unseen, {"grouped": 20}),
     "sessions that touch are two": (_sessions_apart, {"grouped": 20, "sessions": 1}),
     "a sum of DOUBLE is whole": (_whole, {"grouped": 20, "DOUBLE": 1}),
+    "a grouping set is missing": (_sets_changed(lambda sets: sets[1:]), MORE),
+    "a grouping set has all keys": (
+        _sets_changed(lambda sets: [((True,) * len(own), tail) for own, tail in sets]),
+        {**MORE, "grouping sets": 0.9},
+    ),
+    "GROUPING is upside down": (_grouping_upside_down, {**MORE, "grouping sets": 0.9}),
+    "exact sums keep what is taken out": (_kept_in_sums, {**MORE, VARIANCE: 200}),
+    "a percentile is the last value": (
+        lambda patch: patch.setattr(percentiles, "_discrete", _last_value),
+        {**MORE, PERCENTILE: 200},
+    ),
+    "COUNT of several counts NULL": (_null_counts, {**MORE, "COUNT({n}, {s})": 200}),
     "validity ends too late": (_valid_too_long, {"validity": 1, "VALIDITY_WINDOW": 20}),
     "groups are valid too long": (_valid_too_long, {"GROUP BY validity": 1, "grouped": 20}),
     "a row is valid until any row comes": (_lowered(_one_timeline), {"validity": 1, "VALIDITY_WINDOW": 20}),
@@ -459,6 +527,8 @@ SEEDS = {
     "grouped windows end too late": 12,
     "windows end too late": 4,
     "a sum of DOUBLE is whole": 41,
+    "exact sums keep what is taken out": 22,
+    "a percentile is the last value": 22,
     "validity ends too late": 7,
     "a left join by validity forgets the unmatched": 4,
     "a full join forgets the right unmatched": 3,

@@ -1,4 +1,4 @@
-"""What a group holds of an aggregate: totals, extremes and bags, to which values come and from which they go."""
+"""Cells of aggregates: totals, extremes and bags, to which values come and from which they go."""
 
 from __future__ import annotations
 

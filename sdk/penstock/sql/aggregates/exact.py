@@ -9,7 +9,7 @@ from typing import Any
 class ExactPowers:
     """Sums of the powers of floats, as whole numbers with one common scale.
 
-    A float is a whole number over a power of two. So a sum of floats is one, too, with as many bits as it needs, and
+    A float is a whole number over a power of two. So a sum of floats is also one, with as many bits as it needs, and
     what is added and taken out again is as if it had never come. What is no number is counted apart.
 
     Args:

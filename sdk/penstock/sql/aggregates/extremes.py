@@ -155,7 +155,7 @@ def _second_needed(call: AggregateCall) -> tuple[Scalar, ...]:
     return call.others
 
 
-# What the plan itself asks for
+# For the plan itself
 
 
 def _first(values: Iterable[Any]) -> object:

@@ -37,12 +37,12 @@ class Asked:
 
     @property
     def keeps_nulls(self) -> bool:
-        """True if NULLs are values, too."""
+        """True if NULLs are also values."""
         return self.nulls == "RESPECT NULLS"
 
 
 class Cell(Protocol):
-    """What a group holds of one aggregate, and how values come and go; a held value belongs to its cell."""
+    """Holds what a group needs of one aggregate; values come and go, and only the cell reads what is held."""
 
     def empty(self) -> Any:
         """Returns what is held of no values."""
@@ -58,7 +58,7 @@ class Cell(Protocol):
 
 
 class Holding(Protocol):
-    """How the values of a group come."""
+    """Says how the values of a group come."""
 
     @property
     def retracts(self) -> bool:
@@ -135,7 +135,7 @@ class AggregateFunction:
         result_of_nothing: The result of a group without values, if it is not NULL.
         spark: Writes a call in Spark's SQL; None if it is the name with the arguments.
         not_in_spark: Why Spark does not compute exactly the same; empty if it does.
-        from_spark: How its result differs from that of the user's own text in Spark; empty if it does not.
+        from_spark: How Spark's result of the same call differs; empty if it does not.
     """
 
     name: str
@@ -178,7 +178,7 @@ class AggregateFunction:
 
         Args:
             asked: What the query asks for.
-            values: The values of a row, as they are aggregated.
+            values: The values of a row that are aggregated.
             result: The type of the result, if there are values.
             orders: How values are ordered.
             parameters: Values that are the same for all rows.

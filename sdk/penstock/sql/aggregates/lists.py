@@ -1,4 +1,4 @@
-"""Arrays and texts of all values."""
+"""Arrays and strings of all values."""
 
 from __future__ import annotations
 

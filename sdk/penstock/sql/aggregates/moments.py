@@ -164,7 +164,7 @@ class _Pairs(Cell):
 
 
 class _PairCount(_Pairs):
-    """How many pairs there are, finite or not."""
+    """Counts pairs, finite or not."""
 
     def __init__(self) -> None:
         super().__init__(_count)
@@ -278,7 +278,7 @@ def _hold_pair_count(call: AggregateCall, holding: Holding) -> Cell:
     return DistinctValues(cell, holding.copies(shown=False)) if call.distinct else cell
 
 
-_ROUNDED = "the result is the exact one, rounded; the last digits of Spark's depend on the order of the rows"
+_ROUNDED = "the result is the exact one, rounded; in Spark, its last digits depend on the order of the rows"
 
 FUNCTIONS = (
     _moment("VAR_POP", 2, _variance_of_all),

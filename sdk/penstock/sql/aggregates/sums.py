@@ -181,7 +181,7 @@ class _Attempt:
 
 
 def _total(call: AggregateCall, holding: Holding, *, mean: bool) -> Cell:
-    """What holds the sum or the mean of values."""
+    """Returns what holds the sum or the mean of values."""
     match kind_of(call):
         case "DECIMAL":
             result = partial(_decimal_mean if mean else _decimal_sum, call.type)
@@ -236,7 +236,7 @@ def _write_mean(call: AggregateCall, arguments: Any, distinct: str) -> str:
 
 
 class _Bits(Cell):
-    """How many of the values have each bit, as numbers of 64 bits, and how many values there are.
+    """Counts how many of the values have each bit, as numbers of 64 bits, and how many values there are.
 
     Args:
         result: From the number of values, and how many of them have each bit, to whether the result has it.

@@ -84,7 +84,7 @@ def _sets_of(node: Any) -> Iterator[Set]:
 
 
 def _keys_of(node: Any) -> Set:
-    """Returns the keys of one item: those of a tuple, or itself."""
+    """Returns the keys of one item: the parts of a tuple, or itself."""
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
@@ -107,7 +107,7 @@ class RowBinder(Protocol):
 def bind_grouping_function(
     statement: Statement, node: Any, grouping: Grouping, rows: RowBinder
 ) -> Scalar | None:
-    """Returns the value of GROUPING(key), GROUPING_ID(…) or grouping__id; None if a part is none of them."""
+    """Returns the value of GROUPING(key), GROUPING_ID(…) or grouping__id; None for any other part of the tree."""
     if isinstance(node, exp.Column) and not node.table and node.name.lower() == "grouping__id":
         return None if not grouping.sets else grouping.grouping_id()
     if not isinstance(node, exp.Anonymous) or node.name.upper() not in GROUPING_FUNCTIONS:

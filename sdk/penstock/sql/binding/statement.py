@@ -19,7 +19,6 @@ from penstock.sql.plan.relations import Columns
 
 GROUPING_FUNCTIONS = frozenset(["GROUPING", "GROUPING_ID"])
 """The functions that tell grouping sets apart."""
-_NAMES = AGGREGATES.keys() | REFUSED.keys() | GROUPING_FUNCTIONS
 _Typed = TypeVar("_Typed")
 
 
@@ -102,7 +101,8 @@ class Statement:
         if not isinstance(node, exp.Anonymous):
             return False
         own = self.tables.functions.get(node.name.upper())
-        return own.aggregates if own else node.name.upper() in _NAMES
+        known = (AGGREGATES, REFUSED, GROUPING_FUNCTIONS)
+        return own.aggregates if own else any(node.name.upper() in names for names in known)
 
     def aggregate_in(self, node: object) -> Any:
         """Returns the first call of an aggregate in a part of the tree; None if there is none."""

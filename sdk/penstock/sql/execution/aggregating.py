@@ -48,7 +48,7 @@ def _together(*values: object) -> tuple[object, ...]:
 
 
 class _HoldingOf:
-    """How the values of a call come.
+    """Says how the values of a call come.
 
     Args:
         call: The call.
@@ -106,8 +106,8 @@ def expressions_of(calls: tuple[AggregateCall, ...]) -> FoldSource | None:
     >>> ExpressionCombineFn(expressions_of(calls)).apply([(3, 3), (None, None), (5, 5)])
     (8, 4.0)
     """
-    texts = [_fold_of(call) for call in calls]
-    found = [text for text in texts if text is not None]
+    folds = [_fold_of(call) for call in calls]
+    found = [fold for fold in folds if fold is not None]
     if not found or len(found) < len(calls):
         return None
     single = sum(len(text.cells) for text in found) == 1

@@ -650,7 +650,7 @@ def remove_windows(
     partial: tuple[Scalar, ...] = ()
     if expand is not None:
         partial = tuple(replace_scalars(key, scalars) for key in expand.keys)
-        # What grouping sets add stands behind the bounds of the windows.
+        # The columns of grouping sets stand behind the bounds of the windows.
         scalars = (*scalars, *columns_as_scalars(expand.columns[len(expand.input.columns) :], width + 2))
     keys = tuple(
         replace_scalars(key, scalars)
