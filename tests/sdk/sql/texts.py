@@ -448,7 +448,7 @@ _RULES: dict[str, str] = {
         ELEMENT_AT({W}, 1) | SPLIT({S}, ',')[0]
         CAST({L} AS STRING) | DATE_FORMAT({A}, 'yyyy')
         DATE_FORMAT({A}, "yyyy-MM-dd'T'HH:mm:ss.SSS EEE a") | DATE_FORMAT({T}, 'QQQ D d MMMM y')
-        DATE_FORMAT({K}, 'hh k K yy MMM XXX') | FROM_UNIXTIME({N} % 99999999999, 'yyyy/MM/dd')
+        DATE_FORMAT({K}, 'hh k K yy MMM XX') | FROM_UNIXTIME({N} % 99999999999, 'yyyy/MM/dd')
         TO_CHAR({T}, 'yyyyMMdd')
         HEX({N}) | HEX({S}) | BASE64({R}) | BIN({N}) | CONV({S}, 16, 10) | CONV({N}, 10, -36) | SHA1({S})
         FORMAT_NUMBER({M}, 2) | FORMAT_NUMBER({D}, 3) | FORMAT_NUMBER({N}, '#,##0.0')
