@@ -186,6 +186,9 @@ PINNED: list[tuple[str, Any, str]] = [
     ("COALESCE(amount, ROUND(4Y, 1))", Decimal("0.00"), "DECIMAL(10, 2)"),
     ("LEAST(3L, 1.5)", Decimal("1.5"), "DECIMAL(21, 1)"),
     ("-32768S", -32768, "BIGINT"),
+    ("1 | 2 & 4", 1, "BIGINT"),
+    ("12 ^ 4 & 6 >> 1", 12, "BIGINT"),
+    ("DATE '2024-01-31' + INTERVAL '1' MONTH", date(2024, 2, 29), "DATE"),
     ("-9223372036854775808L", -(1 << 63), "BIGINT"),
 ]
 """Texts with their values for the first row, and their types; each once had another one."""
