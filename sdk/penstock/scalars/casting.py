@@ -312,7 +312,15 @@ def zone_of_name(name: str) -> datetime.tzinfo:
     >>> zone_of_name("+02:00").utcoffset(None)
     datetime.timedelta(seconds=7200)
     """
-    return _zone(name, "time zone") if name else _refuse_cast("text", "time zone")
+    try:
+        if name:
+            return _zone(name, "time zone")
+    except ArithmeticError:
+        pass
+    refuse(
+        "a time zone of an SQL expression is not known",
+        "write a name such as Europe/Berlin, or an offset such as +02:00",
+    )
 
 
 def _zone(name: str, target: str) -> datetime.tzinfo:

@@ -30,7 +30,7 @@ Number: TypeAlias = int | float | Decimal
 _PATTERN = re.compile(r"(#*,)?(#*)(0*)(?:\.(0*)(#*))?")
 _ANY_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _WHOLE_FLOATS = 2.0**53
-"""From here on, a float has no fraction."""
+"""A float that is not below this one has no fraction."""
 _DIGITS_MAX = 340
 """The most digits behind the point that Java shows."""
 

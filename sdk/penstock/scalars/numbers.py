@@ -347,7 +347,7 @@ def _inline_quotient(call: Call, codes: Sequence[Code]) -> str | None:
 def _inline_remainder(call: Call, codes: Sequence[Code]) -> str | None:
     divisor = call.arguments[1]
     if call.type.name == "BIGINT" and isinstance(divisor, Literal) and (divisor.value or 0) > 0:
-        # The remainder has the sign of the number, where Python's has that of the divisor.
+        # The remainder has the sign of the number, and Python's has the divisor's sign.
         return "({0} % {1} if {0} >= 0 else -(-{0} % {1}))"
     return _in_python("%")(call, codes)
 

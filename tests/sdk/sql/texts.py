@@ -186,6 +186,9 @@ PINNED: list[tuple[str, Any, str]] = [
     ("COALESCE(amount, ROUND(4Y, 1))", Decimal("0.00"), "DECIMAL(10, 2)"),
     ("LEAST(3L, 1.5)", Decimal("1.5"), "DECIMAL(21, 1)"),
     ("-32768S", -32768, "BIGINT"),
+    ("1 | 2 & 4", 1, "BIGINT"),
+    ("12 ^ 4 & 6 >> 1", 12, "BIGINT"),
+    ("DATE '2024-01-31' + INTERVAL '1' MONTH", date(2024, 2, 29), "DATE"),
     ("-9223372036854775808L", -(1 << 63), "BIGINT"),
 ]
 """Texts with their values for the first row, and their types; each once had another one."""
@@ -448,7 +451,7 @@ _RULES: dict[str, str] = {
         ELEMENT_AT({W}, 1) | SPLIT({S}, ',')[0]
         CAST({L} AS STRING) | DATE_FORMAT({A}, 'yyyy')
         DATE_FORMAT({A}, "yyyy-MM-dd'T'HH:mm:ss.SSS EEE a") | DATE_FORMAT({T}, 'QQQ D d MMMM y')
-        DATE_FORMAT({K}, 'hh k K yy MMM XXX') | FROM_UNIXTIME({N} % 99999999999, 'yyyy/MM/dd')
+        DATE_FORMAT({K}, 'hh k K yy MMM XX') | FROM_UNIXTIME({N} % 99999999999, 'yyyy/MM/dd')
         TO_CHAR({T}, 'yyyyMMdd')
         HEX({N}) | HEX({S}) | BASE64({R}) | BIN({N}) | CONV({S}, 16, 10) | CONV({N}, 10, -36) | SHA1({S})
         FORMAT_NUMBER({M}, 2) | FORMAT_NUMBER({D}, 3) | FORMAT_NUMBER({N}, '#,##0.0')
