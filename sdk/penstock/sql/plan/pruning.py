@@ -44,7 +44,7 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
 
     Args:
         relation: The plan.
-        retracting: The names of the inputs whose rows may be taken back.
+        retracting: The names of the inputs whose rows may be retracted.
     """
     shared = _share(_drop_conditions(relation), {})
     needs = _needs_of(shared)
@@ -52,7 +52,7 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
     for each in _walk(shared):
         if isinstance(each, Scan):
             base = range(len(each.columns) - each.arrival)
-            # A row that is taken back has the arrival time of the very row that came.
+            # A row that is retracted has the arrival time of the very row that came.
             is_whole = each.arrival and each.name in retracting
             read = base if is_whole else needs[id(each)].intersection(base) or {0}
             scans.setdefault(each.name, set()).update(read)
