@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from penstock.scalars import functions
+from penstock.scalars import functions, tree
 from penstock.scalars.row_functions import Predicate
 from penstock.scalars.tree import Scalar, columns_of, shift_columns, split_conjuncts
 from penstock.sql.plan.relations import (
@@ -16,6 +16,7 @@ from penstock.sql.plan.relations import (
     Emitted,
     Filter,
     Join,
+    Order,
     Project,
     Relation,
     Scan,
@@ -29,6 +30,14 @@ from penstock.sql.plan.relations import (
 
 _MOST_NUMBERS = 1_000
 """The largest limit of which each number is tried in a condition."""
+
+T = TypeVar("T")
+
+Places = Mapping[int, int]
+"""The new place of each column that is left, by the place that it had."""
+
+_SCALARS = tuple(getattr(tree, each.__forward_arg__) for each in get_args(Scalar))
+"""All kinds of expressions."""
 
 Needs = dict[int, set[int]]
 """The columns of each relation that something reads, by the relation's id."""
@@ -46,7 +55,7 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
         relation: The plan.
         retracting: The names of the inputs whose rows may be retracted.
     """
-    shared = _share(_drop_conditions(relation), {})
+    shared = _share(_rebuilt(relation, _drop_condition))
     needs = _needs_of(shared)
     scans: dict[str, set[int]] = {}
     for each in _walk(shared):
@@ -95,36 +104,52 @@ def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
     return replace(relation, **changed) if changed else relation
 
 
-def _share(relation: Relation, known: dict[str, Relation]) -> Relation:
+def _rebuilt(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """The plan, in which a function has changed each relation once its inputs were changed."""
+    done: dict[int, Relation] = {}
+    for each in _walk(relation):
+        done[id(each)] = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
+    return done[id(relation)]
+
+
+def _share(relation: Relation) -> Relation:
     """The plan, in which equal parts are one object."""
-    made = with_inputs(relation, [_share(each, known) for each in inputs_of(relation)])
-    # Texts tell values apart that Python finds equal, such as 0.0 and -0.0.
-    name = repr(made)
-    found = known.get(name)
-    if found is not None and found == made:
-        return found
-    known[name] = made
-    return made
+    known: dict[tuple[object, ...], Relation] = {}
+
+    def shared(each: Relation) -> Relation:
+        below = [id(one) for one in inputs_of(each)]
+        # Python finds values equal that differ, such as 0.0 and -0.0; their text does not.
+        own = [repr(getattr(each, one.name)) for one in fields(each) if not _has_inputs(each, one.name)]
+        found = known.setdefault((type(each), *below, *own), each)
+        return found if found == each else each
+
+    return _rebuilt(relation, shared)
+
+
+def _has_inputs(relation: Relation, name: str) -> bool:
+    """True if a field of a relation has inputs."""
+    value = getattr(relation, name)
+    first = value[0] if isinstance(value, tuple) and value else value
+    return isinstance(first, get_args(Relation))
 
 
 # Numbers of rows
 
 
-def _drop_conditions(relation: Relation) -> Relation:
-    """The plan without conditions that all rows of a ranking satisfy."""
-    made = with_inputs(relation, [_drop_conditions(each) for each in inputs_of(relation)])
-    if not isinstance(made, Filter):
-        return made
-    parts = split_conjuncts(made.condition)
-    left = [part for part in parts if not _is_always_true(made.input, part)]
+def _drop_condition(relation: Relation) -> Relation:
+    """The relation without conditions that all rows of a ranking satisfy."""
+    if not isinstance(relation, Filter):
+        return relation
+    parts = split_conjuncts(relation.condition)
+    left = [part for part in parts if not _is_always_true(relation.input, part)]
     if len(left) == len(parts):
-        return made
+        return relation
     if not left:
-        return made.input
+        return relation.input
     condition = left[0]
     for part in left[1:]:
         condition = functions.call("AND", [condition, part])
-    return Filter(made.input, condition)
+    return Filter(relation.input, condition)
 
 
 def _is_always_true(relation: Relation, condition: Scalar) -> bool:
@@ -169,7 +194,7 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
         case Windowed():
             yield _within(own, relation.input) | _read_by([relation.time, *(relation.partition or ())])
         case Aggregate(_, keys, calls):
-            yield _read_by([*keys, *(each for call in calls for each in (call.argument, call.condition))])
+            yield _read_by([*keys, *(each for call in calls for each in _scalars_in(call))])
         case Join():
             width = len(relation.left.columns)
             both = own | _read_by([relation.condition])
@@ -188,12 +213,32 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
                 yield set(range(len(below.columns)))
 
 
+def _scalars_in(value: object) -> Iterator[Scalar]:
+    """The expressions in a part of a relation, such as an aggregate or an order."""
+    if isinstance(value, _SCALARS):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _scalars_in(each)
+    elif isinstance(value, (AggregateCall, Order)):
+        for one in fields(value):
+            yield from _scalars_in(getattr(value, one.name))
+
+
+def _moved(value: T, places: Places) -> T:
+    """A part of a relation over rows whose columns stand elsewhere."""
+    if isinstance(value, _SCALARS):
+        return shift_columns(value, places)  # type: ignore[return-value]
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(_moved(each, places) for each in value)  # type: ignore[return-value]
+    if isinstance(value, (AggregateCall, Order)):
+        changed = {one.name: _moved(getattr(value, one.name), places) for one in fields(value)}
+        return replace(value, **changed)
+    return value
+
+
 def _within(own: set[int], relation: Relation) -> set[int]:
     return {at for at in own if at < len(relation.columns)}
-
-
-Places = Mapping[int, int]
-"""The new place of each column that is left, by the place that it had."""
 
 
 class _Pruning:
@@ -292,15 +337,8 @@ class _Pruning:
     def _aggregate(self, relation: Aggregate) -> tuple[Relation, Places]:
         made, places = self.made(relation.input)
 
-        def moved(call: AggregateCall) -> AggregateCall:
-            argument, condition = (
-                None if each is None else shift_columns(each, places)
-                for each in (call.argument, call.condition)
-            )
-            return replace(call, argument=argument, condition=condition)
-
         keys = tuple(shift_columns(each, places) for each in relation.keys)
-        changed = replace(relation, input=made, keys=keys, calls=tuple(map(moved, relation.calls)))
+        changed = replace(relation, input=made, keys=keys, calls=_moved(relation.calls, places))
         return changed, {at: at for at in range(len(relation.columns))}
 
     def _join(self, relation: Join) -> tuple[Relation, Places]:
