@@ -8,7 +8,7 @@ from penstock.scalars.types import BIGINT, STRING
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.plan.pruning import prune
-from penstock.sql.plan.relations import ColumnDef, Filter, Join, Relation, Scan, Top, inputs_of
+from penstock.sql.plan.relations import ColumnDef, Filter, Join, Relation, Scan, Top, Union_, inputs_of
 
 COLUMNS = {
     "bids": tuple(ColumnDef(name, BIGINT) for name in ("auction", "price", "at", "bidder"))
@@ -78,3 +78,15 @@ def test_each_input_is_read_with_the_columns_of_all_its_uses() -> None:
     assert {tuple(_names(each)) for each in _all(plan) if isinstance(each, Scan)} == {
         ("price", "at", "bidder")
     }
+
+
+def test_a_plan_whose_parts_have_many_readers_is_read_once() -> None:
+    plan = bind("SELECT price FROM bids", Tables(COLUMNS, {}, {})).relation
+    for _ in range(40):
+        plan = Union_((plan, plan), plan.columns)
+    pruned = prune(plan)
+    for _ in range(40):
+        left, right = inputs_of(pruned)
+        assert left is right
+        pruned = left
+    assert _names(pruned) == ["price"]

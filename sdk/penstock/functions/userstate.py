@@ -153,7 +153,7 @@ class ReadModifyWriteStateSpec(StateSpec):
 
 
 class ObjectStateSpec(StateSpec):
-    """One dict that stays as it is while a key is at work, and is pickled with the key's state (penstock's own).
+    """One dict that stays unencoded while a key is at work, and is pickled with the key's state (penstock's own).
 
     The method receives a `ReadModifyWriteRuntimeState`, and may change the dict in place: no call encodes it.
     """

@@ -34,7 +34,7 @@ class GroupingProgram:
     merges: bool  # Whether windows may merge.
     merges_in_order: bool  # Whether they merge only with windows near them, so that their order is kept.
     takes_arrivals: bool  # Whether elements of one logical time may come combined.
-    # Whether single elements of one logical time, some of which may be retractions, fire a window once, together.
+    # True if single elements of one logical time, some of which may be retractions, fire a window once, together.
     answers_together: bool
     # The fold of all elements of a window, if merged windows come apart when elements are retracted; otherwise None.
     together: Fold | None = None

@@ -321,7 +321,7 @@ class AfterWatermark(TriggerFn):
 
 @dataclass(frozen=True, repr=False)
 class AfterArrival(ContinuesItself, FiresOnce):
-    """Fires once for all elements that arrive at one moment, such as those of a micro-batch (penstock's own).
+    """Fires once for all elements that arrive at one moment, such as all of a micro-batch (penstock's own).
 
     `AfterCount(1)` also fires for each of them.
 

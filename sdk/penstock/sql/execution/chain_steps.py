@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,9 +15,10 @@ from penstock.relations.bags import place_of_copy
 from penstock.relations.changes import Change, compute_difference, compute_net
 from penstock.scalars.row_functions import Pairing, Predicate, Projection
 from penstock.sql.execution.equality import CanonicalRow
+from penstock.sql.execution.first_rows import SqlRow
 
 Changes = Sequence[tuple[int, Any]]
-"""Rows, each with 1 if it is inserted, or -1 if it is taken back."""
+"""Rows, each with 1 if it is inserted, or -1 if it is retracted."""
 
 
 class ChainStep:
@@ -29,11 +31,11 @@ class ChainStep:
     def __init__(self, inputs: tuple[int, ...]) -> None:
         self.inputs = inputs
 
-    def start(self) -> Any:
+    def start(self) -> dict[Any, Any] | None:
         """Returns what it holds of a key without rows; None if it never holds anything."""
         return None
 
-    def advance(self, held: Any, changes: Sequence[Changes]) -> Changes:
+    def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
         """Returns how the relation changes when its inputs change, in the order of `inputs`."""
         raise NotImplementedError
 
@@ -45,7 +47,7 @@ class SelectRows(ChainStep):
         super().__init__(inputs)
         self._projection = projection
 
-    def advance(self, held: Any, changes: Sequence[Changes]) -> Changes:
+    def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
         function = self._projection.function
         return [(sign, function(row)) for sign, row in changes[0]]
 
@@ -57,70 +59,19 @@ class FilterChanges(ChainStep):
         super().__init__(inputs)
         self._condition = condition
 
-    def advance(self, held: Any, changes: Sequence[Changes]) -> Changes:
+    def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
         function = self._condition.function
         return [change for change in changes[0] if function(change[1])]
 
 
-class RankRows(ChainStep):
-    """The first rows in an order.
+class FoldStep(ChainStep):
+    """A relation that folds the rows of each of its own keys.
 
     Args:
         inputs: The place of the input.
-        partition: From a row to a pair of what tells partitions apart, and of the row.
-        first: The CombineFn of the first rows.
-        rows_of: From a pair of a key and the first rows to the rows of the relation.
-    """
-
-    def __init__(
-        self,
-        inputs: tuple[int, ...],
-        partition: Pairing,
-        first: CombineFn,
-        rows_of: Callable[[Any, int, int], list[Any]],
-    ) -> None:
-        super().__init__(inputs)
-        self._partition = partition
-        self._first: Any = first
-        self._rows_of = rows_of
-
-    def start(self) -> dict[Any, Any]:
-        return {}
-
-    def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
-        found: list[tuple[int, Any]] = []
-        pair = self._partition.function
-        for name, (_, own) in _by_key((pair(row), sign) for sign, row in changes[0]).items():
-            found += self._advance(held, name, own)
-        return found
-
-    def _advance(self, held: dict[Any, Any], partition: object, changes: Changes) -> Changes:
-        first = self._first
-        rows = held.get(partition)
-        if rows is None:
-            rows = first.create_accumulator()
-        before = list(first.extract_output(rows))
-        for sign, row in changes:
-            rows = first.add_input(rows, row) if sign > 0 else first.subtract_input(rows, row)
-        held[partition] = rows
-        after = first.extract_output(rows)
-        if len(before) == len(after) and all(map(_is, before, after)):
-            return ()
-        if not any(rows):
-            del held[partition]
-        return _changes_of(
-            compute_difference(self._rows_of((None, before), 0, 0), self._rows_of((None, after), 0, 0))
-        )
-
-
-class AggregateRows(ChainStep):
-    """One row for each group.
-
-    Args:
-        inputs: The place of the input.
-        pairing: From a row to a pair of its group's key and the values.
-        combine: The CombineFn of the group.
-        retracts: Whether rows may be taken back.
+        pairing: From a row to a pair of its key and the value.
+        combine: The CombineFn of the values of a key.
+        retracts: Whether rows may be retracted.
         rows_of: From a pair of a key and a result to the rows of the relation.
     """
 
@@ -130,42 +81,73 @@ class AggregateRows(ChainStep):
         pairing: Pairing,
         combine: CombineFn,
         retracts: bool,
-        rows_of: Callable[[Any, int, int], list[Any]],
+        rows_of: Callable[[Any, int, int], list[SqlRow]],
     ) -> None:
         super().__init__(inputs)
         self._pairing = pairing
         self._combine = combine
         self._retracts = retracts
         self._rows_of = rows_of
-        self._fold: Fold | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_fold": None}
+        return {name: value for name, value in self.__dict__.items() if name != "fold"}
+
+    @functools.cached_property
+    def fold(self) -> Fold:
+        """Returns the fold of the values of a key."""
+        return fold_for(self._combine, self._retracts, keeps=True)
 
     def start(self) -> dict[Any, Any]:
         return {}
 
     def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
-        if self._fold is None:
-            self._fold = fold_for(self._combine, self._retracts, keeps=True)
         found: list[tuple[int, Any]] = []
         pair = self._pairing.function
         for name, (key, own) in _by_key((pair(row), sign) for sign, row in changes[0]).items():
-            found += self._advance(self._fold, held, name, key, own)
+            found += self.advance_key(held, name, key, own)
         return found
 
-    def _advance(
-        self, fold: Fold, held: dict[Any, Any], name: object, key: object, changes: Changes
-    ) -> Changes:
-        partial, count, before = held.get(name) or (fold.empty(), 0, [])
+    def advance_key(self, held: dict[Any, Any], name: object, key: object, changes: Changes) -> Changes:
+        """Returns how the rows of one key change when its values change."""
+        raise NotImplementedError
+
+    def folded(self, partial: object, changes: Changes) -> object:
+        """Returns a partial result after changes of values."""
+        fold = self.fold
         for sign, value in changes:
-            count += sign
             if sign > 0:
                 partial = fold.step(partial, value)
             else:
                 assert fold.inverse is not None
                 partial = fold.inverse(partial, value)
-        after = self._rows_of((key, fold.result(partial, True)), 0, 0) if count > 0 else []
+        return partial
+
+
+class RankRows(FoldStep):
+    """The first rows in an order."""
+
+    def advance_key(self, held: dict[Any, Any], name: object, key: object, changes: Changes) -> Changes:
+        partial = held[name] if name in held else self.fold.empty()
+        before = list(self.fold.finish(partial))
+        held[name] = partial = self.folded(partial, changes)
+        after = self.fold.finish(partial)
+        if len(before) == len(after) and all(map(_is, before, after)):
+            return ()
+        if not after and partial == self.fold.empty():
+            del held[name]
+        return _changes_of(
+            compute_difference(self._rows_of((key, before), 0, 0), self._rows_of((key, after), 0, 0))
+        )
+
+
+class AggregateRows(FoldStep):
+    """One row for each group."""
+
+    def advance_key(self, held: dict[Any, Any], name: object, key: object, changes: Changes) -> Changes:
+        partial, count, before = held.get(name) or (self.fold.empty(), 0, [])
+        partial = self.folded(partial, changes)
+        count += sum(sign for sign, _ in changes)
+        after = self._rows_of((key, self.fold.result(partial, True)), 0, 0) if count > 0 else []
         if count or after:
             held[name] = partial, count, after
         else:
@@ -180,7 +162,7 @@ class JoinPairs(ChainStep):
         inputs: The places of the left and of the right input.
         keys: For each side, from a row to a pair of its key and the row.
         has_key: For each side, whether a row has a key, which NULL is not; None if all have.
-        retracts: For each side, whether rows may be taken back.
+        retracts: For each side, whether rows may be retracted.
         forms: For each side, what brings a row into its canonical form, or None.
         condition: What must hold besides, of a left row and a right row in one tuple; None if nothing must.
     """
@@ -201,10 +183,10 @@ class JoinPairs(ChainStep):
         self._forms = forms
         self._condition = condition
 
-    def start(self) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        return {}, {}
+    def start(self) -> dict[Any, Any]:
+        return {0: {}, 1: {}}
 
-    def advance(self, held: tuple[dict[Any, Any], dict[Any, Any]], changes: Sequence[Changes]) -> Changes:
+    def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
         found: list[tuple[int, Any]] = []
         for side, own in enumerate(changes):
             has_key, pair = self._has_key[side], self._keys[side].function
@@ -230,7 +212,7 @@ class JoinPairs(ChainStep):
         function = self._condition.function
         return [change for change in found if function(change[1])]
 
-    def _take(self, held: dict[Any, Any], key: object, row: Any, form: CanonicalRow | None) -> Any:
+    def _take(self, held: dict[Any, Any], key: object, row: SqlRow, form: CanonicalRow | None) -> SqlRow:
         """Takes a row out; returns the very row, which may have another form."""
         bag = held.get(key, {})
         name = encode_key(row)
@@ -250,8 +232,8 @@ class JoinPairs(ChainStep):
         return row
 
 
-def _rows_of_bag(bag: Any) -> Iterable[Any]:
-    return bag if type(bag) is list else [row for rows in bag.values() for row in rows]
+def _rows_of_bag(bag: list[SqlRow] | dict[bytes, list[SqlRow]]) -> Iterable[SqlRow]:
+    return bag if isinstance(bag, list) else [row for rows in bag.values() for row in rows]
 
 
 def _is(one: object, other: object) -> bool:

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from penstock.coders.deterministic import encode_key
 from penstock.functions.combinefn import CombineFn
@@ -20,8 +20,17 @@ from penstock.sql.aggregates.cells import ordered
 from penstock.sql.execution.equality import CanonicalRow
 from penstock.sql.plan.relations import Order
 
+SqlRow = tuple[Any, ...]
+"""A row of a relation."""
+
+T = TypeVar("T")
+
 _PLAIN = frozenset(["BIGINT", "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BINARY"])
 """Types whose values Python compares as SQL does."""
+
+
+class _Comparable(Protocol):
+    def __lt__(self, other: object, /) -> bool: ...
 
 
 class Reversed:
@@ -29,7 +38,7 @@ class Reversed:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: _Comparable) -> None:
         self.value = value
 
     def __lt__(self, other: Reversed) -> bool:
@@ -114,11 +123,11 @@ class _Ranking:
     def __init__(self, rank: RankOf) -> None:
         self.rank = rank
 
-    def key(self, row: Any) -> Any:
-        """What a row is sorted by."""
+    def key(self, row: SqlRow) -> tuple[SqlRow, _Encoded]:
+        """Returns what compares a row with others."""
         return self.rank.function(row), _Encoded(row)
 
-    def insert(self, rows: list[Any], row: Any) -> None:
+    def insert(self, rows: list[SqlRow], row: SqlRow) -> None:
         """Puts a row in its place."""
         start, end = self.span(rows, row)
         if start == end:
@@ -127,15 +136,15 @@ class _Ranking:
             place = bisect_right(rows, encode_key(row), start, end, key=encode_key)
             rows.insert(place, row)
 
-    def span(self, rows: list[Any], row: Any) -> tuple[int, int]:
-        """Where the rows of the same rank begin and end."""
+    def span(self, rows: list[SqlRow], row: SqlRow) -> tuple[int, int]:
+        """Returns the place of the first row of the same rank, and the place after the last one."""
         rank, rank_of = self.rank.function(row), self.rank.function
         start = bisect_left(rows, rank, key=rank_of)
         return start, bisect_right(rows, rank, start, key=rank_of)
 
 
 class FirstRowsFn(CombineFn):
-    """The first rows in an order, from a place on, where no row is taken back.
+    """The first rows in an order, from a place on, where no row is retracted.
 
     It holds the first rows in their order. A row behind the last of them is left out at once.
 
@@ -160,10 +169,10 @@ class FirstRowsFn(CombineFn):
         self._offset = offset
         self._most = None if limit is None else offset + limit
 
-    def create_accumulator(self) -> list[Any]:
+    def create_accumulator(self) -> list[SqlRow]:
         return []
 
-    def add_input(self, accumulator: list[Any], element: Any) -> list[Any]:
+    def add_input(self, accumulator: list[SqlRow], element: SqlRow) -> list[SqlRow]:
         most, ranking = self._most, self._ranking
         if most is not None and len(accumulator) >= most:
             # Rows of the border's own rank are compared by all columns.
@@ -175,27 +184,27 @@ class FirstRowsFn(CombineFn):
         ranking.insert(accumulator, element)
         return accumulator
 
-    def add_inputs(self, accumulator: list[Any], elements: Iterable[Any]) -> list[Any]:
+    def add_inputs(self, accumulator: list[SqlRow], elements: Iterable[Any]) -> list[SqlRow]:
         return self._first(chain(accumulator, elements))
 
-    def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
+    def merge_accumulators(self, accumulators: Iterable[list[SqlRow]]) -> list[SqlRow]:
         return self._first(chain.from_iterable(accumulators))
 
-    def extract_output(self, accumulator: list[Any]) -> list[Any]:
+    def extract_output(self, accumulator: list[SqlRow]) -> list[SqlRow]:
         return accumulator[self._offset : self._most]
 
-    def _first(self, rows: Iterable[Any]) -> list[Any]:
+    def _first(self, rows: Iterable[Any]) -> list[SqlRow]:
         if self._most is None:
             return sorted(rows, key=self._ranking.key)
         return heapq.nsmallest(self._most, rows, key=self._ranking.key)
 
 
-Held = tuple[list[Any], list[Any]]
-"""All rows in their order, and those that were taken back before they came."""
+Held = tuple[list[SqlRow], list[SqlRow]]
+"""All rows in their order, and those that were retracted before they came."""
 
 
 class FirstRowsOfAllFn(CombineFn):
-    """The first rows in an order, from a place on, where rows may be taken back: it holds all of them, in their order.
+    """The first rows in an order, from a place on, where rows may be retracted: it holds all of them, in their order.
 
     Args:
         rank: Makes the rank of a row.
@@ -224,7 +233,7 @@ class FirstRowsOfAllFn(CombineFn):
     def create_accumulator(self) -> Held:
         return [], []
 
-    def add_input(self, accumulator: Held, element: Any) -> Held:
+    def add_input(self, accumulator: Held, element: SqlRow) -> Held:
         rows, owed = accumulator
         if owed and (place := place_of_copy(element, owed, self._form)) is not None:
             del owed[place]
@@ -232,7 +241,7 @@ class FirstRowsOfAllFn(CombineFn):
             self._ranking.insert(rows, element)
         return accumulator
 
-    def subtract_input(self, accumulator: Held, element: Any) -> Held:
+    def subtract_input(self, accumulator: Held, element: SqlRow) -> Held:
         """Takes one row out."""
         rows, owed = accumulator
         # All copies of a row have its rank.
@@ -253,7 +262,7 @@ class FirstRowsOfAllFn(CombineFn):
                 merged = self.subtract_input(merged, row)
         return merged
 
-    def extract_output(self, accumulator: Held) -> list[Any]:
+    def extract_output(self, accumulator: Held) -> list[SqlRow]:
         return accumulator[0][self._offset : self._end]
 
 
@@ -266,7 +275,7 @@ def first_rows(
         orders: The order of rows.
         limit: How many rows there are at most; None for all.
         offset: How many rows are left out before.
-        retracts: Whether rows may be taken back, so that all must be held.
+        retracts: Whether rows may be retracted, so that all must be held.
         form: What brings a row into its canonical form, or None.
     """
     rank = RankOf(tuple(orders))
@@ -281,5 +290,5 @@ def _fold_of_first_rows(fn: CombineFn) -> Fold:
     return replace(accumulator_fold(fn), copy=_itself, heeds_order=False)
 
 
-def _itself(held: Any) -> Any:
+def _itself(held: T) -> T:
     return held

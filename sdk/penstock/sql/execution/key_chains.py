@@ -21,6 +21,7 @@ from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.sql.execution.chain_steps import ChainStep, Changes, net_of
 from penstock.sql.execution.equality import CanonicalRow
+from penstock.sql.execution.first_rows import SqlRow
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.window import BoundedWindow
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue, create, unknown_pane
@@ -54,16 +55,16 @@ class ChainDoFn(DoFn):
         self._steps = tuple(sorted(steps.items()))
 
     def _held(self, rows: ReadModifyWriteRuntimeState) -> dict[Any, Any]:
-        """What all relations hold of the key, which changes in place."""
+        """Returns the state of all relations for the key, which changes in place."""
         held: dict[Any, Any] | None = rows.read()
         if held is None:
             held = {place: start for place, step in self._steps if (start := step.start()) is not None}
             rows.write(held)
         return held
 
-    def _advance(self, held: dict[Any, Any], value: Any, sign: int) -> Changes:
+    def _advance(self, held: dict[Any, Any], value: Together | tuple[int, SqlRow], sign: int) -> Changes:
         """The change of the last relation when inputs change."""
-        several = value.rows if isinstance(value, Together) else ((sign, value),)
+        several = value.rows if isinstance(value, Together) else [(sign, value)]
         changes: dict[int, list[tuple[int, Any]]] = {}
         for own_sign, (number, row) in several:
             changes.setdefault(self._inputs[number], []).append((own_sign, row))
@@ -74,7 +75,7 @@ class ChainDoFn(DoFn):
         last: Changes = ()
         for place, step in self._steps:
             own = [changes.get(each, ()) for each in step.inputs]
-            last = step.advance(held.get(place), own) if any(own) else ()
+            last = step.advance(held.get(place, {}), own) if any(own) else ()
             if last:
                 changes[place] = last
         return last
@@ -86,7 +87,7 @@ class ChainFn(ChainDoFn):
     Args:
         inputs: The place of each input in the chain.
         steps: The relations, by their places.
-        retracts: Whether the last relation may take rows back.
+        retracts: Whether the last relation may retract rows.
     """
 
     def __init__(self, inputs: tuple[int, ...], steps: dict[int, ChainStep], retracts: bool) -> None:
@@ -107,7 +108,7 @@ class ChainFn(ChainDoFn):
 
 
 def _elements(change: Change, micros: int, window: BoundedWindow) -> list[WindowedValue]:
-    """The rows of a change as elements, those that are taken back first."""
+    """The rows of a change as elements, those that are retracted first."""
     return [
         create(row, micros, (window,), unknown_pane(kind))
         for rows, kind in zip(change, kinds_of(change), strict=True)
@@ -126,7 +127,7 @@ class HeldChainFn(ChainDoFn):
         is_one_time: Whether all rows of a key have the same time, after which the key is forgotten.
 
     Attributes:
-        gives_insertions_only: What comes later is dropped and counted, so that nothing is taken back.
+        gives_insertions_only: What comes later is dropped and counted, so that nothing is retracted.
     """
 
     gives_insertions_only = True

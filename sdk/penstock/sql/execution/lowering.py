@@ -563,7 +563,7 @@ def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
 
     Args:
         link: The relation.
-        retracts: For each of its inputs, whether rows may be taken back.
+        retracts: For each of its inputs, whether rows may be retracted.
     """
     relation, inputs = link
     match relation:
@@ -575,13 +575,14 @@ def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
             form = form_of(relation.input.columns)
             first = first_rows(relation.orders, relation.limit, relation.offset, retracts[0], form)
             partition = Pairing(canonicalize_keys(relation.keys), None)
-            return RankRows(inputs, partition, first, steps.FirstRows(relation.offset, relation.numbered))
+            rows_of = steps.FirstRows(relation.offset, relation.numbered)
+            return RankRows(inputs, partition, first, retracts[0], rows_of)
         case Aggregate():
             keys, calls, forms = _with_forms(relation.keys, relation.calls)
             combine, values, results = _combiner(calls, retracts[0], has_empty=False)
             pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
-            rows_of = steps.GroupRows(len(keys), None, None, True, results, False, forms)
-            return AggregateRows(inputs, pairing, combine, retracts[0], rows_of)
+            group = steps.GroupRows(len(keys), None, None, True, results, False, forms)
+            return AggregateRows(inputs, pairing, combine, retracts[0], group)
         case Join():
             sides = (relation.left, relation.left_keys), (relation.right, relation.right_keys)
             left, right = (Pairing(canonicalize_keys(keys), None) for _, keys in sides)

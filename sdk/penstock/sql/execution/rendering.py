@@ -127,7 +127,7 @@ def _stream(
 
 
 _OF_INSERTIONS: Mapping[str, str] = {"Undo": "", "EmitTiming": "n/a"}
-"""What columns of the system show of rows that are never undone, and whose emissions do not go by the watermark."""
+"""The values of system columns for rows that are never undone, and whose emissions do not go by the watermark."""
 
 
 class _Made:

@@ -504,7 +504,7 @@ class OneRow(DoFn):
 
 
 class AddArrivalTimeOfInsertions(ClockedDoFn):
-    """Puts the processing time of its arrival at the end of each row, where no row is taken back."""
+    """Puts the processing time of its arrival at the end of each row, where no row is retracted."""
 
     def __init__(self) -> None:
         self._now: tuple[int, datetime.datetime] = 0, _EPOCH

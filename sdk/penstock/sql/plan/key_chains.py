@@ -23,7 +23,7 @@ Keys = tuple[Scalar, ...]
 
 
 class ChainInput(NamedTuple):
-    """What a chain reads: rows, and by which expressions they are told apart."""
+    """An input of a chain: rows, and the expressions that tell them apart."""
 
     relation: Relation
     keys: Keys
@@ -102,7 +102,7 @@ def _candidates(
 
 
 def _keys_of(relation: Relation) -> Keys:
-    """What tells the parts of a relation apart that are computed on their own, as expressions over its rows."""
+    """Returns the keys of the parts that a relation computes on their own, as expressions over its rows."""
     match relation:
         case Top():
             return relation.keys
@@ -188,7 +188,7 @@ class _Builder:
         return None
 
     def _fits(self, found: Sequence[object], keys: Keys, count: int) -> bool:
-        """True if keys divide a relation with so many keys of its own as the chain is divided."""
+        """True if keys divide a relation, which has a number of keys of its own, as they divide the chain."""
         if not keys or len(found) != len(keys):
             return False
         return self._is_one_time or len({*keys}) == count

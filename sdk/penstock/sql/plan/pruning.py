@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, replace
 from typing import Any, get_args
 
@@ -29,6 +29,11 @@ from penstock.sql.plan.relations import (
 _MOST_NUMBERS = 1_000
 """The largest limit of which each number is tried in a condition."""
 
+
+Places = Mapping[int, int]
+"""The new place of each column that is left, by the place that it had."""
+
+
 Needs = dict[int, set[int]]
 """The columns of each relation that something reads, by the relation's id."""
 
@@ -43,15 +48,15 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
 
     Args:
         relation: The plan.
-        retracting: The names of the inputs whose rows may be taken back.
+        retracting: The names of the inputs whose rows may be retracted.
     """
-    shared = _share(_drop_conditions(relation), {})
+    shared = _share(_rebuilt(relation, _drop_condition))
     needs = _needs_of(shared)
     scans: dict[str, set[int]] = {}
     for each in _walk(shared):
         if isinstance(each, Scan):
             base = range(len(each.columns) - each.arrival)
-            # A row that is taken back has the arrival time of the very row that came.
+            # A row that is retracted has the arrival time of the very row that came.
             is_whole = each.arrival and each.name in retracting
             read = base if is_whole else needs[id(each)].intersection(base) or {0}
             scans.setdefault(each.name, set()).update(read)
@@ -94,36 +99,52 @@ def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
     return replace(relation, **changed) if changed else relation
 
 
-def _share(relation: Relation, known: dict[str, Relation]) -> Relation:
+def _rebuilt(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """The plan, in which a function has changed each relation once its inputs were changed."""
+    done: dict[int, Relation] = {}
+    for each in _walk(relation):
+        done[id(each)] = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
+    return done[id(relation)]
+
+
+def _share(relation: Relation) -> Relation:
     """The plan, in which equal parts are one object."""
-    made = with_inputs(relation, [_share(each, known) for each in inputs_of(relation)])
-    # Texts tell values apart that Python finds equal, such as 0.0 and -0.0.
-    name = repr(made)
-    found = known.get(name)
-    if found is not None and found == made:
-        return found
-    known[name] = made
-    return made
+    known: dict[tuple[object, ...], Relation] = {}
+
+    def shared(each: Relation) -> Relation:
+        below = [id(one) for one in inputs_of(each)]
+        # Python finds values equal that differ, such as 0.0 and -0.0; their text does not.
+        own = [repr(getattr(each, one.name)) for one in fields(each) if not _has_inputs(each, one.name)]
+        found = known.setdefault((type(each), *below, *own), each)
+        return found if found == each else each
+
+    return _rebuilt(relation, shared)
+
+
+def _has_inputs(relation: Relation, name: str) -> bool:
+    """True if a field of a relation has inputs."""
+    value = getattr(relation, name)
+    first = value[0] if isinstance(value, tuple) and value else value
+    return isinstance(first, get_args(Relation))
 
 
 # Numbers of rows
 
 
-def _drop_conditions(relation: Relation) -> Relation:
-    """The plan without conditions that all rows of a ranking satisfy."""
-    made = with_inputs(relation, [_drop_conditions(each) for each in inputs_of(relation)])
-    if not isinstance(made, Filter):
-        return made
-    parts = split_conjuncts(made.condition)
-    left = [part for part in parts if not _is_always_true(made.input, part)]
+def _drop_condition(relation: Relation) -> Relation:
+    """The relation without conditions that all rows of a ranking satisfy."""
+    if not isinstance(relation, Filter):
+        return relation
+    parts = split_conjuncts(relation.condition)
+    left = [part for part in parts if not _is_always_true(relation.input, part)]
     if len(left) == len(parts):
-        return made
+        return relation
     if not left:
-        return made.input
+        return relation.input
     condition = left[0]
     for part in left[1:]:
         condition = functions.call("AND", [condition, part])
-    return Filter(made.input, condition)
+    return Filter(relation.input, condition)
 
 
 def _is_always_true(relation: Relation, condition: Scalar) -> bool:
@@ -189,10 +210,6 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
 
 def _within(own: set[int], relation: Relation) -> set[int]:
     return {at for at in own if at < len(relation.columns)}
-
-
-Places = Mapping[int, int]
-"""The new place of each column that is left, by the place that it had."""
 
 
 class _Pruning:
