@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
+
+from typing_extensions import TypeVar
 
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.graph import Source
@@ -32,8 +34,11 @@ from penstock.sql.execution.rendering import list_kept_numbers, render_result, s
 from penstock.sql.execution.spark_query import column_type, spark_query
 from penstock.sql.execution.steps import RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
+from penstock.sql.names import names_read
+from penstock.sql.output_classes import MakeInstance, check_output_class, check_output_fields
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
+from penstock.sql.sources import read_source
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
@@ -52,18 +57,25 @@ _INSTEAD = {
 }
 
 
-class SqlTransform(PTransform[Any, Any]):
+RowT = TypeVar("RowT", default=Any)
+"""The class of a result's rows."""
+
+
+class SqlTransform(PTransform[Any, PCollection[RowT]]):
     """Computes a query over one or several PCollections of rows (Beam's name).
 
     A query is computed as in *Streaming Systems*, chapter 8: its inputs and its result are relations that change over
     time. The language is Spark's, with the renderings ``SELECT STREAM``, ``TABLE`` and ``TVR``, windows, and ``EMIT``.
 
     It is applied to a PCollection, which the query calls ``PCOLLECTION``, or to a dict of PCollections by the names of
-    the query. Elements are Rows, NamedTuples or dataclasses.
+    the query. Elements are Rows, NamedTuples or dataclasses. Over tables of a catalog alone, it is applied to the
+    pipeline.
 
     Args:
         query: The query.
-        catalog: Views and functions that the query may use.
+        catalog: Tables, views and functions that the query may use.
+        output: A NamedTuple or a dataclass, of which the rows of the result become instances; editors then know them.
+            Its fields have the names and the types of the columns. By default, rows are Rows.
         expansion_service: Has no effect: there is nothing to expand.
         unsupported: Beam's ``dialect`` and ``ddl``, which are refused.
 
@@ -90,6 +102,7 @@ class SqlTransform(PTransform[Any, Any]):
         query: str,
         catalog: Catalog | None = None,
         *,
+        output: type[RowT] | None = None,
         expansion_service: object = None,
         **unsupported: object,
     ) -> None:
@@ -100,6 +113,7 @@ class SqlTransform(PTransform[Any, Any]):
             raise refusal(TypeError, what, hint="leave it out, or pass a penstock.transforms.sql.Catalog")
         self.query = query
         self.catalog = catalog or Catalog()
+        self.output = None if output is None else check_output_class(output)
         self.order: tuple[tuple[str, bool, bool], ...] = ()
 
     def default_label(self) -> str:
@@ -107,6 +121,8 @@ class SqlTransform(PTransform[Any, Any]):
         return f"SqlTransform({words if len(words) <= 60 else words[:57] + '...'})"
 
     def _extract_input_pvalues(self, pvalueish: object) -> tuple[Any, tuple[Any, ...]]:
+        if isinstance(pvalueish, PBegin):
+            return pvalueish, (pvalueish,)
         named = pvalueish if isinstance(pvalueish, Mapping) else {_MAIN: pvalueish}
         for name, pcoll in named.items():
             if not isinstance(pcoll, PCollection):
@@ -118,10 +134,9 @@ class SqlTransform(PTransform[Any, Any]):
 
     def expand(self, pcolls: Any) -> Any:
         """Binds the names of the query, and lowers its relations to transforms."""
-        if not pcolls:
-            raise refusal(
-                ValueError, "a query has no input", where=self._where(), hint="apply it to a PCollection"
-            )
+        pcolls = self._with_tables(pcolls)
+        if not pcolls and not self.catalog.tables:
+            self._refuse_no_input()
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
         try:
@@ -130,6 +145,41 @@ class SqlTransform(PTransform[Any, Any]):
         except SqlError as error:
             what, hint = split_hint(str(error))
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
+        if not pcolls:
+            self._refuse_no_input()
+        if self.output is not None:
+            check_output_fields(self.output, query, result_hint(query), self._where())
+            return self._made(self._computed(query, pcolls, columns), query)
+        return self._computed(query, pcolls, columns)
+
+    def _with_tables(self, pcolls: PBegin | dict[str, PCollection[Any]]) -> dict[str, PCollection[Any]]:
+        """The inputs, and the tables of the catalog that the query may read."""
+        given = {} if isinstance(pcolls, PBegin) else pcolls
+        if not self.catalog.tables:
+            return given
+        pipeline = pcolls.pipeline if isinstance(pcolls, PBegin) else next(iter(pcolls.values())).pipeline
+        named = names_read(self.query, self.catalog.views)
+        taken = {name.lower() for name in given}
+        read = {
+            name: pipeline | f"Table {name}" >> read_source(name, source)
+            for name, source in self.catalog.tables.items()
+            if name.lower() in named and name.lower() not in taken
+        }
+        return {**given, **read}
+
+    def _refuse_no_input(self) -> NoReturn:
+        what = "a query has no input"
+        raise refusal(ValueError, what, where=self._where(), hint="apply it to a PCollection")
+
+    def _made(self, rows: PCollection[Any], query: Query) -> PCollection[Any]:
+        """The rows as instances of the class."""
+        assert self.output is not None
+        make = MakeInstance(self.output, tuple(name for name, _ in query.shown))
+        made: PCollection[Any] = rows | "Output" >> Map(make).with_output_types(self.output)
+        return made
+
+    def _computed(self, query: Query, pcolls: Mapping[str, Any], columns: Mapping[str, Columns]) -> Any:
+        """The result as Rows."""
         self.order = listing_order(query)
         ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))
