@@ -284,3 +284,15 @@ def test_some_connectors_take_rows_that_change(name: str, tmp_path: Path) -> Non
 def test_sources_that_are_streams(declared: str, tmp_path: Path) -> None:
     statements = f"CREATE TABLE i {declared}; CREATE TABLE o WITH (connector = 'print') AS SELECT team FROM i"
     assert steps_of(statements, tmp_path) == ["Table i", "Insert o", "Write o"]
+
+
+def test_what_would_run_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "goals").mkdir()
+    (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
+    shown: list[str] = []
+    statements = "EXPLAIN SELECT team FROM goals; EXPLAIN INSERT INTO totals SELECT team, points FROM goals"
+    Job((GOALS + statements).replace("/data", str(tmp_path)), show=shown.append, mode="batch").run()
+    query, insert = shown
+    assert "computed by: Spark alone" in query
+    assert "write 'Keep'" in query
+    assert f"write 'Write totals/Write' = Write(spark parquet {tmp_path}/totals)" in insert
