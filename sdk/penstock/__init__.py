@@ -27,6 +27,7 @@ from penstock.typehints import WithTypeHints
 if TYPE_CHECKING:
     from penstock import io, metrics, options, runners
     from penstock.io import Read, Write
+    from penstock.sql.query import query as query
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,8 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"penstock.{_MODULES[name]}{name}")
+    if name == "query":
+        return getattr(importlib.import_module("penstock.sql.query"), name)
     if name in ("Read", "Write"):
         return getattr(importlib.import_module("penstock.io"), name)
     raise make_attribute_error("penstock", name)

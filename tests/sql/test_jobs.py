@@ -231,3 +231,68 @@ def test_types_of_declared_columns() -> None:
     assert isinstance(inserts, RunInserts)
     [table] = inserts.inserts[0].query.tables.values()
     assert table.types == (ColumnDef("team", STRING), ColumnDef("points", BIGINT), ColumnDef("at", TIMESTAMP))
+
+
+KAFKA = "connector = 'kafka', properties.bootstrap.servers = 'host:9092', format = 'json'"
+COLUMNS = "(team STRING, total BIGINT)"
+KEYED = "(team STRING, total BIGINT, PRIMARY KEY (TEAM) NOT ENFORCED)"
+SINKS = {
+    "orc": f"{COLUMNS} PARTITIONED BY (team) WITH (format = 'orc', path = '/data/o', compression = 'zstd')",
+    "avro": f"{COLUMNS} WITH (format = 'avro', path = '/data/o', codec = 'null')",
+    "text": "(value STRING) WITH (format = 'text', path = '/data/o')",
+    "delta": f"{COLUMNS} WITH (connector = 'delta', path = '/data/o', storage_options.region = 'here')",
+    "delta by key": f"{KEYED} WITH (connector = 'delta', path = '/data/o')",
+    "iceberg by key": f"{KEYED} WITH (connector = 'iceberg', 'table' = 'lake.o', catalog.uri = 'http://here')",
+    "iceberg": "WITH (connector = 'iceberg', 'table' = 'lake.o', catalog = 'prod')",
+    "kafka": f"{COLUMNS} WITH ({KAFKA}, topic = 'o', exactly_once = true, transactions = 2)",
+    "kafka by key": f"{KEYED} WITH ({KAFKA}, topic = 'o')",
+    "print": "WITH (connector = 'print', prefix = '> ')",
+    "noop": "WITH (connector = 'noop')",
+    "spark": f"{COLUMNS} WITH (connector = 'spark', spark_format = 'xml', path = '/data/o', rowTag = 'goal')",
+    "jdbc": "(team STRING, total INT) WITH (connector = 'jdbc', url = 'sqlite:///o.db', 'table' = 'o')",
+}
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_each_connector_is_a_sink(name: str, tmp_path: Path) -> None:
+    query = "SELECT team FROM goals" if name == "text" else "SELECT team, points AS total FROM goals"
+    steps = steps_of(f"{GOALS} CREATE TABLE o {SINKS[name]}; INSERT INTO o {query}", tmp_path)
+    assert steps == ["Table goals", "Insert o", "Write o"]
+
+
+@pytest.mark.parametrize("name", ["delta by key", "iceberg by key", "kafka by key", "print"])
+def test_some_connectors_take_rows_that_change(name: str, tmp_path: Path) -> None:
+    query = "SELECT team, SUM(points) AS total FROM goals GROUP BY team"
+    steps = steps_of(f"{GOALS} CREATE TABLE o {SINKS[name]}; INSERT INTO o {query}", tmp_path)
+    assert steps == ["Table goals", "Insert o", "Write o"]
+    with pytest.raises(SqlError, match="only adds rows"):
+        steps_of(f"{GOALS} CREATE TABLE o {SINKS['kafka']}; INSERT INTO o {query}", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        f"""(team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '1' MINUTE)
+        WITH ({KAFKA}, topic = 'a,b', idle_timeout = '1 minute', per_partition = true, rejects = '/data/bad')""",
+        f"(team STRING, points BIGINT) WITH ({KAFKA}, topic_pattern = 'o.*', start_offsets = 'latest')",
+        "(team STRING, points BIGINT) WITH (connector = 'delta_changes', path = '/data/o', starting_version = 3)",
+        "(team STRING, points BIGINT, at TIMESTAMP) "
+        "WITH (format = 'json', path = '/data/goals', arrival_time = 'at', tick = '5 seconds')",
+    ],
+    ids=["kafka", "topics by a pattern", "changes of delta", "a recorded log"],
+)
+def test_sources_that_are_streams(declared: str, tmp_path: Path) -> None:
+    statements = f"CREATE TABLE i {declared}; CREATE TABLE o WITH (connector = 'print') AS SELECT team FROM i"
+    assert steps_of(statements, tmp_path) == ["Table i", "Insert o", "Write o"]
+
+
+def test_what_would_run_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "goals").mkdir()
+    (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
+    shown: list[str] = []
+    statements = "EXPLAIN SELECT team FROM goals; EXPLAIN INSERT INTO totals SELECT team, points FROM goals"
+    Job((GOALS + statements).replace("/data", str(tmp_path)), show=shown.append, mode="batch").run()
+    query, insert = shown
+    assert "computed by: Spark alone" in query
+    assert "write 'Keep'" in query
+    assert f"write 'Write totals/Write' = Write(spark parquet {tmp_path}/totals)" in insert

@@ -1,4 +1,4 @@
-"""Views and functions that queries may use: `Catalog`."""
+"""Tables, views and functions that queries may use: `Catalog`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.typehints.annotations import annotations_of
 
 
 class Catalog:
-    """Views and functions by their names (penstock's own).
+    """Tables, views and functions by their names (penstock's own).
 
     A view is a query with a name, which another query reads like a table (*Streaming Systems*, chapter 8: materialized
     views). It may read inputs of the `SqlTransform` and other views, and changes as they change.
@@ -27,8 +27,31 @@ class Catalog:
     """
 
     def __init__(self) -> None:
+        self.tables: dict[str, object] = {}
         self.views: dict[str, str] = {}
         self.functions: dict[str, UserFunction] = {}
+
+    def create_table(self, name: str, source: object) -> None:
+        """Gives what a query may read a name, so that no PCollection has to be passed for it.
+
+        Args:
+            name: The name.
+            source: A transform that reads, such as ``ReadFromParquet(path, as_rows=True)``; the path of a file whose
+                name ends with ``.csv``, ``.json``, ``.parquet``, ``.orc`` or ``.avro``; or a list of rows, dicts or
+                NamedTuples.
+
+        Raises:
+            ValueError: There is a table or a view of this name.
+
+        >>> catalog = Catalog()
+        >>> catalog.create_table("goals", [{"team": "red", "points": 3}])
+        >>> list(catalog.tables)
+        ['goals']
+        """
+        if any(each.lower() == name.lower() for each in (*self.tables, *self.views)):
+            hint = "choose another name"
+            raise refusal(ValueError, f"there is a table or a view {name!r} already", hint=hint)
+        self.tables[name] = source
 
     def create_view(self, name: str, query: str, replace: bool = False) -> None:
         """Gives a query a name.

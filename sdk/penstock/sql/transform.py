@@ -10,11 +10,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
+
+from typing_extensions import TypeVar
 
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
-from penstock.construction.pvalue import PCollection
+from penstock.construction.pvalue import PBegin, PCollection
 from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
@@ -37,9 +39,12 @@ from penstock.sql.execution.spark_query import column_type, spark_query
 from penstock.sql.execution.steps import RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
+from penstock.sql.names import names_read
+from penstock.sql.output_classes import MakeInstance, check_output_class, check_output_fields
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.pruning import columns_read, prune
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
+from penstock.sql.sources import read_source
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
@@ -60,18 +65,25 @@ _INSTEAD = {
 }
 
 
-class SqlTransform(PTransform[Any, Any]):
+RowT = TypeVar("RowT", default=Any)
+"""The class of a result's rows."""
+
+
+class SqlTransform(PTransform[Any, PCollection[RowT]]):
     """Computes a query over one or several PCollections of rows (Beam's name).
 
     A query is computed as in *Streaming Systems*, chapter 8: its inputs and its result are relations that change over
     time. The language is Spark's, with the renderings ``SELECT STREAM``, ``TABLE`` and ``TVR``, windows, and ``EMIT``.
 
     It is applied to a PCollection, which the query calls ``PCOLLECTION``, or to a dict of PCollections by the names of
-    the query. Elements are Rows, NamedTuples or dataclasses.
+    the query. Elements are Rows, NamedTuples or dataclasses. Over tables of a catalog alone, it is applied to the
+    pipeline.
 
     Args:
         query: The query.
-        catalog: Views and functions that the query may use.
+        catalog: Tables, views and functions that the query may use.
+        output: A NamedTuple or a dataclass, of which the rows of the result become instances; editors then know them.
+            Its fields have the names and the types of the columns. By default, rows are Rows.
         expansion_service: Has no effect: there is nothing to expand.
         unsupported: Beam's ``dialect`` and ``ddl``, which are refused.
 
@@ -98,6 +110,7 @@ class SqlTransform(PTransform[Any, Any]):
         query: str,
         catalog: Catalog | None = None,
         *,
+        output: type[RowT] | None = None,
         expansion_service: object = None,
         **unsupported: object,
     ) -> None:
@@ -108,6 +121,7 @@ class SqlTransform(PTransform[Any, Any]):
             raise refusal(TypeError, what, hint="leave it out, or pass a penstock.transforms.sql.Catalog")
         self.query = query
         self.catalog = catalog or Catalog()
+        self.output = None if output is None else check_output_class(output)
         self.order: tuple[tuple[str, bool, bool], ...] = ()
 
     def default_label(self) -> str:
@@ -115,6 +129,8 @@ class SqlTransform(PTransform[Any, Any]):
         return f"SqlTransform({words if len(words) <= 60 else words[:57] + '...'})"
 
     def _extract_input_pvalues(self, pvalueish: object) -> tuple[Any, tuple[Any, ...]]:
+        if isinstance(pvalueish, PBegin):
+            return pvalueish, (pvalueish,)
         named = pvalueish if isinstance(pvalueish, Mapping) else {_MAIN: pvalueish}
         for name, pcoll in named.items():
             if not isinstance(pcoll, PCollection):
@@ -126,10 +142,9 @@ class SqlTransform(PTransform[Any, Any]):
 
     def expand(self, pcolls: Any) -> Any:
         """Binds the names of the query, and lowers its relations to transforms."""
-        if not pcolls:
-            raise refusal(
-                ValueError, "a query has no input", where=self._where(), hint="apply it to a PCollection"
-            )
+        pcolls = self._with_tables(pcolls)
+        if not pcolls and not self.catalog.tables:
+            self._refuse_no_input()
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
         ends = all(pcoll.is_bounded for pcoll in pcolls.values())
@@ -140,8 +155,49 @@ class SqlTransform(PTransform[Any, Any]):
             what, hint = split_hint(str(error))
             whole = self._asked_of_spark(pcolls, what, hint) if ends else None
             if whole is not None:
-                return whole
+                return self._as_output(whole)
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
+        if not pcolls:
+            self._refuse_no_input()
+        if self.output is not None and query.rendering == "TVR":
+            what = f"SELECT TVR makes snapshots, and output={self.output.__name__} is a class of rows"
+            raise refusal(TypeError, what, where=self._where(), hint="leave output out")
+        return self._as_output(self._computed(query, pcolls, columns, ends))
+
+    def _with_tables(self, pcolls: PBegin | dict[str, PCollection[Any]]) -> dict[str, PCollection[Any]]:
+        """The inputs, and the tables of the catalog that the query may read."""
+        given = {} if isinstance(pcolls, PBegin) else pcolls
+        if not self.catalog.tables:
+            return given
+        pipeline = pcolls.pipeline if isinstance(pcolls, PBegin) else next(iter(pcolls.values())).pipeline
+        named = names_read(self.query, self.catalog.views)
+        taken = {name.lower() for name in given}
+        read = {
+            name: pipeline | f"Table {name}" >> read_source(name, source)
+            for name, source in self.catalog.tables.items()
+            if name.lower() in named and name.lower() not in taken
+        }
+        return {**given, **read}
+
+    def _refuse_no_input(self) -> NoReturn:
+        what = "a query has no input"
+        raise refusal(ValueError, what, where=self._where(), hint="apply it to a PCollection")
+
+    def _as_output(self, rows: PCollection[Any]) -> PCollection[Any]:
+        """The rows, as instances of the class if there is one."""
+        if self.output is None:
+            return rows
+        columns = rows.element_type
+        assert isinstance(columns, row_type.RowTypeConstraint)
+        check_output_fields(self.output, columns, self._where())
+        make = MakeInstance(self.output, tuple(name for name, _ in columns.fields))
+        made: PCollection[Any] = rows | "Output" >> Map(make).with_output_types(self.output)
+        return made
+
+    def _computed(
+        self, query: Query, pcolls: Mapping[str, Any], columns: Mapping[str, Columns], ends: bool
+    ) -> Any:
+        """The result as Rows; `ends` says whether all inputs do."""
         self.order = listing_order(query)
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))
         whole, computed_by = None, "the transforms, as changes"

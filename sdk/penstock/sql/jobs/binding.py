@@ -25,8 +25,8 @@ from penstock.sql.jobs.bound import (
 )
 from penstock.sql.jobs.columns_to_fill import fill_columns
 from penstock.sql.jobs.functions import create_function
-from penstock.sql.jobs.names import names_read
 from penstock.sql.jobs.options import set_option
+from penstock.sql.names import names_read
 from penstock.sql.plan.relations import ColumnDef, Columns, Query
 from penstock.sql.statements.forms import (
     CreateFunction,

@@ -15,8 +15,8 @@ from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import split_hint
 from penstock.sql.jobs.bound import BoundInsert, BoundQuery, copy_catalog
-from penstock.sql.jobs.names import names_read
 from penstock.sql.language.dialect import parse_query
+from penstock.sql.names import names_read
 from penstock.sql.tables.table import Table, expand_variables, make_absolute
 from penstock.sql.tables.transforms import (
     REJECT_COLUMNS,

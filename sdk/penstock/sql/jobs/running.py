@@ -114,7 +114,8 @@ class Job:
         if isinstance(what, BoundInsert):
             return self._build((what,), options).pipeline.explain()
         built = self._pipeline((what,), options)
-        built.query(what, "Query")
+        result, _ = built.query(what, "Query")
+        _ = result | "Keep" >> WriteToMemory([])
         return built.pipeline.explain()
 
     def _print(self, query: BoundQuery, options: Mapping[str, Any]) -> None:

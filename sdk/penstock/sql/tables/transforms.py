@@ -242,7 +242,7 @@ class WriteTable(PTransform[Any, Any]):
         self._columns = columns
         self._overwrite = overwrite
 
-    def expand(self, pcoll: PCollection[Any]) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         table, connector = self._table, self._table.connector
         key = table.declared.key if table.takes_changes else ()
         if key:
@@ -251,7 +251,8 @@ class WriteTable(PTransform[Any, Any]):
             pcoll = pcoll | "Changes" >> Upserts()
         if connector.before_write is not None:
             pcoll = pcoll | "Elements" >> connector.before_write(self._spelled(key))
-        return pcoll | "Write" >> self._write(key)
+        written: PCollection[Any] = pcoll | "Write" >> self._write(key)
+        return written
 
     def _spelled(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names of columns as the columns spell them."""

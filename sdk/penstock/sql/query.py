@@ -1,0 +1,58 @@
+"""Computes a query in one line, and returns its rows."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+from typing_extensions import TypeVar
+
+from penstock.construction.pipeline import Pipeline
+from penstock.io.each_batch import WriteToMemory
+from penstock.sql.catalog import Catalog
+from penstock.sql.transform import SqlTransform
+
+RowT = TypeVar("RowT", default=Any)
+
+
+def query(
+    text: str,
+    /,
+    catalog: Catalog | None = None,
+    *,
+    output: type[RowT] | None = None,
+    **tables: object,
+) -> list[RowT]:
+    """Computes a query in a batch, and returns its rows (penstock's own).
+
+    Args:
+        text: The query.
+        catalog: Tables, views and functions that it may use.
+        output: A NamedTuple or a dataclass, of which the rows become instances; by default they are Rows.
+        tables: More tables by their names; see `Catalog.create_table`.
+
+    Returns:
+        The rows, in the order of ``ORDER BY``.
+
+    Raises:
+        SqlError: The query is wrong; the message shows where.
+        ValueError: A table cannot be read.
+
+    Example: ``beam.query("SELECT team, SUM(points) AS total FROM goals GROUP BY team", goals="goals.csv")``.
+    """
+    known = Catalog()
+    if catalog is not None:
+        known.tables, known.views, known.functions = dict(catalog.tables), catalog.views, catalog.functions
+    for name, source in tables.items():
+        known.create_table(name, source)
+    rows: list[RowT] = []
+    pipeline = Pipeline(mode="batch")
+    transform = SqlTransform(text, known, output=output)
+    _ = pipeline | "Query" >> transform | "Keep" >> WriteToMemory(rows)
+    pipeline.run().wait_until_finish()
+    for name, descending, nulls_first in reversed(transform.order):
+        value = attrgetter(name)
+        some = sorted((row for row in rows if value(row) is not None), key=value, reverse=descending)
+        none = [row for row in rows if value(row) is None]
+        rows = none + some if nulls_first else some + none
+    return rows
