@@ -15,8 +15,8 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
-from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
-from penstock.sql.binding.statement import Statement
+from penstock.sql.binding.scopes import Env, Grouping, Scope, make_outer, scope_of, window_columns
+from penstock.sql.binding.statement import Statement, walk_own_parts
 from penstock.sql.binding.time_windows import (
     BOUNDS,
     SPELLINGS,
@@ -28,8 +28,9 @@ from penstock.sql.binding.time_windows import (
     window_call_in,
 )
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.plan.decorrelation import Correlation
 from penstock.sql.plan.lineage import bound_of, make_period
-from penstock.sql.plan.relations import AggregateCall, Values
+from penstock.sql.plan.relations import AggregateCall, Relation, Values
 
 _TYPES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
@@ -137,6 +138,8 @@ class ExpressionBinder:
         if isinstance(self._env.scope, Grouping):
             if selected is not None:
                 return without_aliases.scalar(selected)
+            if (outer := self._outer_column(node)) is not None:
+                return outer
             self._found(node, rows)
             what = f"the column {name!r} is neither a key of the grouping nor aggregated"
             refuse(node, what, f"add it to GROUP BY, or write MAX({name})")
@@ -155,16 +158,26 @@ class ExpressionBinder:
         return arrival
 
     def _found(self, node: exp.Column, scope: Scope) -> Scalar:
-        """The value of a column by its name, which must not be one of a query around this one."""
+        """The value of a column by its name: of these rows, or else of the nearest query around that has it."""
+        if (outer := self._outer_column(node)) is not None:
+            return outer
+        # A table that this query does not have may be one of a query around it, where it lacks the column.
+        scopes = [scope, *(each.rows for each in reversed(self._env.around))]
+        named = (each for each in scopes if node.table and each.has_table(node.table))
+        return next(named, scope).find(node.table or None, node.name, self._statement.at(node))
+
+    def _outer_column(self, node: exp.Column) -> Scalar | None:
+        """The value of a column of a query around this one; None if it is not one."""
+        found = self._env_of(node)
+        return None if found is None else make_outer(self._in(found[1]).scalar(node), found[0])
+
+    def _env_of(self, node: exp.Column) -> tuple[int, Env] | None:
+        """The nearest query around this one that has a column, and how many are around that; None if this one has."""
         qualifier, name = node.table or None, node.name
-        if not scope.has(qualifier, name) and any(each.has(qualifier, name) for each in self._env.around):
-            self._statement.refuse(
-                node,
-                f"the subquery reads {node.sql()}, a column of the query around it, which is not supported",
-                "write a join: LEFT SEMI JOIN for EXISTS and IN, LEFT ANTI JOIN for NOT EXISTS, "
-                "LEFT JOIN with a grouped query for a value",
-            )
-        return scope.find(qualifier, name, self._statement.at(node))
+        if self._env.rows.has(qualifier, name):
+            return None
+        around = reversed(list(enumerate(self._env.around)))
+        return next((each for each in around if each[1].rows.has(qualifier, name)), None)
 
     def _row_number(self, node: exp.Expression) -> Scalar:
         return self._unsupported(node) if self._env.row_number is None else self._env.row_number
@@ -183,7 +196,7 @@ class ExpressionBinder:
             return self._window_of(node, call, grouping)
         if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
             return None
-        has_others = node.find(exp.Subquery, exp.Exists) or node.find(exp.Window)
+        has_others = node.find(exp.Query, exp.Window)
         if self._statement.aggregate_in(node) or has_others or mentions_window(node):
             return None
         try:
@@ -230,6 +243,9 @@ class ExpressionBinder:
                 hint = "write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL"
             refuse(node, f"{name} takes one argument, not {len(arguments)}", hint)
         value = self._of_rows().scalar(arguments[0])
+        if self.reads_around_only(node):
+            what = f"{node.sql()} aggregates columns of the query around this one only"
+            refuse(node, what, "select it in a subquery of that query's FROM, and name its column here")
         own = self._statement.tables.functions.get(name)
         if own is not None:
             return grouping.call(AggregateCall(name.lower(), value, own.type, is_distinct, condition, own.fn))
@@ -280,29 +296,62 @@ class ExpressionBinder:
 
     # Queries
 
+    def reads_around_only(self, node: exp.Expression) -> bool:
+        """True if all columns in a part of the tree are of queries around this one."""
+        columns = [each for each in walk_own_parts(node) if isinstance(each, exp.Column)]
+        return bool(columns) and all(self._env_of(each) is not None for each in columns)
+
+    def join_rows(self, right: Relation, kind: str, condition: Scalar | None) -> Relation:
+        """Returns the join of these rows with those that a query has for each of them."""
+        correlation = Correlation(len(self._env.around))
+        return correlation.join(self._env.rows.relation, right, kind, condition=condition)
+
+    def query(self, node: exp.Expression | exp.Query) -> Scope:
+        """Returns a query that may read columns of these rows."""
+        return self._query_of(node, self._env)
+
     def _query(self, node: exp.Expression) -> Scalar:
-        return subqueries.value_of(self._statement, node, self._env, self._query_of(node, self._env))
+        return subqueries.value_of(self._statement, node, self._env, self.query(node))
 
     def _exists(self, node: exp.Expression) -> Scalar:
-        inner = self._query_of(node.this, self._env)
-        return subqueries.has_rows(self._statement, node, self._env, inner)
+        return subqueries.has_rows(self._statement, node, self._env, self.query(node.this))
 
     def _in_list(self, node: exp.Expression) -> Scalar:
-        query = node.args.get("query")
-        if query is None:
+        tree = node.args.get("query")
+        if tree is None:
             return self._call(node, "IN", node.this, *node.expressions)
-        if isinstance(self._env.scope, Grouping):
-            what = "IN with a query is not supported after grouping"
-            self._statement.refuse(node, what, "write it in a query around this one")
-        inner = self._query_of(query, self._env)
-        subqueries.find_single_column(self._statement, query, inner)
-        return subqueries.is_among(self._statement, node, self._env, inner, self.scalar(node.this))
+        return self._among(node, tree)
+
+    def _among(self, node: exp.Expression, tree: exp.Expression | exp.Query) -> Scalar:
+        value, inner = self.scalar(node.this), self.query(tree)
+        return subqueries.is_among(self._statement, node, self._env, inner, value, tree)
+
+    def _quantified(self, node: exp.Expression, name: str, quantified: exp.Expression) -> Scalar:
+        """A comparison with ANY or ALL of the rows of a query."""
+        is_all, tree = isinstance(quantified, exp.All), quantified.this
+        if name not in _DECIDING or not isinstance(tree, exp.Query):
+            what = f"{'ALL' if is_all else 'ANY'} needs a comparison with a query"
+            self._statement.refuse(node, what, "write points > ALL (SELECT …)")
+        if name == ("<>" if is_all else "="):
+            among = self._among(node, tree)
+            return self._statement.call(node, "NOT", [among]) if is_all else among
+        value, inner = self.scalar(node.this), self.query(tree)
+
+        def compare(mine: Scalar, other: Scalar) -> Scalar:
+            return self._statement.call(node, name, [mine, other])
+
+        bounds = _DECIDING[name][::-1] if is_all else _DECIDING[name]
+        return subqueries.is_comparable(
+            self._statement, node, self._env, inner, value, tree, is_all, compare, bounds[: len(bounds) // 2]
+        )
 
     # Operators and functions with words of their own
 
     def _operator(self, node: exp.Expression) -> Scalar:
         name = _by_kind(_OPERATORS, node)
         assert name is not None
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return self._quantified(node, name, node.expression)
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
 
@@ -553,6 +602,14 @@ _OPERATORS: dict[type, str] = {
     exp.RegexpLike: "RLIKE",
 }
 """The functions that operators are."""
+
+_DECIDING = {
+    "=": ("min", "max") * 2,
+    "<>": ("min", "max") * 2,
+    **dict.fromkeys(("<", "<="), ("max", "min")),
+    **dict.fromkeys((">", ">="), ("min", "max")),
+}
+"""The aggregates of a query that decide a comparison with ANY of its rows, then, in reverse, with ALL."""
 
 _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     **dict.fromkeys(_OPERATORS, ExpressionBinder._operator),
