@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -16,9 +16,10 @@ from penstock.sql.binding import joining, subqueries
 from penstock.sql.execution import lowering
 from penstock.sql.plan import decorrelation
 from penstock.sql.plan.relations import Filter
+from penstock_spark.reports.failure import StepFailure, find_failure
 from tests.sql.correlated_queries import FORMS, KINDS, correlated_query
 from tests.sql.law import Broken, check_net, first_broken
-from tests.sql.relations import expected, final_rows, random_input
+from tests.sql.relations import Change, Input, as_rows, changes, expected, final_rows, random_input
 from tests.sql.test_law import Patch, starts
 
 ALWAYS, ALL, BLOCK = 30, 900, 30
@@ -166,3 +167,46 @@ def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     patch(monkeypatch)
     seeds = sorted(range(60), key=lambda seed: seed < SEEDS.get(name, 0))
     assert first_broken(seeds, lambda seed: check(seed, wanted)) is not None
+
+
+# A value with two rows.
+
+FIRST = "SELECT a.v, (SELECT b.s FROM b WHERE b.k = a.k) AS s FROM a"
+
+
+def events(*keys: int, retracts: bool = False) -> Input:
+    """A row of the first table with the key 1, then rows of the second one with these keys."""
+    rows = [Change("b", ((1, (key, f"row {at}", 0, None)),)) for at, key in enumerate(keys)]
+    return Input((Change("a", ((1, (1, "x", 5, None)),)), *rows), retracts)
+
+
+@pytest.mark.parametrize("retracts", [False, True])
+def test_a_value_with_two_rows_fails(retracts: bool) -> None:
+    given = events(1, 1, retracts=retracts)
+    message = failed(lambda: list(changes(FIRST, given)))
+    assert message.startswith("a subquery in an expression has 2 rows, not one")
+    assert "hint: aggregate it, for example with MAX, or write LIMIT 1" in message
+    assert failed(lambda: final_rows(FIRST, given)) == message
+
+
+def failed(run: Callable[[], object]) -> str:
+    """The message of the error in a step that something raises; the step names the query."""
+    with pytest.raises(StepFailure, match=r"at step 'SqlTransform.SELECT a.v, .SELECT b") as found:
+        run()
+    failure = find_failure(str(found.value))
+    assert failure is not None
+    return failure.message
+
+
+def test_two_rows_for_no_row_around_are_no_error() -> None:
+    given = events(2, 1, 2)
+    found = [(sign, *row) for each in changes(FIRST, given) for sign, row in each.changes]
+    assert found == [(1, 5, None), (-1, 5, None), (1, 5, "row 1")]
+    assert final_rows(FIRST, given) == as_rows([(5, "row 1")])
+
+
+def test_rows_that_are_for_no_row_around_would_fail_if_they_were_not_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decorrelation._Unnesting, "_restricted", lambda self, rows: rows)
+    assert "has 2 rows, not one" in failed(lambda: list(changes(FIRST, events(2, 2))))
