@@ -79,12 +79,20 @@ def check_text(own: str, seed: int, other: str | None = None) -> None:
     Raises:
         Broken: Its result is not what it must be at some instant.
     """
-    given = random_input(seed)
-    found = list(changes(own, given))
-    wanted = expected(Text(own, other or own), given, [each.events for each in found])
-    for place, (net, rows) in enumerate(zip(_nets(found, "CHANGES"), wanted, strict=True)):
+    check_net(seed, Text(own, other or own), random_input(seed))
+
+
+def check_net(seed: int, text: Text, given: Input, *settings: Any) -> None:
+    """Checks the changes of a query in both languages; `settings` are those of `changes`.
+
+    Raises:
+        Broken: Its result is not what it must be at some instant.
+    """
+    found = list(changes(text.own, given, *settings))
+    wanted = expected(text, given, [each.events for each in found])
+    for net, rows, each in zip(_nets(found, "CHANGES"), wanted, found, strict=True):
         if net != rows:
-            raise Broken(_differences(seed, own, f"after {place} events", net, rows))
+            raise Broken(_differences(seed, text.own, f"after {each.events} events", net, rows))
 
 
 def check_appended(own: str, seed: int, other: str) -> None:

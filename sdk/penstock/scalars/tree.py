@@ -15,7 +15,9 @@ from typing import Any, TypeAlias, Union
 from penstock.scalars.casting import text_of
 from penstock.scalars.types import PYTHON, SqlType
 
-Scalar: TypeAlias = Union["Column", "Field", "WindowBound", "Local", "Literal", "Call", "UserCall"]
+Scalar: TypeAlias = Union[
+    "Column", "OuterColumn", "Field", "WindowBound", "Local", "Literal", "Call", "UserCall"
+]
 """An expression over the columns of one row, or over the fields of one element."""
 
 
@@ -29,6 +31,26 @@ class Column:
         type: The type of the values.
     """
 
+    index: int
+    name: str
+    type: SqlType
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class OuterColumn:
+    """The value of a column of a query around this one; `penstock.sql.plan.decorrelation` removes it.
+
+    Attributes:
+        level: How many queries are around that query.
+        index: The place of the column in its rows.
+        name: The name to show.
+        type: The type of the values.
+    """
+
+    level: int
     index: int
     name: str
     type: SqlType

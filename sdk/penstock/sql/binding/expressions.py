@@ -20,8 +20,8 @@ from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
 from penstock.sql.binding.grouping_sets import bind_grouping_function
-from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
-from penstock.sql.binding.statement import Statement
+from penstock.sql.binding.scopes import Env, Grouping, Scope, make_outer, scope_of, window_columns
+from penstock.sql.binding.statement import Statement, walk_own_parts
 from penstock.sql.binding.time_windows import (
     BOUNDS,
     SPELLINGS,
@@ -36,8 +36,9 @@ from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
 from penstock.sql.language.month_intervals import months_of_interval
+from penstock.sql.plan.decorrelation import Correlation
 from penstock.sql.plan.lineage import bound_of, make_period
-from penstock.sql.plan.relations import Values
+from penstock.sql.plan.relations import Relation, Values
 
 _TYPES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
@@ -145,6 +146,8 @@ class ExpressionBinder:
         if isinstance(self._env.scope, Grouping):
             if selected is not None:
                 return without_aliases.scalar(selected)
+            if (outer := self._outer_column(node)) is not None:
+                return outer
             self._found(node, rows)
             what = f"the column {name!r} is neither a key of the grouping nor aggregated"
             refuse(node, what, f"add it to GROUP BY, or write MAX({name})")
@@ -163,16 +166,26 @@ class ExpressionBinder:
         return arrival
 
     def _found(self, node: exp.Column, scope: Scope) -> Scalar:
-        """The value of a column by its name, which must not be one of a query around this one."""
+        """The value of a column by its name: of these rows, or else of the nearest query around that has it."""
+        if (outer := self._outer_column(node)) is not None:
+            return outer
+        # A table that this query does not have may be one of a query around it, where it lacks the column.
+        scopes = [scope, *(each.rows for each in reversed(self._env.around))]
+        named = (each for each in scopes if node.table and each.has_table(node.table))
+        return next(named, scope).find(node.table or None, node.name, self._statement.at(node))
+
+    def _outer_column(self, node: exp.Column) -> Scalar | None:
+        """The value of a column of a query around this one; None if it is not one."""
+        found = self._env_of(node)
+        return None if found is None else make_outer(self._in(found[1]).scalar(node), found[0])
+
+    def _env_of(self, node: exp.Column) -> tuple[int, Env] | None:
+        """The nearest query around this one that has a column, and how many are around that; None if this one has."""
         qualifier, name = node.table or None, node.name
-        if not scope.has(qualifier, name) and any(each.has(qualifier, name) for each in self._env.around):
-            self._statement.refuse(
-                node,
-                f"the subquery reads {node.sql()}, a column of the query around it, which is not supported",
-                "write a join: LEFT SEMI JOIN for EXISTS and IN, LEFT ANTI JOIN for NOT EXISTS, "
-                "LEFT JOIN with a grouped query for a value",
-            )
-        return scope.find(qualifier, name, self._statement.at(node))
+        if self._env.rows.has(qualifier, name):
+            return None
+        around = reversed(list(enumerate(self._env.around)))
+        return next((each for each in around if each[1].rows.has(qualifier, name)), None)
 
     def _over(self, node: exp.Expression) -> Scalar:
         """The result of a window function, or of an aggregate with OVER."""
@@ -187,12 +200,17 @@ class ExpressionBinder:
             return found
         if (called := called_aggregate(self._statement, node)) is not None:
             refuse_aggregates_inside(self._statement, called)
-            return grouping.call(bind_aggregate(self._statement, called, self._of_rows()))
+            call = bind_aggregate(self._statement, called, self._of_rows())
+            if self.reads_around_only(called.node):
+                what = f"{called.node.sql()} aggregates columns of the query around this one only"
+                hint = "select it in a subquery of that query's FROM, and name its column here"
+                self._statement.refuse(called.node, what, hint)
+            return grouping.call(call)
         if (call := window_call_in(node)) is not None:
             return self._window_of(node, call, grouping)
         if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
             return None
-        has_others = node.find(exp.Subquery, exp.Exists) or node.find(exp.Window)
+        has_others = node.find(exp.Query, exp.Window)
         if self._statement.aggregate_in(node) or has_others or mentions_window(node):
             return None
         try:
@@ -270,23 +288,54 @@ class ExpressionBinder:
 
     # Queries
 
+    def reads_around_only(self, node: exp.Expression) -> bool:
+        """True if all columns in a part of the tree are of queries around this one."""
+        columns = [each for each in walk_own_parts(node) if isinstance(each, exp.Column)]
+        return bool(columns) and all(self._env_of(each) is not None for each in columns)
+
+    def join_rows(self, right: Relation, kind: str, condition: Scalar | None) -> Relation:
+        """Returns the join of these rows with those that a query has for each of them."""
+        correlation = Correlation(len(self._env.around))
+        return correlation.join(self._env.rows.relation, right, kind, condition=condition)
+
+    def query(self, node: exp.Expression | exp.Query) -> Scope:
+        """Returns a query that may read columns of these rows."""
+        return self._query_of(node, self._env)
+
     def _query(self, node: exp.Expression) -> Scalar:
-        return subqueries.value_of(self._statement, node, self._env, self._query_of(node, self._env))
+        return subqueries.value_of(self._statement, node, self._env, self.query(node))
 
     def _exists(self, node: exp.Expression) -> Scalar:
-        inner = self._query_of(node.this, self._env)
-        return subqueries.has_rows(self._statement, node, self._env, inner)
+        return subqueries.has_rows(self._statement, node, self._env, self.query(node.this))
 
     def _in_list(self, node: exp.Expression) -> Scalar:
-        query = node.args.get("query")
-        if query is None:
+        tree = node.args.get("query")
+        if tree is None:
             return self._call(node, "IN", node.this, *node.expressions)
-        if isinstance(self._env.scope, Grouping):
-            what = "IN with a query is not supported after grouping"
-            self._statement.refuse(node, what, "write it in a query around this one")
-        inner = self._query_of(query, self._env)
-        subqueries.find_single_column(self._statement, query, inner)
-        return subqueries.is_among(self._statement, node, self._env, inner, self.scalar(node.this))
+        return self._among(node, tree)
+
+    def _among(self, node: exp.Expression, tree: exp.Expression | exp.Query) -> Scalar:
+        value, inner = self.scalar(node.this), self.query(tree)
+        return subqueries.is_among(self._statement, node, self._env, inner, value, tree)
+
+    def _quantified(self, node: exp.Expression, name: str, quantified: exp.Expression) -> Scalar:
+        """A comparison with ANY or ALL of the rows of a query."""
+        is_all, tree = isinstance(quantified, exp.All), quantified.this
+        if name not in _DECIDING or not isinstance(tree, exp.Query):
+            what = f"{'ALL' if is_all else 'ANY'} needs a comparison with a query"
+            self._statement.refuse(node, what, "write points > ALL (SELECT …)")
+        if name == ("<>" if is_all else "="):
+            among = self._among(node, tree)
+            return self._statement.call(node, "NOT", [among]) if is_all else among
+        value, inner = self.scalar(node.this), self.query(tree)
+
+        def compare(mine: Scalar, other: Scalar) -> Scalar:
+            return self._statement.call(node, name, [mine, other])
+
+        bounds = _DECIDING[name][::-1] if is_all else _DECIDING[name]
+        return subqueries.is_comparable(
+            self._statement, node, self._env, inner, value, tree, is_all, compare, bounds[: len(bounds) // 2]
+        )
 
     # Operators and functions with words of their own
 
@@ -294,14 +343,16 @@ class ExpressionBinder:
         name = _by_kind(_OPERATORS, node)
         assert name is not None
         if isinstance(node.expression, (exp.Any, exp.All)):
-            return self._any_or_all(node, name)
+            if name in ("LIKE", "ILIKE"):
+                return self._any_or_all(node, name)
+            return self._quantified(node, name, node.expression)
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
 
     def _any_or_all(self, node: exp.Expression, name: str) -> Scalar:
         """A comparison with some strings of a list, such as LIKE ANY, or with all of them."""
         listed = node.expression.this
-        if not isinstance(listed, (exp.Tuple, exp.Paren)) or name not in ("LIKE", "ILIKE"):
+        if not isinstance(listed, (exp.Tuple, exp.Paren)):
             return self._unsupported(node)
         patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this]
         tests = [self._negated(node, self._call(node, name, node.this, each)) for each in patterns]
@@ -534,6 +585,14 @@ _OPERATORS: dict[type, str] = {
     exp.BitwiseRightShift: ">>",
 }
 """The functions that operators are."""
+
+_DECIDING = {
+    "=": ("min", "max") * 2,
+    "<>": ("min", "max") * 2,
+    **dict.fromkeys(("<", "<="), ("max", "min")),
+    **dict.fromkeys((">", ">="), ("min", "max")),
+}
+"""The aggregates of a query that decide a comparison with ANY of its rows, then, in reverse, with ALL."""
 
 _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     **dict.fromkeys(_OPERATORS, ExpressionBinder._operator),

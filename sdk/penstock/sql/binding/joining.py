@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
-from penstock.scalars import functions
 from penstock.scalars.tree import (
     Call,
     Column,
@@ -17,6 +16,7 @@ from penstock.scalars.tree import (
     split_conjuncts,
 )
 from penstock.sql.binding.scopes import move_to_right
+from penstock.sql.plan.conditions import conjoin, filter_rows, rejects_null, split_and_factor
 from penstock.sql.plan.lineage import is_window, simplify_bound
 from penstock.sql.plan.numbering_limits import limit_numbering
 from penstock.sql.plan.relations import (
@@ -27,6 +27,7 @@ from penstock.sql.plan.relations import (
     Relation,
     Valid,
     ValidityJoin,
+    Windowed,
     columns_as_scalars,
 )
 
@@ -74,13 +75,10 @@ def make_join(
     if kind == "cross" or (kind == "inner" and condition is None):
         cross = Join(left, right, "inner", (), ())
         return cross if condition is None else push_filter_down(Filter(cross, condition))
-    if not equal:
-        what = f"{kind.replace('_', ' ').upper()} JOIN needs an equality between its tables"
-        refuse(what, "name an equality, or write CROSS JOIN and a condition in WHERE")
     join = Join(left, right, kind, *_keys(equal), null_safe=_null_safe(equal))
     if kind == "inner":
-        return _filtered(join, _all(rest))
-    return replace(join, condition=_all(rest))
+        return filter_rows(join, rest)
+    return replace(join, condition=conjoin(rest))
 
 
 def push_filter_down(relation: Filter) -> Relation:
@@ -89,35 +87,95 @@ def push_filter_down(relation: Filter) -> Relation:
     Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered.
     """
     join = relation.input
-    if not (isinstance(join, Join) and join.kind == "inner" and join.condition is None):
+    if not isinstance(join, Join):
         return limit_numbering(relation)
     width = len(join.left.columns)
-    left, right = join.left, join.right
-    rest = []
+    if join.kind in ("left", "semi", "left_anti"):
+        return _push_below_left_join(join, relation.condition)
+    if join.kind != "inner" or join.condition is not None:
+        return relation
     equal, others = _split(relation.condition, width)
-    for part in others:
-        columns = columns_of(part)
-        if columns and max(columns) < width:
-            left = push_filter_down(Filter(left, part))
-        elif columns and min(columns) >= width:
-            right = push_filter_down(Filter(right, shift_columns(part, {at: at - width for at in columns})))
-        else:
-            rest.append(part)
+    lefts = [part for part in others if _is_left(part, width)]
+    rights = [
+        shift_columns(part, {at: at - width for at in columns_of(part)})
+        for part in others
+        if _is_right(part, width)
+    ]
+    rest = [part for part in others if not _is_left(part, width) and not _is_right(part, width)]
     left_keys, right_keys = _keys(equal)
     made = Join(
-        left,
-        right,
+        push_parts_down(join.left, lefts),
+        push_parts_down(join.right, rights),
         "inner",
         join.left_keys + left_keys,
         join.right_keys + right_keys,
         null_safe=join.null_safe + _null_safe(equal, len(join.left_keys)),
     )
-    condition = _all(rest)
-    return made if condition is None else Filter(made, condition)
+    return filter_rows(made, rest)
 
 
-def _filtered(relation: Relation, condition: Scalar | None) -> Relation:
-    return relation if condition is None else Filter(relation, condition)
+def push_parts_down(relation: Relation, parts: Iterable[Scalar]) -> Relation:
+    """The rows for which all parts of a condition are true, which also act below."""
+    condition = conjoin(parts)
+    return relation if condition is None else push_filter_down(Filter(relation, condition))
+
+
+def _push_below_left_join(join: Join, condition: Scalar) -> Relation:
+    """A filter over a join that keeps left rows: its parts of left rows act before the join.
+
+    If it is never true of a row without a match, the join is an inner join.
+    """
+    width, parts = len(join.left.columns), split_and_factor(condition)
+    rights = frozenset(range(width, len(join.columns)))
+    if join.kind == "left" and any(rejects_null(part, rights) for part in parts):
+        inner = replace(join, kind="inner", condition=None)
+        return push_parts_down(inner, [*split_conjuncts(join.condition), *parts])
+    lefts = [part for part in parts if _is_left(part, width)]
+    rest = [part for part in parts if not _is_left(part, width)]
+    return filter_rows(replace(join, left=push_parts_down(join.left, lefts)), rest)
+
+
+def push_semijoin_down(join: Join) -> Relation:
+    """A semi join or an anti join of the result of inner joins, as one of the table whose rows it reads."""
+    return _pushed_semijoin(join) or join
+
+
+def _pushed_semijoin(join: Join) -> Relation | None:
+    """The rows of a semi join that acts below an inner join or windows; None if it acts where it is."""
+    left, width = join.left, len(join.left.columns)
+    used = frozenset().union(*map(columns_of, join.left_keys))
+    if join.condition is not None:
+        used |= {at for at in columns_of(join.condition) if at < width}
+    own = columns_as_scalars(left.columns)
+    match left:
+        case Filter():
+            found = _pushed_semijoin(replace(join, left=left.input))
+            return None if found is None else Filter(found, left.condition)
+        case Project() if all(isinstance(left.scalars[at], Column) for at in used):
+            found = _pushed_semijoin(_moved_semijoin(join, left.input, left.scalars))
+            return None if found is None else replace(left, input=found)
+        case Windowed() if max(used, default=0) < len(left.input.columns):
+            return replace(left, input=push_semijoin_down(_moved_semijoin(join, left.input, own)))
+        case Join(kind="semi" | "left_anti"):
+            found = _pushed_semijoin(_moved_semijoin(join, left.left, own))
+            return None if found is None else replace(left, left=found)
+        case Join(kind="inner"):
+            middle = len(left.left.columns)
+            if used and max(used) < middle:
+                return replace(left, left=push_semijoin_down(_moved_semijoin(join, left.left, own)))
+            if used and min(used) >= middle:
+                rights = tuple(replace(each, index=each.index - middle) for each in own)
+                return replace(left, right=push_semijoin_down(_moved_semijoin(join, left.right, rights)))
+    return None
+
+
+def _moved_semijoin(join: Join, left: Relation, scalars: Sequence[Scalar]) -> Join:
+    """Returns a semi join of other left rows, in which expressions stand for the columns of its own."""
+    width, rights = len(left.columns), columns_as_scalars(join.right.columns)
+    both = (*scalars, *(move_to_right(each, width) for each in rights))
+    condition = None if join.condition is None else replace_scalars(join.condition, both)
+    keys = tuple(replace_scalars(each, scalars) for each in join.left_keys)
+    return replace(join, left=left, left_keys=keys, condition=condition)
 
 
 class _Equality(NamedTuple):
@@ -141,7 +199,7 @@ def _split(
     names = ("=", "<=>") if takes_null_safe else ("=",)
     equal: list[_Equality] = []
     rest = []
-    for part in split_conjuncts(condition):
+    for part in split_and_factor(condition):
         if not isinstance(part, Call) or part.name not in names or (sides := _sides(part, width)) is None:
             rest.append(part)
             continue
@@ -270,12 +328,3 @@ def _keys(equal: list[_Equality]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...
 def _null_safe(equal: list[_Equality], first: int = 0) -> tuple[int, ...]:
     """The places of the keys of which NULL equals NULL, where the keys begin at a place."""
     return tuple(place for place, each in enumerate(equal, first) if each.is_null_safe)
-
-
-def _all(parts: list[Scalar]) -> Scalar | None:
-    if not parts:
-        return None
-    first, *others = parts
-    for other in others:
-        first = functions.call("AND", [first, other])
-    return first

@@ -20,6 +20,7 @@ from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.groupings import GroupingBinder, window_below
+from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.over import OverBinder
@@ -35,7 +36,7 @@ from penstock.sql.binding.selections import (
 )
 from penstock.sql.binding.sources import SourceBinder, rename_scope
 from penstock.sql.binding.statement import Statement, Tables, text_of
-from penstock.sql.binding.subqueries import find_single_column, fit_types
+from penstock.sql.binding.subqueries import filter_by_query, query_test_of
 from penstock.sql.errors import SqlError
 from penstock.sql.language.dialect import EmitClause, find_outermost_select, parse_query, rendering_of
 from penstock.sql.language.unsupported_clauses import refuse_unsupported_clauses
@@ -46,7 +47,6 @@ from penstock.sql.plan.relations import (
     ColumnDef,
     Emitted,
     Filter,
-    Join,
     Order,
     Project,
     Query,
@@ -137,14 +137,18 @@ def _refuse_system_columns(statement: Statement, rendering: str | None) -> None:
 
 def _check_sessions(statement: Statement, relation: Relation) -> None:
     """Refuses sessions that no grouping makes: only the rows of a group tell where one ends."""
-    for each in inputs_of(relation):
-        grouped = isinstance(relation, Aggregate) and relation.start is not None
-        below = window_below(each) if grouped else None
-        if isinstance(each, Windowed) and each.kind == "session" and below is not each:
-            hint = "GROUP BY window_start, window_end right above SESSION(…)"
-            statement.refuse(None, "sessions are only there in a grouping by their window", hint)
-        if below is None or below.kind != "session":
-            _check_sessions(statement, each)
+    waiting, seen = [relation], {id(relation)}
+    while waiting:
+        outer = waiting.pop()
+        is_grouping = isinstance(outer, Aggregate) and outer.start is not None
+        for each in inputs_of(outer):
+            below = window_below(each) if is_grouping else None
+            if isinstance(each, Windowed) and each.kind == "session" and below is not each:
+                hint = "GROUP BY window_start, window_end right above SESSION(…)"
+                statement.refuse(None, "sessions are only there in a grouping by their window", hint)
+            if id(each) not in seen and (below is None or below.kind != "session"):
+                seen.add(id(each))
+                waiting.append(each)
 
 
 def _table_order(binder: Binder, tree: exp.Expression, scope: Scope) -> tuple[Order, ...]:
@@ -185,14 +189,14 @@ class Binder:
     Attributes:
         statement: The text, and the tables that it may read.
         ctes: The queries that WITH has named.
-        around: The scopes of the queries around this one.
+        around: What names mean in the queries around this one, the outermost first.
     """
 
     statement: Statement
     ctes: Mapping[str, Scope] = field(default_factory=dict)
-    around: tuple[Scope, ...] = ()
+    around: tuple[Env, ...] = ()
 
-    def query(self, tree: exp.Expression, shown: ShownColumns | None = None) -> Scope:
+    def query(self, tree: exp.Expression | exp.Query, shown: ShownColumns | None = None) -> Scope:
         """Returns a query as a scope whose names are the columns of its result.
 
         Args:
@@ -221,8 +225,9 @@ class Binder:
         env = Env(scope, self.ctes, aliases or {}, self.around, over)
         return ExpressionBinder(self.statement, env, self._inner_query)
 
-    def _inner_query(self, tree: exp.Expression, env: Env) -> Scope:
-        return Binder(self.statement, env.ctes, (*env.around, env.rows)).query(tree)
+    def _inner_query(self, tree: exp.Expression | exp.Query, env: Env) -> Scope:
+        own = replace(env, aliases={}, over=None)
+        return Binder(self.statement, env.ctes, (*env.around, own)).query(tree)
 
     def _view(self, name: str) -> Scope:
         text, until_micros = self.statement.tables.views[name], self.statement.until_micros
@@ -238,9 +243,11 @@ class Binder:
         return Binder(statement).query(tree)
 
     def _sources(self) -> SourceBinder:
-        return SourceBinder(self.statement, self.ctes, self.expressions, self.query, self._view, self._values)
+        return SourceBinder(
+            self.statement, self.ctes, self.expressions, self.query, self._view, self._values, self._where
+        )
 
-    def _with(self, tree: exp.Expression) -> Binder:
+    def _with(self, tree: exp.Expression | exp.Query) -> Binder:
         named = tree.args.get("with_")
         if named is None:
             return self
@@ -343,8 +350,8 @@ class Binder:
         place: Callable[[Scalar], Scalar] = _same
         if grouping is not None:
             relation = groupings.grouped(relation, grouping, has_window)
-            for one in grouping.ones:
-                relation = Join(relation, one, "inner", (), ())
+            for join in grouping.beside:
+                relation = join(relation)
             place = grouping.placed
         if condition is not None:
             relation = Filter(relation, place(condition))
@@ -368,17 +375,25 @@ class Binder:
     def _where(self, node: exp.Expression, scope: Scope) -> None:
         """Filters the relation of a scope."""
         if found := self.statement.aggregate_in(node):
-            what = f"the aggregate {found.name.upper()} is in WHERE"
-            self.statement.refuse(found, what, "write it in HAVING")
+            what, hint = f"the aggregate {found.name.upper()} is in WHERE", "write it in HAVING"
+            if self.around and self.expressions(scope).reads_around_only(found):
+                what = f"{found.sql()} aggregates columns of the query around this one only"
+                hint = "select it in a subquery of that query's FROM, and name its column here"
+            self.statement.refuse(found, what, hint)
+        plain, tests, others = [], [], []
         for part in _conjuncts(node):
-            if isinstance(part, exp.In) and (query := part.args.get("query")) is not None:
-                # Of a condition that must be true, NULL and FALSE are the same: a join answers it.
-                value = self.expressions(scope).scalar(part.this)
-                inner = self._inner_query(query, Env(scope, self.ctes, around=self.around))
-                other = find_single_column(self.statement, query, inner)
-                left, right = fit_types(self.statement, part, value, other)
-                scope.relation = Join(scope.relation, inner.relation, "semi", (left,), (right,))
-                continue
+            if (test := query_test_of(part)) is not None:
+                tests.append(test)
+            elif part.find(exp.Query) is not None:
+                others.append(part)
+            else:
+                plain.append(self.expressions(scope).condition(part, "WHERE"))
+        scope.relation = arrange_joins(scope.relation, plain)
+        for test in tests:
+            value = None if test.value is None else self.expressions(scope).scalar(test.value)
+            env = Env(scope, self.ctes, around=self.around)
+            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), value)
+        for part in others:
             condition = self.expressions(scope).condition(part, "WHERE")
             scope.relation = push_filter_down(Filter(scope.relation, condition))
 

@@ -7,10 +7,26 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from penstock.checks.similar_names import find_nearest
-from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
+from penstock.scalars.tree import (
+    Column,
+    OuterColumn,
+    Scalar,
+    columns_of,
+    map_leaves,
+    replace_scalars,
+    shift_columns,
+)
 from penstock.scalars.types import BIGINT
+from penstock.sql.plan.decorrelation import Correlation, has_one_row
 from penstock.sql.plan.lineage import window_bounds
-from penstock.sql.plan.relations import AggregateCall, ColumnDef, Columns, Join, Relation, columns_as_scalars
+from penstock.sql.plan.relations import (
+    AggregateCall,
+    ColumnDef,
+    Columns,
+    Project,
+    Relation,
+    columns_as_scalars,
+)
 
 _BESIDE = 1 << 20
 """The place of the first column that is beside the keys and the aggregates, as long as their number is not known."""
@@ -80,6 +96,10 @@ class Scope:
             for each in self.visible
         )
 
+    def has_table(self, qualifier: str) -> bool:
+        """True if a name stands for a table here."""
+        return any(_same(each.qualifier, qualifier) for each in self.visible)
+
     def star(self, qualifier: str | None) -> Iterator[Visible]:
         """The columns that ``*`` stands for."""
         for each in self.visible:
@@ -95,7 +115,7 @@ class Grouping:
         inner: The scope of the rows that are grouped.
         keys: The keys, as values of these rows.
         calls: The aggregates that were found so far.
-        ones: Relations with one row each that expressions read besides, which are joined to the grouped result.
+        beside: What joins the queries that expressions read besides to the grouped result.
         sets: The places of the keys that each grouping set has; none if all rows are grouped by all keys.
         shown: The number of keys that the query names; the others, behind them, tell grouping sets apart.
     """
@@ -103,7 +123,8 @@ class Grouping:
     inner: Scope
     keys: list[Scalar]
     calls: list[AggregateCall] = field(default_factory=list)
-    ones: list[Relation] = field(default_factory=list)
+    beside: list[Callable[[Relation], Relation]] = field(default_factory=list)
+    beside_width: int = 0
     sets: list[frozenset[int]] = field(default_factory=list)
     shown: int | None = None
 
@@ -133,11 +154,12 @@ class Grouping:
             self.calls.append(call)
         return Column(len(self.keys) + self.calls.index(call), call.name, call.type)
 
-    def beside(self, relation: Relation) -> tuple[Column, ...]:
-        """The columns of a relation with one row; `placed` moves them to their places behind all aggregates."""
-        first = _BESIDE + sum(len(each.columns) for each in self.ones)
-        self.ones.append(relation)
-        return columns_as_scalars(relation.columns, first)
+    def add_beside(self, columns: Columns, join: Callable[[Relation], Relation]) -> tuple[Column, ...]:
+        """The columns that a join will add; `placed` moves them to their places behind all aggregates."""
+        first = _BESIDE + self.beside_width
+        self.beside.append(join)
+        self.beside_width += len(columns)
+        return columns_as_scalars(columns, first)
 
     def placed(self, scalar: Scalar) -> Scalar:
         """A value of the grouped result, once all aggregates are known."""
@@ -153,14 +175,14 @@ class Env:
         scope: The rows that it is of, or the result of a grouping.
         ctes: The queries that WITH has named.
         aliases: The selected expressions by their names, where a clause may name them.
-        around: The scopes of the queries around this one, whose columns it may not read.
+        around: What names mean in the queries around this one, whose columns it may read, the outermost first.
         over: Returns the column of a window function with OVER; None where there is none.
     """
 
     scope: Scope | Grouping
     ctes: Mapping[str, Scope]
     aliases: Mapping[str, Any] = field(default_factory=dict)
-    around: tuple[Scope, ...] = ()
+    around: tuple[Env, ...] = ()
     over: Callable[[Any], Column] | None = None
 
     @property
@@ -168,13 +190,51 @@ class Env:
         """The rows that it is of; of the result of a grouping, those that are grouped."""
         return self.scope.inner if isinstance(self.scope, Grouping) else self.scope
 
-    def joined(self, relation: Relation) -> tuple[Column, ...]:
-        """Adds the columns of a relation with one row to each row, and returns them."""
-        if isinstance(self.scope, Grouping):
-            return self.scope.beside(relation)
-        first = len(self.scope.relation.columns)
-        self.scope.relation = Join(self.scope.relation, relation, "inner", (), ())
-        return columns_as_scalars(relation.columns, first)
+    def attach(
+        self,
+        right: Relation,
+        kind: str,
+        left_keys: tuple[Scalar, ...] = (),
+        right_keys: tuple[Scalar, ...] = (),
+        correlation: Correlation | None = None,
+    ) -> tuple[Column, ...]:
+        """Adds the columns of a query, which may read columns of these rows, to each row, and returns them.
+
+        Args:
+            right: The query.
+            kind: ``inner`` or ``left``.
+            left_keys: What must be equal, of these rows.
+            right_keys: The same of a row of the query.
+            correlation: What has joined other queries of the same parts; None if there is none.
+        """
+        correlation = correlation or Correlation(len(self.around))
+        if isinstance(self.scope, Scope):
+            first = len(self.scope.relation.columns)
+            self.scope.relation = correlation.join(self.scope.relation, right, kind, left_keys, right_keys)
+            return columns_as_scalars(self.scope.relation.columns, 0)[first : first + len(right.columns)]
+        grouping = self.scope
+
+        def join(left: Relation) -> Relation:
+            keys = tuple(map(grouping.placed, left_keys))
+            joined = correlation.join(left, right, kind, keys, right_keys)
+            width = len(left.columns) + len(right.columns)
+            return Project(joined, columns_as_scalars(joined.columns)[:width], joined.columns[:width])
+
+        columns = right.columns
+        if kind == "left" and not has_one_row(right):
+            columns = tuple(ColumnDef(each.name, each.type.or_null()) for each in columns)
+        return grouping.add_beside(columns, join)
+
+
+def make_outer(scalar: Scalar, level: int) -> Scalar:
+    """Returns a value of the rows of a query, as a query inside it names it; `level` is how many are around it."""
+
+    def outer_of(leaf: Scalar) -> Scalar:
+        if not isinstance(leaf, Column):
+            return leaf
+        return OuterColumn(level, leaf.index, leaf.name, leaf.type)
+
+    return map_leaves(scalar, outer_of)
 
 
 def scope_of(relation: Relation, qualifier: str | None) -> Scope:

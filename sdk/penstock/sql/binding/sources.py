@@ -15,6 +15,7 @@ from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.joining import make_join
 from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of, suggest
 from penstock.sql.binding.statement import Statement, text_of
+from penstock.sql.binding.subqueries import refused
 from penstock.sql.binding.time_windows import (
     SPELLINGS,
     WINDOWS,
@@ -22,7 +23,7 @@ from penstock.sql.binding.time_windows import (
     bind_windows,
     is_descriptor,
 )
-from penstock.sql.plan.relations import ColumnDef, Scan, Valid, Values
+from penstock.sql.plan.relations import ColumnDef, Join, Scan, Valid, Values
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class SourceBinder:
         query_of: Binds a query in FROM.
         view_of: Binds the query of a view, by the view's name.
         values_of: Binds VALUES.
+        filter_rows: Filters the rows of a scope by a condition.
     """
 
     statement: Statement
@@ -44,6 +46,7 @@ class SourceBinder:
     query_of: Callable[[Any], Scope]
     view_of: Callable[[str], Scope]
     values_of: Callable[[Any], Scope]
+    filter_rows: Callable[[Any, Scope], None]
 
     def source(self, tree: exp.Expression) -> Scope:
         """Returns the rows of a SELECT, before its conditions."""
@@ -57,8 +60,39 @@ class SourceBinder:
 
     def _with_joins(self, scope: Scope, joins: Iterable[Any] | None) -> Scope:
         for join in joins or ():
-            scope = self._join(join, scope, self._table(join.this))
+            if isinstance(join.this, exp.Lateral):
+                scope = self._lateral(join, scope)
+            else:
+                scope = self._join(join, scope, self._table(join.this))
         return scope
+
+    def _lateral(self, join: exp.Expression, left: Scope) -> Scope:
+        """The rows of a table with those that a query has for each of them."""
+        node, kind = join.this, self._join_kind(join)
+        kind = "inner" if kind == "cross" else kind
+        if not isinstance(node.this, exp.Subquery) or node.args.get("view"):
+            self.statement.refuse(
+                node, "LATERAL needs a query in parentheses", "write LATERAL (SELECT …) AS t"
+            )
+        if kind not in ("inner", "left") or join.args.get("using"):
+            what = "LATERAL belongs into CROSS JOIN, JOIN … ON or LEFT JOIN … ON"
+            self.statement.refuse(node, what, "write JOIN LATERAL (SELECT …) AS t ON …")
+        alias = node.args.get("alias")
+        inner = self.expressions(left).query(node.this)
+        names = alias.columns if alias is not None else ()
+        inner = rename_scope(self.statement, node, inner, node.alias or None, names)
+        width = len(left.relation.columns)
+        own = [replace(each, scalar=move_to_right(each.scalar, width)) for each in inner.visible]
+        both = Scope(left.relation, [*left.visible, *own])
+        condition = None
+        if (on := join.args.get("on")) is not None:
+            if on.find(exp.Query) is not None:
+                self.statement.refuse(on, "a subquery in ON of LATERAL is not supported", "write it in WHERE")
+            condition = self.expressions(both).condition(on, "ON")
+        with refused(self.statement, node):
+            relation = self.expressions(left).join_rows(inner.relation, kind, condition)
+        visible = [replace(each, scalar=retype(each.scalar, relation.columns)) for each in both.visible]
+        return Scope(relation, visible, left.arrival)
 
     def _table(self, node: exp.Expression) -> Scope:
         alias = node.args.get("alias")
@@ -109,14 +143,22 @@ class SourceBinder:
         both = Scope(left.relation, [*left.visible, *own])
         kind = self._join_kind(join)
         condition: Scalar | None = None
-        if using := join.args.get("using"):
+        using, on = join.args.get("using"), join.args.get("on")
+        if is_natural := join.args.get("method") == "NATURAL":
+            using = self._common_names(join, left, right)
+        if using:
             condition = self._using(using, left, right, own, both, kind)
-        elif on := join.args.get("on"):
+        elif on is not None and kind == "inner" and on.find(exp.Query) is not None:
+            # A condition of an inner join is one of its result.
+            both.relation = Join(left.relation, right.relation, "inner", (), ())
+            self.filter_rows(on, both)
+            return both
+        elif on is not None:
+            if on.find(exp.Query) is not None:
+                what = f"a subquery in ON of a {kind.replace('_', ' ').upper()} JOIN is not supported"
+                self.statement.refuse(on, what, "join it in FROM before, or write an inner JOIN")
             condition = self.expressions(both).condition(on, "ON")
-            if both.relation is not left.relation:
-                what = "a subquery in ON is not supported"
-                self.statement.refuse(on, what, "join it in FROM, or write it in WHERE")
-        elif kind not in ("cross", "inner"):
+        elif kind not in ("cross", "inner") and not is_natural:
             what = f"a {kind.upper()} JOIN needs ON or USING"
             self.statement.refuse(join, what, "say which columns are equal")
         version = join.this.args.get("version")
@@ -140,15 +182,30 @@ class SourceBinder:
                 what = f"RIGHT {kind} JOIN is not supported"
                 self.statement.refuse(join.this, what, f"swap the tables and write LEFT {kind} JOIN")
             return "semi" if kind == "SEMI" else "left_anti" if side else "anti"
-        if join.args.get("method") not in (None, "", "ASOF"):
+        if join.args.get("method") not in (None, "", "ASOF", "NATURAL"):
             what = f"{join.args['method']} JOIN is not supported"
             self.statement.refuse(join.this, what, "name the equal columns with ON")
         if kind == "CROSS":
             return "cross"
         return {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}[side]
 
+    def _common_names(self, join: exp.Expression, left: Scope, right: Scope) -> list[exp.Expression]:
+        """The columns of one name that a NATURAL JOIN compares, as USING names them."""
+        names = {each.name.lower() for each in right.star(None)}
+        common = dict.fromkeys(each.name for each in left.star(None) if each.name.lower() in names)
+        if join.args.get("on") or join.args.get("using"):
+            what = "a NATURAL JOIN compares all columns of one name"
+            self.statement.refuse(join.this, what, "leave out NATURAL, or ON and USING")
+        return [exp.to_identifier(name).update_positions(join.this) for name in common]
+
     def _using(
-        self, using: exp.Expression, left: Scope, right: Scope, own: list[Visible], both: Scope, kind: str
+        self,
+        using: Iterable[exp.Expression],
+        left: Scope,
+        right: Scope,
+        own: list[Visible],
+        both: Scope,
+        kind: str,
     ) -> Scalar:
         condition: Scalar | None = None
         for name in using:

@@ -35,7 +35,11 @@ from penstock.sql.plan.relations import (
     Union_,
     Values,
     Windowed,
+    count_uses,
 )
+
+_USES_MAX = 500
+"""The greatest number of relations in a text; one that several others read counts several times."""
 
 _JOINS = {
     "inner": "JOIN",
@@ -57,6 +61,8 @@ def spark_query(query: Query, tables: Mapping[str, str]) -> str:
     Raises:
         NotForSpark: Spark would not give exactly the same.
     """
+    if count_uses(query.relation) > _USES_MAX:
+        raise NotForSpark("the plan reads its parts so often that its text would be too long")
     rows = _Text(tables).of(query.relation)
     places = [place for _, place in query.shown]
     if any(isinstance(place, str) for place in places):
@@ -209,12 +215,17 @@ class _Text:
             return f"SELECT * FROM ({inner}) ORDER BY {order}{limit}{offset}"
         partition = ", ".join(map(_text, relation.keys))
         over = f"{'PARTITION BY ' + partition if partition else ''} ORDER BY {order}"
-        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER ({over}) AS BIGINT) AS c{width} FROM ({inner})"
-        return (
-            numbered
-            if relation.limit is None
-            else f"SELECT * FROM ({numbered}) WHERE c{width} <= {relation.limit}"
-        )
+        place = f"c{width}"
+        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER ({over}) AS BIGINT) AS {place} FROM ({inner})"
+        if relation.numbered:
+            return (
+                numbered
+                if relation.limit is None
+                else f"SELECT * FROM ({numbered}) WHERE {place} <= {relation.limit}"
+            )
+        shown = ", ".join(f"c{at}" for at in range(width)) or "1 AS nothing"
+        last = "" if relation.limit is None else f" AND {place} <= {relation.offset + relation.limit}"
+        return f"SELECT {shown} FROM ({numbered}) WHERE {place} > {relation.offset}{last}"
 
 
 def _values(relation: Values) -> str:

@@ -16,11 +16,15 @@ from penstock.sql.plan.relations import (
     Top,
     inputs_of,
     skip_projections,
+    walk_plan,
 )
 
 
 def list_kept_state(
-    relation: Relation, endless: Set[str], is_kept_for_late_rows: bool = False
+    relation: Relation,
+    endless: Set[str],
+    is_kept_for_late_rows: bool = False,
+    seen: set[tuple[int, bool]] | None = None,
 ) -> Iterator[str]:
     """A sentence for each part of a plan that keeps more and more.
 
@@ -28,9 +32,13 @@ def list_kept_state(
         relation: The plan.
         endless: The names of the inputs that do not end.
         is_kept_for_late_rows: Whether the windows of a grouping would end if late rows were not to come.
+        seen: The parts that are listed already, which several others may read.
     """
-    if not _reads(relation, endless):
+    seen = set() if seen is None else seen
+    place = id(relation), is_kept_for_late_rows
+    if place in seen or not _reads(relation, endless):
         return
+    seen.add(place)
     match relation:
         case Aggregate() if relation.keys:
             keys = ", ".join(map(str, relation.keys))
@@ -56,7 +64,7 @@ def list_kept_state(
         else:
             late = True
     for each in inputs_of(relation):
-        yield from list_kept_state(each, endless, late)
+        yield from list_kept_state(each, endless, late, seen)
 
 
 def _names(over: Over) -> str:
@@ -79,6 +87,4 @@ def _grouping_by_windows(emitted: Emitted) -> Aggregate | None:
 
 
 def _reads(relation: Relation, names: Set[str]) -> bool:
-    if isinstance(relation, Scan):
-        return relation.name in names
-    return any(_reads(each, names) for each in inputs_of(relation))
+    return any(isinstance(each, Scan) and each.name in names for each in walk_plan(relation))

@@ -135,12 +135,28 @@ def _any_of(operand: Any) -> exp.Expression:
     return exp.Any(this=operand)
 
 
+def _of_query(kind: type[exp.Expression], name: str) -> Callable[[list[Any]], exp.Expression]:
+    """Reads a predicate of a query in brackets of its own, as of a set operation; other calls are functions."""
+
+    def read(arguments: list[Any]) -> exp.Expression:
+        match arguments:
+            case [exp.Query() | exp.Values() as query]:
+                return kind(this=query)
+        return exp.Anonymous(this=name, expressions=arguments)
+
+    return read
+
+
 class _Parser(SparkParser):
     # A function keeps the name and the arguments of the query, instead of becoming a class of its own.
     FUNCTIONS: ClassVar[dict[str, Any]] = {
         "LTRIM": _trim("LEADING"),
         "RTRIM": _trim("TRAILING"),
         "BTRIM": _trim("BOTH"),
+        "EXISTS": _of_query(exp.Exists, "EXISTS"),
+        "ALL": _of_query(exp.All, "ALL"),
+        "ANY": _of_query(exp.Any, "ANY"),
+        "SOME": _of_query(exp.Any, "SOME"),
     }
     # Brackets after a call of ARRAY are an index, as after any other value.
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}

@@ -459,6 +459,30 @@ def inputs_of(relation: Relation) -> Iterator[Relation]:
             yield from value
 
 
+def walk_plan(relation: Relation) -> Iterator[Relation]:
+    """Yields a relation and all relations below it, each of them once, although several may read it."""
+    seen: set[int] = set()
+    waiting = [relation]
+    while waiting:
+        found = waiting.pop()
+        if id(found) not in seen:
+            seen.add(id(found))
+            yield found
+            waiting.extend(inputs_of(found))
+
+
+def count_uses(relation: Relation) -> int:
+    """Returns how many relations a plan has, where one that several others read counts for each of them."""
+    counts: dict[int, int] = {}
+
+    def count(each: Relation) -> int:
+        if id(each) not in counts:
+            counts[id(each)] = 1 + sum(map(count, inputs_of(each)))
+        return counts[id(each)]
+
+    return count(relation)
+
+
 def skip_projections(relation: Relation) -> tuple[list[Project | Filter], Relation]:
     """The projections and filters on top of a plan, the highest first, and the relation below them."""
     above: list[Project | Filter] = []
@@ -477,17 +501,25 @@ def origin_of(relation: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
     return inner, scalar
 
 
-def describe_plan(relation: Relation, indent: str = "") -> str:
-    """A plan as text, a line for each relation, inputs below."""
+def describe_plan(relation: Relation) -> str:
+    """A plan as text, a line for each relation, inputs below; what several relations read is described once."""
+    return "\n".join(_described(relation, "", set()))
+
+
+def _described(relation: Relation, indent: str, seen: set[int]) -> Iterator[str]:
     details = ", ".join(
         f"{one.name}={_text(value)}"
         for one in fields(relation)
         if one.name not in ("input", "left", "right", "inputs", "columns")
         and (value := getattr(relation, one.name)) not in (None, (), False, 0, "")
     )
-    lines = [f"{indent}{type(relation).__name__.rstrip('_')}({details}) -> {_names(relation)}"]
-    lines += [describe_plan(each, indent + "  ") for each in inputs_of(relation)]
-    return "\n".join(lines)
+    inputs = list(inputs_of(relation))
+    is_known = id(relation) in seen and bool(inputs)
+    seen.add(id(relation))
+    name = type(relation).__name__.rstrip("_")
+    yield f"{indent}{name}({details}) -> {_names(relation)}{', as above' if is_known else ''}"
+    for each in () if is_known else inputs:
+        yield from _described(each, indent + "  ", seen)
 
 
 def _text(value: object) -> str:
