@@ -21,7 +21,7 @@ from penstock.sql.execution.over_results import OverResults
 from penstock.sql.execution.sorted_rows import SortedRows
 from penstock.sql.plan.relations import ColumnDef, Over, Relation, inputs_of
 from penstock.typehints import row_type
-from tests.sql.law import check, first_broken
+from tests.sql.law import check, check_text, first_broken
 from tests.sql.random_over import FAMILIES, random_over, random_over_query
 from tests.sql.random_queries import TABLES, Text, Value
 from tests.sql.relations import KINDS, as_rows, expected, random_input
@@ -88,6 +88,13 @@ def check_meaning(seed: int, weights: Any = FAMILIES) -> None:
 def test_window_functions_have_the_results_that_duckdb_computes(start: int) -> None:
     for seed in range(start, start + 100):
         check_meaning(seed)
+
+
+@pytest.mark.parametrize("frame", ["", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"])
+def test_an_array_has_the_order_of_the_rows(frame: str) -> None:
+    call = f"ARRAY_AGG(v) OVER (PARTITION BY k ORDER BY ts DESC, v, s{frame})"
+    for seed in range(3):
+        check_text(f"SELECT k, {call} AS c FROM a WHERE v IS NOT NULL", seed)
 
 
 def check_changes(seed: int, weights: Any = FAMILIES) -> None:

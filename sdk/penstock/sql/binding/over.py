@@ -195,7 +195,9 @@ class OverBinder:
         if arguments and isinstance(arguments[0], exp.Distinct):
             self._refuse_distinct(node, name)
         found = self._aggregate_call(node, name, arguments)
-        return OverCall("aggregate", found.type, (), frame, aggregate=found)
+        # An array has the order of the rows, unless it has one of its own.
+        is_listed = found.name == "array_agg" and not any(isinstance(each, exp.Order) for each in arguments)
+        return OverCall("list" if is_listed else "aggregate", found.type, (), frame, aggregate=found)
 
     def _aggregate_call(self, node: exp.Expression, name: str, arguments: list[Any]) -> AggregateCall:
         condition = None

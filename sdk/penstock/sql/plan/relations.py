@@ -295,7 +295,7 @@ class OverCall:
     """One call of a window function.
 
     Attributes:
-        name: Its name in small letters; ``aggregate`` for an aggregate.
+        name: Its name in small letters; ``aggregate`` for an aggregate, and ``list`` for an array in the order of rows.
         type: The type of the result.
         arguments: The values of a row that it reads: for ``lag`` and ``lead``, perhaps also the value where there is
             no row.
