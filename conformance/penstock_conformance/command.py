@@ -41,7 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     1 passed, 0 failed
     0
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, flags = parser.parse_known_args(arguments)
+    if flags and not hasattr(options, "flags"):
+        parser.error(f"unrecognized arguments: {' '.join(flags)}")
+    options.flags = flags
     try:
         return int(options.run(options))
     except (ValueError, RunnerError) as error:
@@ -62,13 +66,14 @@ def _parser() -> argparse.ArgumentParser:
     showing.add_commands(commands)
     sql = commands.add_parser(
         "sql",
-        help="run queries over files",
-        description="Runs statements: CREATE TABLE … WITH (format = …, path = …), CREATE VIEW … AS …, and queries.",
+        help="run a job in SQL, or queries",
+        description="Runs the statements of a file, of an argument or of the standard input: tables of all connectors, "
+        "views, queries, and INSERT INTO, which all together are one pipeline with one checkpoint.",
+        epilog="All options of pipelines are taken, such as --checkpoint=DIR, --mode=batch and --drain_on_signal: "
+        "`penstock options` shows them. They win over SET.",
     )
-    sql.set_defaults(run=_sql)
-    sql.add_argument("statements", nargs="?", help="by default they are read from the standard input")
-    sql.add_argument("--file", type=Path, help="a file with statements that run first")
-    sql.add_argument("--master", metavar="URL", help="Spark's master")
+    sql.set_defaults(run=_sql, flags=[])
+    sql.add_argument("statements", nargs="?", help="a file that ends with .sql, or statements")
     conformance = commands.add_parser(
         "conformance",
         help="play the figures of the literature, and compare what comes out",
@@ -110,17 +115,12 @@ def _options(_: argparse.Namespace) -> int:
 
 
 def _sql(options: argparse.Namespace) -> int:
-    """Runs the statements, one after another; see `penstock.sql.console`."""
+    """Runs the statements; see `penstock.sql.jobs.running`."""
     try:
-        from penstock.sql.console import Console
+        from penstock.sql.jobs.running import run_command
     except ModuleNotFoundError as missing:
         raise ValueError(str(missing)) from None
-    scripts = [options.file.read_text(encoding="utf-8")] if options.file else []
-    if options.statements is not None:
-        scripts.append(options.statements)
-    console = Console(print, **({"master": options.master} if options.master else {}))
-    for script in scripts or [sys.stdin.read()]:
-        console.run(script)
+    run_command(options.statements, options.flags)
     return 0
 
 

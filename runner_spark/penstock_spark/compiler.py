@@ -18,6 +18,7 @@ from penstock_spark.passes.lift_combiners import lift_combiners
 from penstock_spark.passes.native_streams import native_streams, reasons_for_python
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
+from penstock_spark.passes.query_rows import query_rows, rows_of_queries
 from penstock_spark.passes.record_groupings import record_groupings
 from penstock_spark.passes.restrictions import restrictions
 from penstock_spark.passes.side_views import side_views, without_side_views
@@ -63,6 +64,8 @@ PASSES = (
     # Other steps may read a sink's file names, so this comes before pruning.
     Pass("windowed_writes", windowed_writes, lambda target: not target.is_batch),
     Pass("prune", prune),
+    # A query that something reads is a root for all later passes.
+    Pass("query_rows", query_rows, lambda target: target.is_batch),
     # A stream keeps accumulators from one micro-batch to the next, so a fan-out is useful there.
     Pass("one_round", one_round, lambda target: target.is_batch, "one_round"),
     Pass("lift_combiners", lift_combiners, switch="lifted_combiners"),
@@ -163,7 +166,9 @@ def batch_plan(graph: Graph, target: Target = Target()) -> Plan:
     """The plan of an optimised graph: which steps run together, and which Spark operators run them."""
     units = fuse(graph)
     plan = choose(graph, units, choose_folds(graph, units, target.without))
-    return plan if "driver_rows" in target.without else driver_rows(plan)
+    plan = plan if "driver_rows" in target.without else driver_rows(plan)
+    tables = {rows.table: batch_plan(optimise(rows.graph, target), target) for rows in rows_of_queries(graph)}
+    return replace(plan, tables=tables) if tables else plan
 
 
 def _changes(before: Graph, after: Graph) -> list[str]:

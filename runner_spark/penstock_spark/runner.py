@@ -9,6 +9,7 @@ from penstock.construction.pipeline import Pipeline
 from penstock.construction.pvalue import PCollection
 from penstock.error import UnsupportedByRunner, add_location, refusal
 from penstock.graph import DriverList, Graph, Source, Step, Write, show
+from penstock.io.query_source import QuerySource
 from penstock.options.base import with_values
 from penstock.options.checks import check_arguments, check_given, warn_of_no_effect_in_batch
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions, TypeOptions
@@ -98,6 +99,15 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.runs.open_session import OpenSession
 
         _ = OpenSession(self._settings(options), self.local_only).spark
+
+    def columns_of_query(self, source: Source, options: PipelineOptions, where: str) -> object:
+        """The columns of a query's result, by Spark's analysis of its text; starts the session that a run takes."""
+        from penstock_spark.formats.registry import columns_of_query
+        from penstock_spark.runs.open_session import OpenSession
+
+        assert isinstance(source, QuerySource)
+        opened = OpenSession(self._settings(options), self.local_only)
+        return columns_of_query(source, opened.session, where)
 
     def state_of(self, location: str) -> object:
         """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""

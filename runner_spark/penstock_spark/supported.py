@@ -183,6 +183,8 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
     elif not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
         hint = "leave out mode='batch' to run the pipeline as a stream, or read a bounded source"
         yield "batch mode cannot read an unbounded source", hint
+    if step.inputs and isinstance(step.primitive, Read):
+        yield from _query(graph, step, mode)
     match step.primitive:
         case ParDo(dofn):
             signature = signature_of(dofn)
@@ -208,6 +210,16 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
                 except TypeError:
                     what = f"the runner does not know the trigger {trigger}"
                     yield what, "derive your own trigger from CustomTrigger"
+
+
+def _query(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
+    """The refusals of a query that Spark computes over the rows of other steps."""
+    if mode != "batch":
+        what = "Spark alone computes this query, over rows that Python makes, which only a batch does"
+        yield what, "compute it in a pipeline of its own, with mode='batch'"
+    if any(isinstance(each.primitive, Write) for each in graph.leading_to(step).steps):
+        what = "a query that Spark alone computes cannot read what a sink has written"
+        yield what, "read it in a second pipeline, when the first one has ended"
 
 
 def _splittable(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:

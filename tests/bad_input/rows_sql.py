@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from tests.bad_input.rows import Row, Subject
 
+_GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at)
+WITH (format = 'csv', path = 'goals', header = 'true');
+CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path = 'totals');
+"""
+
 SUBJECT = Subject(
     "SQL",
     "The place in the query comes before the line of the program.",
@@ -57,6 +62,7 @@ SUBJECT = Subject(
                   at step 'SqlTransform(SELECT team FROM)' (game.py:3)
                   hint: correct the query at this place
                 """,
+            on_spark=True,
         ),
         Row(
             "a column that tells of changes in a query that shows none",
@@ -119,12 +125,14 @@ SUBJECT = Subject(
                   at step 'SqlTransform(SELECT UPER(team) AS team FROM PCOLLECTION)' (game.py:3)
                   hint: did you mean UPPER?
                 """,
+            on_spark=True,
         ),
         Row(
-            "a sum of texts",
+            "a sum of texts, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
                 """,
             see="""
@@ -132,7 +140,7 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT SUM(team) AS total FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:3)
+                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:4)
                   hint: CAST it to a number
                 """,
         ),
@@ -152,12 +160,14 @@ SUBJECT = Subject(
                   at step 'SqlTransform(SELECT team, points FROM PCOLLECTION GROUP BY team)' (game.py:4)
                   hint: add it to GROUP BY, or write MAX(points)
                 """,
+            on_spark=True,
         ),
         Row(
-            "a join without an equality",
+            "a join without an equality, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 rows = p | beam.Create([beam.Row(points=3)])
                 query = "SELECT a.points FROM rows a JOIN rows b ON a.points < b.points"
                 {"rows": rows} | SqlTransform(query)
@@ -167,15 +177,16 @@ SUBJECT = Subject(
                   line 1, column 34 of the query
                     SELECT a.points FROM rows a JOIN rows b ON a.points < b.points
                                                      ^
-                  at step 'SqlTransform(SELECT a.points FROM rows a JOIN rows b ON a.points < b.p...)' (game.py:5)
+                  at step 'SqlTransform(SELECT a.points FROM rows a JOIN rows b ON a.points < b.p...)' (game.py:6)
                   hint: name an equality, or write CROSS JOIN and a condition in WHERE
                 """,
         ),
         Row(
-            "a window function in WHERE",
+            "a window function in WHERE, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 query = "SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER BY points) <= 3"
                 p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
                 """,
@@ -184,15 +195,16 @@ SUBJECT = Subject(
                   line 1, column 38 of the query
                     SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER BY points) <= 3
                                                          ^
-                  at step 'SqlTransform(SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER B...)' (game.py:4)
+                  at step 'SqlTransform(SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER B...)' (game.py:5)
                   hint: write it in SELECT or QUALIFY, or in a query inside this one
                 """,
         ),
         Row(
-            "a frame of a window function that ends before it starts",
+            "a frame of a window function that ends before it starts, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 frame = "ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING"
                 query = f"SELECT SUM(points) OVER (ORDER BY points {frame}) AS total FROM PCOLLECTION"
                 p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
@@ -202,7 +214,7 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT SUM(points) OVER (ORDER BY points ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDIN...
                            ^
-                  at step 'SqlTransform(SELECT SUM(points) OVER (ORDER BY points ROWS BETWEEN 1 F...)' (game.py:5)
+                  at step 'SqlTransform(SELECT SUM(points) OVER (ORDER BY points ROWS BETWEEN 1 F...)' (game.py:6)
                   hint: write the earlier bound first
                 """,
         ),
@@ -220,10 +232,11 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a unit of time as other databases write it",
+            "a unit of time as other databases write it, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
                 {"goals": goals} | SqlTransform("SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals")
                 """,
@@ -232,32 +245,34 @@ SUBJECT = Subject(
                   line 1, column 8 of the query
                     SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals
                            ^
-                  at step "SqlTransform(SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals)" (game.py:4)
+                  at step "SqlTransform(SELECT DATEADD(DAY, 1, DATE '2026-01-31') AS d FROM goals)" (game.py:5)
                   hint: write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)
                 """,
         ),
         Row(
-            "a COUNT of several columns",
+            "the first value of a group without an order, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
-                {"goals": goals} | SqlTransform("SELECT COUNT(DISTINCT team, points) AS n FROM goals")
+                {"goals": goals} | SqlTransform("SELECT FIRST(team) AS t FROM goals")
                 """,
             see="""
-                penstock.sql.errors.SqlError: COUNT takes one argument, not 2
+                penstock.sql.errors.SqlError: the aggregate FIRST is not supported
                   line 1, column 8 of the query
-                    SELECT COUNT(DISTINCT team, points) AS n FROM goals
+                    SELECT FIRST(team) AS t FROM goals
                            ^
-                  at step 'SqlTransform(SELECT COUNT(DISTINCT team, points) AS n FROM goals)' (game.py:4)
-                  hint: write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL
+                  at step 'SqlTransform(SELECT FIRST(team) AS t FROM goals)' (game.py:5)
+                  hint: MIN_BY(x, time) is the first x and MAX_BY(x, time) the last, and ANY_VALUE(x) is any
                 """,
         ),
         Row(
-            "a length of time in months",
+            "a length of time in months, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
+                p = beam.Pipeline(mode="streaming")
                 goals = p | beam.Create([beam.Row(team="red", points=3)])
                 {"goals": goals} | SqlTransform("SELECT INTERVAL '1 month 2 days' AS i FROM goals")
                 """,
@@ -266,9 +281,189 @@ SUBJECT = Subject(
                   line 1, column 17 of the query
                     SELECT INTERVAL '1 month 2 days' AS i FROM goals
                                     ^
-                  at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:4)
+                  at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:5)
                   hint: write INTERVAL '10' MINUTES; months have no fixed length
                 """,
+        ),
+        Row(
+            "a job in SQL whose second statement fails",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                there is no table 'gaols'
+                  line 5, column 45 of /data/job.sql
+                                       SELECT team, points FROM gaols
+                                                                ^
+                  hint: did you mean 'goals'?
+                """,
+            files={
+                "job.sql": _GOALS
+                + "INSERT INTO totals SELECT team, points FROM goals;\nINSERT INTO totals SELECT team, points FROM gaols;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a table of SQL that the columns of the query do not fit",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                the column 'total' of the query is a STRING, and 'total' of the table 'totals' a BIGINT
+                  line 4, column 13 of /data/job.sql
+                    INSERT INTO totals SELECT team, team AS total FROM goals;
+                                ^
+                  hint: write CAST(total AS BIGINT) AS total
+                """,
+            files={
+                "job.sql": _GOALS + "INSERT INTO totals SELECT team, team AS total FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "columns of a query in another order than those of the table",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                column 1 of the query is 'total', and would fill 'team' of 'totals'
+                  line 4, column 13 of /data/job.sql
+                    INSERT INTO totals SELECT points AS total, team FROM goals;
+                                ^
+                  hint: write INSERT INTO totals BY NAME, or give the columns the order of the table
+                """,
+            files={
+                "job.sql": _GOALS + "INSERT INTO totals SELECT points AS total, team FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "rows that change, in a table that only adds rows",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                the query changes rows that it has emitted, and the table 'totals' of parquet only adds rows
+                  line 4, column 13 of /data/job.sql
+                    INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;
+                                ^
+                  hint: group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
+                """,
+            files={
+                "job.sql": _GOALS + "INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a setting of a table that its connector does not have",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                the table 'scores' of csv has no setting 'headr'
+                  line 4, column 74 of /data/job.sql
+                    ...BLE scores (team STRING) WITH (format = 'csv', path = 'scores', headr = 'true');
+                                                                                       ^
+                  hint: did you mean 'header'?
+                """,
+            files={
+                "job.sql": _GOALS
+                + "CREATE TABLE scores (team STRING) WITH (format = 'csv', path = 'scores', headr = 'true');\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "an option of a job that there is none of",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                there is no option 'shufle_partitions'
+                  line 4, column 5 of /data/job.sql
+                    SET shufle_partitions = 4;
+                        ^
+                  hint: did you mean shuffle_partitions?
+                """,
+            files={
+                "job.sql": _GOALS + "SET shufle_partitions = 4;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a function of a job in a module that is not there",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                there is no module 'scores'
+                  line 4, column 26 of /data/job.sql
+                    CREATE FUNCTION stars AS 'scores:stars';
+                                             ^
+                  hint: put scores.py beside the job, or install its package
+                """,
+            files={
+                "job.sql": _GOALS + "CREATE FUNCTION stars AS 'scores:stars';\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+            },
+        ),
+        Row(
+            "a line of CSV that does not fit the table",
+            write="""
+                from pathlib import Path
+                from penstock.sql.jobs.running import Job
+
+                Job(Path("job.sql").read_text(), "job.sql").run()
+                """,
+            see="""
+                penstock.error.RunnerError: line 3 of /data/goals/1.csv does not fit the columns: the field 'points' is no BIGINT
+                  at step 'Insert totals/Query' (game.py:4)
+                  hint: correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them
+                """,
+            files={
+                "job.sql": _GOALS + "SET mode = batch;\nINSERT INTO totals SELECT team, points FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\nblue,x,2026-01-01T12:00:00Z\n",
+            },
+            on_spark=True,
+        ),
+        Row(
+            "a function of a job that raises",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql")]))
+                """,
+            see="""
+                LookupError: no half [while running 'Insert totals/Select' (game.py:4)]
+                """,
+            files={
+                "job.sql": _GOALS
+                + "SET mode = batch;\nCREATE FUNCTION half AS 'halves:half';\nINSERT INTO totals SELECT team, HALF(points) FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+                "halves.py": 'def half(n: int) -> int:\n    raise LookupError("no half")\n',
+            },
+            on_spark=True,
         ),
     ),
 )

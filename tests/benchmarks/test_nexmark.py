@@ -182,7 +182,7 @@ def test_the_language_refuses_some_of_the_suites_own_words(load: Load, query: st
     catalog = Catalog()
     for name, view in load("nexmark.sql").views(load("nexmark.sql").BATCH).items():
         catalog.create_view(name, view)
-    pipeline = beam.Pipeline()
+    pipeline = beam.Pipeline(mode="streaming")
     tables = {
         name: pipeline | name >> beam.Create([]).with_output_types(kind)
         for name, kind in load("nexmark.model").KINDS.items()

@@ -93,7 +93,7 @@ COMMANDS = {
     "penstock graph program.py": ColdStart("Scores = ", write_program),
     "penstock options": ColdStart("--checkpoint_location"),
     "penstock sql": ColdStart("red", write_table, typed=QUERIES),
-    "penstock sql --file queries.sql": ColdStart("red", write_queries),
+    "penstock sql queries.sql": ColdStart("red", write_queries),
     "penstock sql \"CREATE TABLE t WITH (format = 'parquet', path = '/data/t'); SELECT COUNT(*) AS n FROM t\"": (
         ColdStart("3", write_table, ("/data/t", "t"))
     ),

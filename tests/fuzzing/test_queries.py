@@ -40,7 +40,7 @@ class Goal(NamedTuple):
 
 @seeds(150, 20_000)
 def test_a_damaged_query_is_refused_with_its_place_or_is_another_one(count: int) -> None:
-    pipeline = beam.Pipeline()
+    pipeline = beam.Pipeline(mode="streaming")
     goals = pipeline | beam.Create([]).with_output_types(Goal)
 
     def law(chance: Chance) -> None:

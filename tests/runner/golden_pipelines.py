@@ -11,11 +11,14 @@ import penstock as beam
 from penstock import field
 from penstock.graph import DriverList
 from penstock.io import ReadFromParquet, WriteToParquet
+from penstock.io.parquetio import ParquetSource
+from penstock.io.query_source import QuerySource, QueryTable, RowsOfStep
 from penstock.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from penstock.io.sink_transforms import SinkTransform
 from penstock.io.watermarks import BoundedDisorder
 from penstock.pvalue import AsIter, AsSingleton
 from penstock.relations.changelog import Changelog
+from penstock.sql.execution.as_written import ComputeQuery
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.core import RestrictionProvider
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterDelta, AfterWatermark, Repeatedly
@@ -416,6 +419,29 @@ def work_that_is_divided_in_recorded_time(p):
     out(p | "Recorded" >> stream | "Count" >> beam.ParDo(CountUp()))
 
 
+def _totals(rows, label):
+    """A query over a table, and over the rows of steps."""
+    tables = (
+        QueryTable("scores", ParquetSource("scores.parquet")),
+        *(QueryTable(f"t{place}", RowsOfStep(each.element_type)) for place, each in enumerate(rows)),
+    )
+    source = QuerySource("SELECT ...", "SELECT ...", tables, schema="total BIGINT")
+    return tuple(rows) | label >> ComputeQuery(source, label, beam.Row)
+
+
+def a_query_over_rows_of_steps(p):
+    made = numbers(p) | "Row" >> beam.Select(points=double)
+    shared = numbers(p, "More") | "Pair" >> beam.Map(pair)
+    out(shared | "Group" >> beam.GroupByKey(), "Groups")
+    out(_totals([made, shared | "Points" >> beam.Select(points=double)], "Query"))
+
+
+def a_query_over_a_query_and_one_that_is_not_read(p):
+    made = numbers(p) | "Row" >> beam.Select(points=double)
+    out(_totals([_totals([made], "First")], "Second"))
+    _totals([numbers(p, "More") | "Points" >> beam.Select(points=double)], "Unread")
+
+
 CASES: dict[str, tuple[Build, ...]] = {
     "prune": (unread_steps_without_user_code, unread_user_code, read_as_a_side_input_only),
     "lift_combiners": (
@@ -424,6 +450,7 @@ CASES: dict[str, tuple[Build, ...]] = {
         groups_whose_windows_show_what_they_hold,
     ),
     "one_round": (a_fan_out, a_fan_out_of_all, a_fan_out_whose_windows_fire_early),
+    "query_rows": (a_query_over_rows_of_steps, a_query_over_a_query_and_one_that_is_not_read),
     "restrictions": (work_that_is_divided, work_that_is_divided_in_each_window),
     "kept_restrictions": (work_that_is_divided, work_that_is_divided_in_recorded_time),
     "spread_writes": (a_wanted_number_of_files,),

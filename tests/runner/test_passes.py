@@ -26,6 +26,7 @@ from penstock_spark.passes import choose, fuse, lift_combiners
 from penstock_spark.passes.choose_folds import choose_folds, choose_shards
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.native_streams import reasons_for_python
+from penstock_spark.passes.query_rows import query_rows, rows_of_queries
 from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
 from penstock_spark.plan.column_plan import ColumnsSource, ColumnStream
@@ -332,6 +333,7 @@ def lasting_faults(run_pass: Pass, found: graph.Graph) -> list[str]:
             step.primitive.source, ColumnsSource | ColumnStream
         ):
             steps += step.primitive.source.columns.steps
+    steps += _steps_of_queries(after)
     everything = graph.Graph(tuple(steps), after.edges)
     # A write of files of windows becomes a grouping and a step of the runner's, which has the write's label.
     written = {id(step.primitive.sink) for step in before.steps if isinstance(step.primitive, graph.Write)}
@@ -347,6 +349,12 @@ def lasting_faults(run_pass: Pass, found: graph.Graph) -> list[str]:
     ]
 
 
+def _steps_of_queries(found: graph.Graph) -> list[graph.Step]:
+    """The steps that queries have taken into themselves, at any depth."""
+    inside = [rows.graph for rows in rows_of_queries(query_rows(found))]
+    return [step for each in inside for step in (*each.steps, *_steps_of_queries(each))]
+
+
 def graphs_for(name: str) -> list[graph.Graph]:
     """Graphs made at random, with sources that do not end, and those that the pass has its golden file for."""
     found = [unending(random_graph(seed), seed) for seed in SEEDS]
@@ -360,8 +368,8 @@ def graphs_for(name: str) -> list[graph.Graph]:
 @pytest.mark.parametrize(
     "name",
     [
-        *("columns", "kept_restrictions", "native_streams", "record_groupings", "restrictions", "side_views"),
-        *("single_panes", "stream_views", "windowed_writes"),
+        *("columns", "kept_restrictions", "native_streams", "query_rows", "record_groupings", "restrictions"),
+        *("side_views", "single_panes", "stream_views", "windowed_writes"),
     ],
 )
 def test_a_pass_keeps_user_code_and_order(name):
@@ -376,8 +384,8 @@ def test_a_pass_keeps_user_code_and_order(name):
 def test_every_pass_has_a_law():
     laws = {
         *OPTIMISING,
-        *("columns", "kept_restrictions", "native_streams", "record_groupings", "restrictions", "side_views"),
-        *("single_panes", "stream_views", "windowed_writes"),
+        *("columns", "kept_restrictions", "native_streams", "query_rows", "record_groupings", "restrictions"),
+        *("side_views", "single_panes", "stream_views", "windowed_writes"),
     }
     assert laws == set(BY_NAME)
 
@@ -389,6 +397,16 @@ def test_a_step_that_a_pass_forgets_is_found(monkeypatch):
     passes = tuple(forgetful if each.name == forgetful.name else each for each in STREAM_PASSES)
     monkeypatch.setitem(globals(), "STREAM_PASSES", passes)
     assert any("is gone" in fault for fault in lasting_faults(forgetful, unending(random_graph(1), 1)))
+
+
+def test_a_step_that_a_query_does_not_take_with_it_is_found():
+    def forgetful(found):
+        return replace(query_rows(found), steps=query_rows(found).steps[:-1])
+
+    broken = replace(BY_NAME["query_rows"], function=forgetful)
+    assert any(
+        "is gone" in fault for each in graphs_for("query_rows") for fault in lasting_faults(broken, each)
+    )
 
 
 def test_each_pass_that_changes_a_graph_is_told_with_the_steps_that_it_changed():

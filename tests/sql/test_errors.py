@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import penstock as beam
+from penstock.runners.runner import PipelineRunner
 from penstock.transforms.sql import Catalog, SqlError, SqlTransform
 
 
@@ -19,7 +20,8 @@ class Goal(NamedTuple):
 
 
 def apply(query: str, catalog: Catalog | None = None, **tables: Any) -> Any:
-    goals = beam.Pipeline() | beam.Create([]).with_output_types(Goal)
+    # In a batch, Spark's SQL knows more.
+    goals = beam.Pipeline(runner=PipelineRunner()) | beam.Create([]).with_output_types(Goal)
     inputs = tables or {"goals": goals, "rates": goals}
     return inputs | SqlTransform(query, catalog)
 

@@ -15,13 +15,15 @@ import pytest
 import penstock as beam
 from penstock.relations import bags, validity
 from penstock.relations.joins import JoinRows
+from penstock.scalars.tree import Literal
 from penstock.scalars.types import from_hint
+from penstock.sql.aggregates import exact, extremes, sums
 from penstock.sql.binding import groupings, queries, selections, sources
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.execution import aggregating, equality, lowering, rendering, steps
-from penstock.sql.plan import lineage, numbering_limits
+from penstock.sql.plan import lineage, numbering_limits, pruning
 from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Over, Top, Valid
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
@@ -183,22 +185,20 @@ def _sides_not_taken_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregating.SideCounts, "subtract_input", lambda self, accumulator, element: accumulator)
 
 
-def _one_row_too_many(patch: pytest.MonkeyPatch) -> None:
-    was = aggregating.TopRows.__init__
+def _first_rows(changed: Callable[..., tuple[Any, ...]]) -> Patch:
+    """A break of first rows, by other arguments than the order."""
+    was = lowering.first_rows
+    return lambda patch: patch.setattr(
+        lowering, "first_rows", lambda orders, *others: was(orders, *changed(*others))
+    )
 
-    def init(self: Any, order: Any, limit: Any, *others: Any) -> None:
-        was(self, order, None if limit is None else limit + 1, *others)
 
-    patch.setattr(aggregating.TopRows, "__init__", init)
+def _one_row_too_many(limit: Any, *others: Any) -> tuple[Any, ...]:
+    return None if limit is None else limit + 1, *others
 
 
-def _no_offset(patch: pytest.MonkeyPatch) -> None:
-    was = aggregating.TopRows.__init__
-
-    def init(self: Any, order: Any, limit: Any, offset: int, *others: Any) -> None:
-        was(self, order, limit, 0, *others)
-
-    patch.setattr(aggregating.TopRows, "__init__", init)
+def _no_offset(limit: Any, offset: int, *others: Any) -> tuple[Any, ...]:
+    return limit, 0, *others
 
 
 def _nulls_always_first(patch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def _no_filter(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         lowering,
         "argument_of",
-        lambda call: lowering.Literal(1, from_hint(int)) if call.argument is None else call.argument,
+        lambda call: Literal(1, from_hint(int)) if call.argument is None else call.argument,
     )
 
 
@@ -282,8 +282,8 @@ def _sessions_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def _whole(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregating, "_float_sum", lambda values: float(int(sum(values))) if values else None)
-    patch.setattr(aggregating, "_any_sum", lambda count, total: float(int(total)) if count else None)
+    patch.setattr(exact.ExactPowers, "total", lambda self, held: float(held[5] >> held[4]))
+    patch.setattr(sums, "_any_sum", lambda count, total: float(int(total)) if count else None)
 
 
 def _valid_too_long(patch: pytest.MonkeyPatch) -> None:
@@ -353,7 +353,7 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
         {"grouped": 20, "condition with a subquery": 0, "value of a subquery": 0},
     ),
     "MIN is MAX": (
-        lambda patch: patch.setattr(aggregating, "_least", aggregating._greatest),
+        lambda patch: patch.setattr(extremes, "_least_of", extremes._greatest_of),
         {"grouped": 20},
     ),
     "aggregates take copies although they are DISTINCT": (_distinct_as_all, {"grouped": 20}),
@@ -402,10 +402,14 @@ MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {
         _joins(_no_residual),
         {"join": 20, "LEFT JOIN": 20, "residual": 1},
     ),
-    "LIMIT gives a row too many": (_one_row_too_many, {"LIMIT": 0.9}),
-    "OFFSET is ignored": (_no_offset, {"LIMIT": 0.9}),
+    "LIMIT gives a row too many": (_first_rows(_one_row_too_many), {"LIMIT": 0.9}),
+    "OFFSET is ignored": (_first_rows(_no_offset), {"LIMIT": 0.9}),
     "NULL is always first": (_nulls_always_first, {"LIMIT": 0.9}),
     "PARTITION BY is ignored": (_no_partitions, {"QUALIFY": 0.9, "plain": 20}),
+    "all conditions count as conditions that all numbers satisfy": (
+        lambda patch: _never(patch, pruning, "_is_always_true", True),
+        {"WHERE": 0.9},
+    ),
     "a window is missing": (_windows(lambda found: found[1:], "hop"), {"windows": 30, "HOP": 30}),
     "the largest window is missing": (
         _windows(lambda found: found[:-1] or found, "cumulate"),

@@ -11,14 +11,14 @@ from penstock.error import UnsupportedByRunner
 from penstock.sql.execution.lowering import trigger_of
 from penstock.sql.language.dialect import parse_query
 from penstock.transforms.sql import SqlTransform
-from penstock.windows.triggers import AfterCount, AfterProcessingTime, AfterWatermark, Repeatedly
+from penstock.windows.triggers import AfterArrival, AfterProcessingTime, AfterWatermark, Repeatedly
 from penstock_spark.supported import check
 from tests.sql.book_chapter_8 import NINE
 from tests.sql.book_chapter_9 import EURO
 from tests.sql.listings import Listing
 from tests.sql.playing import played
 
-EACH = Repeatedly(AfterCount(1))
+EACH = Repeatedly(AfterArrival())
 MINUTELY = AfterProcessingTime(60)
 
 
@@ -32,7 +32,7 @@ MINUTELY = AfterProcessingTime(60)
         ("EMIT WHEN WATERMARK PAST window_end", AfterWatermark()),
         ("EMIT FINAL", AfterWatermark()),
         ("EMIT ON WINDOW CLOSE", AfterWatermark()),
-        ("EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS", AfterWatermark(late=AfterCount(1))),
+        ("EMIT AFTER WATERMARK AND THEN AFTER 0 SECONDS", AfterWatermark(late=AfterArrival())),
         ("EMIT AFTER WATERMARK AND THEN AFTER 1 MINUTE", AfterWatermark(late=MINUTELY)),
         ("EMIT AFTER 1 MINUTE", Repeatedly(MINUTELY)),
         ("EMIT AFTER DELAY INTERVAL '1' MINUTE", Repeatedly(MINUTELY)),
@@ -40,7 +40,7 @@ MINUTELY = AfterProcessingTime(60)
         ("EMIT PERIODIC 1 MINUTE", Repeatedly(AfterProcessingTime.aligned_to(60))),
         (
             "EMIT AFTER DELAY 1 MINUTE AND AFTER WATERMARK AND THEN AFTER 0 SECONDS",
-            AfterWatermark(early=MINUTELY, late=AfterCount(1)),
+            AfterWatermark(early=MINUTELY, late=AfterArrival()),
         ),
     ],
 )

@@ -1,47 +1,123 @@
-"""Queries that Spark computes whole, over the frames of sources."""
+"""Queries that Spark computes whole, over the frames of tables."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.io.parquetio import ParquetSource
-from penstock.io.query_source import QuerySource
-from penstock.io.sparkio import DataFrameSource, SparkSource
+from penstock.graph import Source
+from penstock.io.query_source import QueryError, QuerySource, ResultColumns, RowsOfStep
 from penstock.scalars.spark_forms import quote_name
+from penstock_spark.columns.records import schema_of
+from penstock_spark.columns.types import find_doubled_names, leaves_of, value_in_spark
 from penstock_spark.formats.format import Format
-from penstock_spark.formats.frames import FRAMES
-from penstock_spark.formats.parquet import PARQUET
-from penstock_spark.formats.tables import TABLES
 from penstock_spark.plan.schema_text import schema_of_text
-from penstock_spark.session.session import SQL_MEANING, move_to_session
+from penstock_spark.reports.query_errors import explain_query_error
+from penstock_spark.session.session import SQL_MEANING, empty_frame, move_to_session
+from penstock_spark.session.spark_versions import from_arrow_schema
+from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.frame_rows import rows_of
 from penstock_spark.sources.scan import Scan
 
 # Settings that the text of a query assumes. Its session begins with the settings of its program.
 _SETTINGS = {**SQL_MEANING, "spark.sql.session.timeZone": "UTC"}
-_READ: dict[type, Format] = {DataFrameSource: FRAMES, ParquetSource: PARQUET, SparkSource: TABLES}
+_ORDER_STAYS = frozenset(["GlobalLimit", "LocalLimit", "Offset"])
+
+Open = Callable[[Source, SparkSession, str], Scan]
+"""Opens the source of a table."""
 
 
-def open_query(source: QuerySource, spark: SparkSession, where: str) -> Scan:
-    """Opens a query, which a separate session analyses, so that its settings and views affect nothing else."""
+def make_query_format(open_table: Open) -> Format:
+    """Returns the format of queries, given what opens their tables."""
+    return Format(partial(_open_query, open_table), records=_records, schema=_schema)
+
+
+def analyse_query(source: QuerySource, spark: SparkSession, where: str, open_table: Open) -> ResultColumns:
+    """Returns the columns of a query's result, with Spark's types; computes no row.
+
+    Raises:
+        QueryError: The query has no meaning over its tables.
+    """
+    frame = _frame_of(source, spark, where, open_table)
+    schema = frame.schema
+    if twice := find_doubled_names(StructType(schema.fields)):
+        what = f"two columns of the result have the name {twice[0]!r}"
+        raise QueryError(what, hint="give one of them an alias with AS")
+    for field in schema:
+        if unknown := [each for each in leaves_of(field.dataType) if value_in_spark(each) is None]:
+            what = f"the column {field.name!r} has values of the type {unknown[0].simpleString()}, which Python has not"
+            raise QueryError(what, hint=f"write CAST({quote_name(field.name)} AS STRING)")
+    return ResultColumns(schema, hint_of_schema(schema, "row"), _order_of(frame))
+
+
+def _open_query(open_table: Open, source: QuerySource, spark: SparkSession, where: str) -> Scan:
+    frame = _frame_of(source, spark, where, open_table)
+    return rows_of(move_to_session(frame, spark), where)
+
+
+def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
+    """The frame of a query in a session of its own, so that its settings and views affect nothing else."""
     session = spark.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
-    for number, each in enumerate(source.inputs):
-        opened = _READ[type(each)].open
-        assert opened is not None
-        frame: DataFrame = move_to_session(opened(each, spark, where).frame, session)
-        frame.createOrReplaceTempView(f"input{number}")
-    return rows_of(move_to_session(session.sql(source.text), spark), where)
+    for table in source.tables:
+        frame = _table(table.rows, spark, where, open_table)
+        move_to_session(frame, session).createOrReplaceTempView(quote_name(table.name))
+    for name, text in source.views:
+        _read(text, session, source, name).createOrReplaceTempView(quote_name(name))
+    return _read(source.text, session, source, None)
+
+
+def _table(rows: object, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
+    if isinstance(rows, RowsOfStep):
+        return empty_frame(spark, from_arrow_schema(schema_of(rows.element_type, where)))
+    assert isinstance(rows, Source)
+    scan = open_table(rows, spark, where)
+    if not scan.has_columns:
+        what = f"Spark has no types for the columns of {rows.describe()}"
+        raise QueryError(what, hint="read the files with columns=[...], and leave those columns out")
+    return scan.frame
+
+
+def _read(text: str, session: SparkSession, source: QuerySource, view: str | None) -> DataFrame:
+    """The frame of a text, which must be a query: Spark would carry out a command at once."""
+    text = text.rstrip().rstrip(";")
+    names = [table.name for table in source.tables] + [name for name, _ in source.views]
+    try:
+        session._jsparkSession.sessionState().sqlParser().parseQuery(text)
+        return session.sql(text)
+    except Exception as error:
+        raise explain_query_error(error, text, view, names, partial(_functions, session)) from None
+
+
+def _functions(session: SparkSession) -> list[str]:
+    return [row.function for row in session.sql("SHOW FUNCTIONS").collect()]
+
+
+def _order_of(frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
+    """The columns by which the rows of a frame are ordered, as in `ResultColumns`."""
+    plan = frame._jdf.queryExecution().analyzed()
+    while plan.nodeName() in _ORDER_STAYS:
+        plan = plan.child()
+    if plan.nodeName() != "Sort":
+        return ()
+    found = []
+    orders = plan.order()
+    for place in range(orders.size()):
+        order = orders.apply(place)
+        if order.child().nodeName() != "AttributeReference" or order.child().name() not in frame.columns:
+            return ()
+        descends, nulls = order.direction().sql() == "DESC", order.nullOrdering().sql()
+        found.append((order.child().name(), descends, nulls == "NULLS FIRST"))
+    return tuple(found)
 
 
 def _schema(source: QuerySource) -> StructType | None:
-    return schema_of_text(", ".join(f"{quote_name(name)} {kind}" for name, kind in source.fields))
+    return source.schema if isinstance(source.schema, StructType) else schema_of_text(str(source.schema))
 
 
 def _records(source: object) -> str:
     return "row"
-
-
-QUERIES = Format(open_query, records=_records, schema=_schema)

@@ -21,7 +21,7 @@ from penstock.io.formats.text_source import TextSource
 from penstock.io.jsonio import JsonSink, JsonSource
 from penstock.io.orcio import OrcSink, OrcSource
 from penstock.io.parquetio import ParquetSink, ParquetSource
-from penstock.io.query_source import QuerySource
+from penstock.io.query_source import QuerySource, ResultColumns
 from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSource
 from penstock.io.streaming.periodic_sequence import PeriodicSource
 from penstock.io.streaming.recorded_stream import RecordedStream
@@ -36,7 +36,7 @@ from penstock_spark.formats.orc import ORC
 from penstock_spark.formats.packages import Package
 from penstock_spark.formats.parquet import PARQUET
 from penstock_spark.formats.program import CONSOLE, FUNCTIONS, LISTS
-from penstock_spark.formats.query import QUERIES
+from penstock_spark.formats.query import analyse_query, make_query_format
 from penstock_spark.formats.ranges import RANGES
 from penstock_spark.formats.sequences import SEQUENCES
 from penstock_spark.formats.tables import TABLES
@@ -49,6 +49,19 @@ from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.window_files import WindowFiles, files_of_windows
 from penstock_spark.sources.scan import Scan, StreamScan
 
+
+def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
+    """Opens a source. All elements are in the global window, at the minimum timestamp."""
+    format = format_of(source)
+    if format.open is None:
+        raise UnsupportedByRunner(
+            f"penstock cannot read the source {source.describe()}",
+            where=where,
+            hint="use a source from penstock.io",
+        )
+    return format.open(source, spark, where)
+
+
 FORMATS: dict[type[Source | Sink], Format] = {
     TextSource: TEXT,
     CsvSource: CSV,
@@ -58,7 +71,7 @@ FORMATS: dict[type[Source | Sink], Format] = {
     SparkSource: TABLES,
     DataFrameSource: FRAMES,
     SequenceSource: SEQUENCES,
-    QuerySource: QUERIES,
+    QuerySource: make_query_format(open_source),
     RangesOfSource: RANGES,
     TextFileSink: TEXT,
     CsvSink: CSV,
@@ -129,18 +142,6 @@ def _packages_of(step: Step) -> tuple[Package, ...]:
     return ()
 
 
-def open_source(source: Source, spark: SparkSession, where: str) -> Scan:
-    """Opens a source. All elements are in the global window, at the minimum timestamp."""
-    format = format_of(source)
-    if format.open is None:
-        raise UnsupportedByRunner(
-            f"penstock cannot read the source {source.describe()}",
-            where=where,
-            hint="use a source from penstock.io",
-        )
-    return format.open(source, spark, where)
-
-
 def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> StreamScan:
     """Opens an unbounded source. Unless it has rejects, what does not parse is an error of the step."""
     format = format_of(stream.source)
@@ -160,6 +161,11 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
             "or find files with fileio.MatchContinuously",
         )
     return format.open_stream(stream.source, stream, spark, where)
+
+
+def columns_of_query(source: QuerySource, spark: SparkSession, where: str) -> ResultColumns:
+    """The columns of a query's result; QueryError if it has no meaning over its tables."""
+    return analyse_query(source, spark, where, open_source)
 
 
 def element_type_of(source: Source, spark: SparkSession | None, where: str) -> object:

@@ -6,7 +6,7 @@ import logging
 import pickle
 import traceback
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,10 @@ class Context:
     at_work: tuple[int, int, str] = (0, 0, "")
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
+
+    def for_another_plan(self) -> Context:
+        """Returns the context of another plan of the same run, whose stages and edges have numbers of their own."""
+        return replace(self, scans={}, sinks={}, frames={}, outputs={}, views={}, written={})
 
     def tidy_up(self) -> None:
         """Frees the resources of the run; those that cannot be freed, for example after Java died, are gone anyway."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
 
 from penstock.graph import Read, Write
+from penstock.io.query_source import QuerySource
+from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock_spark.formats.registry import check_sink, open_source
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.descriptions import describe_jobs, describe_node, shorten
@@ -25,6 +28,7 @@ from penstock_spark.plan.batch_plan import (
     root_steps,
 )
 from penstock_spark.plan.column_plan import ColumnsSource
+from penstock_spark.plan.query_rows import RowsOfGraph
 from penstock_spark.sinks.plan import MicroBatch
 from penstock_spark.worker.disk_errors import make_unwritable_error
 
@@ -88,8 +92,24 @@ def open_sources(plan: Plan, context: Context) -> None:
             source = step.primitive.source
             if isinstance(source, ColumnsSource):
                 source = source.source
+            if isinstance(source, QuerySource):
+                source = _with_frames(source, plan, context)
             context.places = (step.where,)
             context.scans[step.label] = open_source(source, context.spark, step.where)
+
+
+def _with_frames(source: QuerySource, plan: Plan, context: Context) -> QuerySource:
+    """Returns a query that reads frames instead of the rows of other steps; nothing computes these yet."""
+    tables = []
+    for table in source.tables:
+        if isinstance(table.rows, RowsOfGraph):
+            last = table.rows.graph.steps[-1].primitive
+            assert isinstance(last, Write)
+            assert isinstance(last.sink, FrameSink)
+            run_plan(plan.tables[table.rows.table], context.for_another_plan())
+            table = replace(table, rows=DataFrameSource(last.sink.into.pop()))
+        tables.append(table)
+    return replace(source, tables=tuple(tables))
 
 
 def _places(node: Node, plan: Plan) -> tuple[str, ...]:

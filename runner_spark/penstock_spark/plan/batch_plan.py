@@ -6,8 +6,8 @@ outputs is computed once and persisted. Each view and each write is a separate j
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.graph import Edge, Graph, InlineValues, Read, Step, Write, describe
@@ -179,6 +179,8 @@ class Plan:
 
     nodes: tuple[Node, ...]
     graph: Graph
+    # The plans of the rows that queries read from other steps, by the names of these tables. Each ends with a frame.
+    tables: Mapping[str, Plan] = field(default_factory=dict)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -191,7 +193,10 @@ def edges_of(steps: Iterable[Step]) -> frozenset[int]:
 
 
 def show_plan(plan: Plan) -> str:
-    return "\n".join(line for node in plan.nodes for line in _show_node(node))
+    lines = [line for node in plan.nodes for line in _show_node(node)]
+    for name, rows in plan.tables.items():
+        lines += [f"table {name!r} of a query:", *(f"  {line}" for line in show_plan(rows).splitlines())]
+    return "\n".join(lines)
 
 
 def _show_node(node: Node) -> list[str]:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 from urllib.parse import unquote
 
@@ -17,16 +17,18 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
 from penstock.error import BeamError, RunnerError
-from penstock.graph import Graph, Read
+from penstock.graph import Graph, Read, Step
 from penstock.io.files.paths import known_path
 from penstock.io.formats.file_formats import FileSource
+from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import SparkSource
 from penstock_spark.reports.crash_marker import WorkerDeath, find_worker_death
 from penstock_spark.reports.failure import find_failure, to_exception
 from penstock_spark.reports.lineage import unwrap_source
+from penstock_spark.reports.misfit_lines import find_misfit_line
 from penstock_spark.reports.reporting import Reporting, current_reporting, is_in_run, reports_of
 from penstock_spark.reports.spark_conditions import conditions_of
-from penstock_spark.reports.spark_messages import MESSAGES, OF_A_FILE, Explanation, explanation_of
+from penstock_spark.reports.spark_messages import MESSAGES, MISFIT, OF_A_FILE, Explanation, explanation_of
 from penstock_spark.session.java_life import explain_java_death, find_packages_in_traceback, is_cut_off
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
@@ -122,6 +124,8 @@ def translate(error: Exception, surroundings: ErrorContext | None = None) -> Bas
         if found is not None:
             # A group of an alternative has the same name with a 2.
             groups = {name.removesuffix("2"): value for name, value in found.groupdict().items() if value}
+            if message is MISFIT and (line := _misfit_line(groups["file"], known.graph)) is not None:
+                message = replace(message, what=line)
             return _make_message_error(message, groups, groups.get("file"), known)
     return RunnerError(f"Spark failed: {_sentence(error, text)}", where=_places(known), hint=_HINT)
 
@@ -213,12 +217,28 @@ def _where(message: Explanation, file: str | None, known: ErrorContext) -> str |
 
 
 def _reader(file: str, graph: Graph | None) -> str | None:
+    return next((step.where for step, _ in _readers(file, graph)), None)
+
+
+def _readers(file: str, graph: Graph | None) -> Iterator[tuple[Step, object]]:
+    """Yields the steps that read a file, each with the description of the files."""
     for step in graph.steps if graph else ():
-        source = unwrap_source(step.primitive.source) if isinstance(step.primitive, Read) else None
-        path = source.file_pattern if isinstance(source, FileSource) else None
-        pattern = known_path(source.path if isinstance(source, SparkSource) else path or "")
-        if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
-            return step.where
+        read = unwrap_source(step.primitive.source) if isinstance(step.primitive, Read) else None
+        sources = [each.rows for each in read.tables] if isinstance(read, QuerySource) else [read]
+        for source in sources:
+            path = source.file_pattern if isinstance(source, FileSource) else None
+            pattern = known_path(source.path if isinstance(source, SparkSource) else path or "")
+            if pattern and fnmatch.fnmatch(_path(file), _path(pattern) + "*"):
+                yield step, source
+
+
+def _misfit_line(file: str, graph: Graph | None) -> str | None:
+    """The text of an error that names the line of a file; None if the line is not found."""
+    for _, source in _readers(file, graph):
+        if isinstance(source, SparkSource) and (line := find_misfit_line(_path(file), source)) is not None:
+            number, does, why = line.partition(" does not fit the columns")
+            # Braces in the name of a file are no fields of the text.
+            return f"{number} of {{file}}{does}{why}"
     return None
 
 

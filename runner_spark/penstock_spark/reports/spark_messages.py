@@ -115,6 +115,14 @@ def explanation_of(condition: str) -> Explanation | None:
 
 
 # The first match counts: causes come before the messages that Spark puts around them.
+MISFIT = _line(
+    r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)",
+    "{file} has a record that does not fit the columns: a field is missing or too many, or is not of its type",
+    "correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them",
+    "file",
+)
+"""A record that does not fit the columns, whose line may be found."""
+
 MESSAGES = (
     _line(
         r"No space left on device|Disk quota exceeded|There is not enough space on the disk",
@@ -242,12 +250,7 @@ MESSAGES = (
         "give the files one header; names=[...] with header=0 replaces names that are there twice or are empty",
         "file",
     ),
-    _line(
-        r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?MALFORMED_(?:RECORD_IN_PARSING|CSV_RECORD)",
-        "{file} has a record that does not fit the columns: a field is missing or too many, or is not of its type",
-        "correct the file or the columns; with the option mode='PERMISSIVE', Spark cuts such records or fills them",
-        "file",
-    ),
+    MISFIT,
     _line(
         r"FAILED_READ_FILE[^\n]*? file " + _FILE + r".{0,20000}?(?:Permission denied|AccessControlException)",
         "the workers have no permission to read {file}",

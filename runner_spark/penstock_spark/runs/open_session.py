@@ -11,14 +11,22 @@ from pyspark.sql import SparkSession
 from penstock.error import UnsupportedByRunner
 from penstock.graph import Source, Step
 from penstock.io.files.object_stores import settings_of_stores
+from penstock.io.query_source import QuerySource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.custody.folder import read_shard_count
 from penstock_spark.files.listing import settings_of_tasks
-from penstock_spark.formats.registry import open_source, open_stream, records_of, table_of_schema
+from penstock_spark.formats.registry import (
+    open_source,
+    open_stream,
+    records_of,
+    table_before_opening,
+    table_of_schema,
+)
 from penstock_spark.plan.column_bounds import UNBOUNDED
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
+from penstock_spark.plan.query_rows import RowsOfGraph
 from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.crash_marker import FAULT_HANDLER
 from penstock_spark.reports.lineage import unwrap_source
@@ -145,6 +153,11 @@ class OpenSession:
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
         records = records_of(unwrap_source(source))
+        if isinstance(source, QuerySource) and any(
+            isinstance(each.rows, RowsOfGraph) for each in source.tables
+        ):
+            # Its tables are there when the steps are lowered that lead to them.
+            return table_before_opening(step, source)
         if isinstance(source, StreamSource):
             return self._table_of_stream(step, source, records)
         if step.label not in self.scans:

@@ -19,6 +19,7 @@ import pyspark.cloudpickle
 
 from penstock.graph import Graph
 from penstock.where import OUR_PACKAGES
+from penstock_spark.plan.query_rows import RowsOfGraph
 from penstock_spark.shipping.code_pickler import CachedFunction
 
 _PICKLERS = (cloudpickle, pyspark.cloudpickle)
@@ -33,6 +34,9 @@ def graph_objects(graph: Graph) -> Iterator[Any]:
     """Everything in a graph that may hold the user's code: functions, sources, windows, element types."""
     for step in graph.steps:
         yield from _fields(step.primitive)
+        for table in getattr(getattr(step.primitive, "source", None), "tables", ()):
+            if isinstance(table.rows, RowsOfGraph):
+                yield from graph_objects(table.rows.graph)
         for side in step.side_inputs:
             yield from (side.default, side.window_mapping_fn)
     for edge in graph.edges:

@@ -48,7 +48,7 @@ def choose_columns(
     `own` are the columns of the table, or None if it has to be made.
     """
     wanted = sink.schema
-    if wanted is None and not sink.key:
+    if wanted is None and (sink.element_type is not None or not sink.key):
         wanted = schema_of(sink.element_type, where)
     if wanted is not None and not isinstance(wanted, pa.Schema):
         what = f"schema must be a pyarrow.Schema, but is {noun_for(wanted)}"

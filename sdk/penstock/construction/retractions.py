@@ -65,9 +65,14 @@ def retractions_of(
     return Retractions.OF_INPUTS
 
 
-def may_retract(pcoll: pvalue.PCollection[Any]) -> bool:
-    """True if elements of a PCollection may retract earlier ones, in any mode of a run."""
-    return _retracting_step(pcoll, in_rounds=True) is not None
+def may_retract(pcoll: pvalue.PCollection[Any], *, in_rounds: bool = True) -> bool:
+    """True if elements of a PCollection may retract earlier ones, in any mode of a run.
+
+    Args:
+        pcoll: The PCollection.
+        in_rounds: Whether the run may be in the mode ``micro_batch``, where windows that else fire once fire again.
+    """
+    return _retracting_step(pcoll, in_rounds=in_rounds) is not None
 
 
 def check_dofn(dofn: DoFn, pcoll: pvalue.PCollection[Any], where: str | None) -> None:

@@ -46,6 +46,8 @@ class DoFn(WithTypeHints, HasDisplayData):
     asynchronous too. ``ParDo.with_concurrency`` says how many (penstock's own).
 
     Attributes:
+        takes_together: Whether a `process` that uses state takes all elements of a key that arrive at one moment at
+            once, as a pair of the key and a ``penstock.machines.records.Together``; they are in the global window.
         takes_retractions: Whether a `process` that uses state or timers takes elements that retract earlier ones;
             the ``kind`` of ``DoFn.PaneInfoParam`` tells them apart. Other DoFns need not declare it: their outputs for
             a retraction is a retraction (penstock's own).
@@ -61,6 +63,7 @@ class DoFn(WithTypeHints, HasDisplayData):
     """
 
     takes_retractions: bool = False
+    takes_together: bool = False
     gives_retractions: bool = False
     gives_insertions_only: bool = False
 

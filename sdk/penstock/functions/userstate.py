@@ -152,6 +152,13 @@ class ReadModifyWriteStateSpec(StateSpec):
     """One value (Beam's name; the method receives a `ReadModifyWriteRuntimeState`)."""
 
 
+class ObjectStateSpec(StateSpec):
+    """One dict that stays as it is while a key is at work, and is pickled with the key's state (penstock's own).
+
+    The method receives a `ReadModifyWriteRuntimeState`, and may change the dict in place: no call encodes it.
+    """
+
+
 class BagStateSpec(StateSpec):
     """Values in no order (Beam's name; the method receives a `BagRuntimeState`)."""
 
@@ -300,6 +307,10 @@ class BaseTimer:
 
     def get_current_relative_time(self) -> Timestamp:
         """Returns what `set_relative` counts from: the clock, or the element's timestamp (after Java's method)."""
+        raise NotImplementedError
+
+    def has_passed(self, timestamp: Timestamp) -> bool:
+        """True if the watermark of the input has reached a time (penstock's own)."""
         raise NotImplementedError
 
 

@@ -1,28 +1,53 @@
-"""The description of a query that the engine computes whole, over sources that it reads on its own."""
+"""The description of a query that the engine computes whole, over tables that it reads and rows of other steps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.graph import Source
 
 
 @dataclass(frozen=True)
+class RowsOfStep:
+    """The rows of a step of the pipeline, as a table of a query.
+
+    Attributes:
+        element_type: The type of the rows, which has their columns.
+    """
+
+    element_type: object
+
+
+@dataclass(frozen=True)
+class QueryTable:
+    """A table of a query.
+
+    Attributes:
+        name: Its name in the text of the query.
+        rows: The source that has its rows; or `RowsOfStep`, for the next one of the inputs of the query's step.
+    """
+
+    name: str
+    rows: object
+
+
+@dataclass(frozen=True)
 class QuerySource(Source):
-    """The rows of a query over sources.
+    """The rows of a query over tables.
 
     Attributes:
         query: The query as the user wrote it.
-        text: The query in Spark's SQL, over tables named ``input0``, ``input1`` and up.
-        inputs: What these tables are read from.
-        fields: The names of the result's columns, with their types in Spark's SQL.
+        text: The query in Spark's SQL, over the tables and views.
+        tables: The tables.
+        views: The names of views, and their queries in Spark's SQL; each reads only tables, and views before it.
+        schema: The columns of the result: a Spark schema, as an object or as text.
     """
 
     query: str
     text: str
-    inputs: tuple[Any, ...]
-    fields: tuple[tuple[str, str], ...]
+    tables: tuple[QueryTable, ...]
+    views: tuple[tuple[str, str], ...] = ()
+    schema: object = None
 
     has_fields = True
     is_table = True
@@ -30,3 +55,41 @@ class QuerySource(Source):
     def describe(self) -> str:
         """Returns one line for `explain`."""
         return f"sql, computed by Spark: {' '.join(self.query.split())}"
+
+
+@dataclass(frozen=True)
+class ResultColumns:
+    """The result of a query as the engine describes it.
+
+    Attributes:
+        schema: Its columns, as in a `QuerySource`.
+        element_type: The type of its rows.
+        order: The names of the columns by which its rows are ordered, whether they descend, and whether NULL is first.
+    """
+
+    schema: object
+    element_type: object
+    order: tuple[tuple[str, bool, bool], ...] = ()
+
+
+class QueryError(ValueError):
+    """The reason why the engine refuses a query.
+
+    Args:
+        what: What is wrong, as a short clause.
+        offset: The place of the wrong part in characters of the text; None if it is not known.
+        view: The view in whose text it is; None for the query itself.
+        hint: What the user can do about it.
+        is_vague: Whether the engine says little more than that something is wrong.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        offset: int | None = None,
+        view: str | None = None,
+        hint: str = "",
+        is_vague: bool = False,
+    ) -> None:
+        super().__init__(what)
+        self.what, self.offset, self.view, self.hint, self.is_vague = what, offset, view, hint, is_vague

@@ -13,7 +13,8 @@ from penstock.machines.long_lists import LongList
 from penstock.utils.timestamp import Timestamp, TimestampTypes
 
 Cells = dict[str, Any]
-"""The cells of a key and window, by name: bytes, or lists or dictionaries of bytes. Empty cells have no entry.
+"""The cells of a key and window, by name: bytes, lists or dictionaries of bytes, or the dict of an `ObjectCell`.
+Empty cells have no entry.
 
 Only a bag may have a `LongList`; an ordered list has pairs.
 """
@@ -79,6 +80,16 @@ class ValueCell(_Cell, userstate.ReadModifyWriteRuntimeState):
 
     def write(self, value: object) -> None:
         self._cells[self._name] = self._encoded(value)
+
+
+class ObjectCell(_Cell, userstate.ReadModifyWriteRuntimeState):
+    """A cell with a dict, which nothing encodes before the whole state of the key is stored."""
+
+    def read(self) -> Any:
+        return self._cells.get(self._name)
+
+    def write(self, value: object) -> None:
+        self._cells[self._name] = value
 
 
 class BagCell(_Cell, userstate.BagRuntimeState):
@@ -260,6 +271,7 @@ def _remove(cells: Cells, name: str, encoded: bytes) -> None:
 
 _KINDS: dict[type[userstate.StateSpec], Callable[[Any, Cells], userstate.RuntimeState]] = {
     userstate.ReadModifyWriteStateSpec: ValueCell,
+    userstate.ObjectStateSpec: ObjectCell,
     userstate.BagStateSpec: BagCell,
     userstate.SetStateSpec: SetCell,
     userstate.MapStateSpec: MapCell,

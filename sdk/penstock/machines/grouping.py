@@ -6,7 +6,7 @@ It answers the paper's questions where, when and how. It knows no engine and no 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from penstock.coders.registered_pickles import dumps
@@ -59,6 +59,11 @@ class GroupingMachine:
         self.windowing = windowing
         self.program = program_of(windowing, combine, input_retracts)
 
+    @property
+    def answers_together(self) -> bool:
+        """True if it takes all elements of a key that arrive together at once."""
+        return self.program.answers_together
+
     def assign(self, timestamp_micros: int, element: object = None) -> tuple[BoundedWindow, ...]:
         """The windows of an element, for callers without a step that assigns them."""
         context = WindowFn.AssignContext(Timestamp.from_micros(timestamp_micros), element=element)
@@ -92,6 +97,28 @@ class GroupingMachine:
             self._take(state, element, window, status)
             for one in self._left(key, state, element, window, status):
                 emitted += self._answer(key, one, status)
+        return emitted
+
+    def elements(self, key: KeyState, elements: Iterable[Element], times: Times) -> list[Emitted]:
+        """Elements of one logical time arrive together, some of which may be retractions: a window answers them once.
+
+        It is for windows that do not merge.
+        """
+        program = self.program
+        status = StoredWindowStatus(program, times, times.clock_micros - 1)
+        emitted: list[Emitted] = []
+        touched: dict[BoundedWindow, WindowState] = {}
+        for element in elements:
+            for window in element.windows:
+                state = self._window(key, window, status, emitted)
+                if isinstance(state, DropReason):
+                    dropped = Element(element.value, element.timestamp_micros, (window,), element.kind)
+                    emitted.append(Dropped(dropped, state))
+                    continue
+                self._take(state, element, window, status)
+                touched[window] = state
+        for state in touched.values():
+            emitted += self._answer(key, state, status)
         return emitted
 
     def arrival(self, key: KeyState, arrival: Arrival, times: Times) -> list[Emitted]:

@@ -10,7 +10,7 @@ from penstock.machines.folds import fold_for
 from penstock.machines.records import MAX_MICROS
 from penstock.machines.separable_values import separable_fold
 from penstock.machines.trigger_machine import TriggerMachine
-from penstock.machines.triggers import looks_at_last_pane, machine_of
+from penstock.machines.triggers import looks_at_last_pane, machine_of, waits_for_arrivals
 from penstock.windows.output_times import OutputTimes, output_times_of
 from penstock.windows.triggers import AccumulationMode, ClosingBehavior, DataLossReason, OnTimeBehavior
 from penstock.windows.window_fn import MergeScope, Sessions, WindowFn
@@ -34,6 +34,8 @@ class GroupingProgram:
     merges: bool  # Whether windows may merge.
     merges_in_order: bool  # Whether they merge only with windows near them, so that their order is kept.
     takes_arrivals: bool  # Whether elements of one logical time may come combined.
+    # Whether single elements of one logical time, some of which may be retractions, fire a window once, together.
+    answers_together: bool
     # The fold of all elements of a window, if merged windows come apart when elements are retracted; otherwise None.
     together: Fold | None = None
 
@@ -66,6 +68,7 @@ def program_of(windowing: Windowing, combine: object, input_retracts: bool) -> G
         merges=merges,
         merges_in_order=merges and windowing.windowfn.merge_scope is not MergeScope.ALL,
         takes_arrivals=not input_retracts and _may_combine(windowing, machine),
+        answers_together=not merges and waits_for_arrivals(trigger) and _may_combine(windowing, machine),
         together=fold if comes_apart else None,
     )
 

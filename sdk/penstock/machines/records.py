@@ -49,6 +49,16 @@ class Element(NamedTuple):
     kind: ValueKind = ValueKind.INSERT
 
 
+class Together(NamedTuple):
+    """The value of one element that stands for several of a key, which arrive together.
+
+    Attributes:
+        rows: For each, 1 or -1 if it is a retraction, and its value.
+    """
+
+    rows: list[tuple[int, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Pane:
     """The output of a window whose trigger fires (paper, section 2.3): a list of values, or the CombineFn's result."""

@@ -86,6 +86,14 @@ class AfterCountMachine(TriggerMachine):
 
 
 @dataclass(frozen=True)
+class AfterArrivalMachine(AfterCountMachine):
+    """Fires when something has arrived, once for all elements of one logical time."""
+
+    enough: int = 1
+    tells_one_from_many = False
+
+
+@dataclass(frozen=True)
 class AfterProcessingTimeMachine(TriggerMachine):
     """Fires some processing time after the first element. The state is the time when it is due, or None.
 

@@ -6,7 +6,7 @@ Like a grouping's machine it knows no engine and no clock: time is an argument (
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from penstock.coders.registered_pickles import dumps
@@ -15,7 +15,15 @@ from penstock.error import refusal
 from penstock.functions.userstate import UserStateContext
 from penstock.machines.cells import is_bag
 from penstock.machines.long_lists import AnyList
-from penstock.machines.records import MAX_MICROS, Dropped, DropReason, Element, MethodOutput, Times
+from penstock.machines.records import (
+    MAX_MICROS,
+    Dropped,
+    DropReason,
+    Element,
+    MethodOutput,
+    Times,
+    Together,
+)
 from penstock.machines.stateful_keys import PlainWindow, StatefulKey, plain_window, window_of
 from penstock.machines.timers import END_OF_WINDOW, HOLDS_NOTHING, NextTimers
 from penstock.machines.trigger_machine import CLOCK, Domain
@@ -72,6 +80,17 @@ class StatefulMachine:
         """Returns the state of a key without elements."""
         return StatefulKey(key)
 
+    @property
+    def answers_together(self) -> bool:
+        """True if it takes all elements of a key that arrive together at once, as a `Together`."""
+        return bool(getattr(self._code, "takes_together", False))
+
+    def elements(self, state: StatefulKey, elements: Sequence[Element], times: Times) -> list[Reaction]:
+        """Adds elements of one logical time, which are all in the global window, as one."""
+        rows = Together([(each.kind.sign, each.value) for each in elements])
+        last_micros = max(each.timestamp_micros for each in elements)
+        return self.element(state, Element(rows, last_micros, elements[0].windows), times)
+
     def renew_lists(self, state: StatefulKey, renewed: Callable[[AnyList], AnyList]) -> None:
         """Replaces each bag by the result of a function of it."""
         for cells in state.windows.values():
@@ -97,7 +116,9 @@ class StatefulMachine:
             cells = state.windows.get(plain)
             if cells is None:
                 cells = state.windows[plain] = {}
-            context = UserState(plain, cells, timers, timestamp_micros, expiry_micros, clock_micros)
+            context = UserState(
+                plain, cells, timers, timestamp_micros, expiry_micros, clock_micros, now_micros
+            )
             results = tuple(self._code.process(state.key, element, window, context))
             if results:
                 reactions.append(MethodOutput(results, timestamp_micros, window, unknown_pane(kind)))
@@ -191,7 +212,8 @@ class StatefulMachine:
                 output_micros = fire_micros
             window = window_of(plain)
             expiry_micros, cells = self._expiry_micros(window), state.windows[plain]
-            context = UserState(plain, cells, timers, output_micros, expiry_micros, times.clock_micros)
+            clock_micros, now_micros = times.clock_micros, times.horizon_micros
+            context = UserState(plain, cells, timers, output_micros, expiry_micros, clock_micros, now_micros)
             ring = TimerFiring(name, tag, fire_micros, output_micros)
             results = tuple(self._code.on_timer(state.key, ring, window, context))
             if results:
@@ -203,7 +225,8 @@ class StatefulMachine:
         if self._code.has_expiration:
             window = window_of(plain)
             last_micros, cells = window.end_micros - 1, state.windows[plain]
-            context = UserState(plain, cells, state.timers, last_micros, None, times.clock_micros)
+            clock_micros, now_micros = times.clock_micros, times.horizon_micros
+            context = UserState(plain, cells, state.timers, last_micros, None, clock_micros, now_micros)
             results = tuple(self._code.on_window_expiration(state.key, window, context))
             if results:
                 reactions.append(MethodOutput(results, last_micros, window, PANE_INFO_UNKNOWN))

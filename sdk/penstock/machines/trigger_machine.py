@@ -59,9 +59,10 @@ class TriggerMachine(ABC):
     fires_on_elements: bool = False
     """True if it may fire while the watermark and the clock stand still, as they do in batch."""
     tells_one_from_many: bool = True
-    """True if it matters how many elements arrive at one logical time, or which. If not, no element fires it before
-    the end of the window (or before its percentile has passed the end, if it waits for one), and several elements
-    lead to the same state as one. After the end an element may fire it at once."""
+    """True if it matters how many elements arrive at one logical time, or which. If not, several elements lead to the
+    same state as one. No element fires it before the end of the window (or before its percentile has passed the end,
+    if it waits for one), unless all of one logical time fire it together. After the end an element may fire it at
+    once."""
 
     def start(self) -> Any:
         """Returns the state before the first element."""

@@ -57,6 +57,8 @@ def _simple(trigger: descriptions.TriggerFn) -> TriggerMachine:
             return simple.EndOfWindowMachine(percentile)
         case descriptions.AfterCount(count):
             return simple.AfterCountMachine(count)
+        case descriptions.AfterArrival():
+            return simple.AfterArrivalMachine()
         case descriptions.AfterBytes(size_bytes, size_of):
             return simple.AfterCountMachine(size_bytes, size_of or _pickled_bytes)
         case descriptions.AfterProcessingTime():
@@ -95,6 +97,15 @@ def looks_at_last_pane(trigger: descriptions.TriggerFn) -> bool:
     False
     """
     return any(isinstance(part, _LOOKING) for part in descriptions.walk_parts(trigger))
+
+
+def waits_for_arrivals(trigger: descriptions.TriggerFn) -> bool:
+    """True if a trigger, or a part of it, fires once for all elements of one moment.
+
+    >>> waits_for_arrivals(descriptions.Repeatedly(descriptions.AfterArrival()))
+    True
+    """
+    return any(isinstance(part, descriptions.AfterArrival) for part in descriptions.walk_parts(trigger))
 
 
 _CLOCKED = (

@@ -16,7 +16,15 @@ from penstock.windows.time_domain import TimeDomain
 class UserState(UserStateContext):
     """The cells and timers of one key and window, while a method of the DoFn is called for it."""
 
-    __slots__ = ("cells", "clock_micros", "expiry_micros", "timers", "timestamp_micros", "window")
+    __slots__ = (
+        "cells",
+        "clock_micros",
+        "expiry_micros",
+        "timers",
+        "timestamp_micros",
+        "watermark_micros",
+        "window",
+    )
 
     def __init__(
         self,
@@ -26,6 +34,7 @@ class UserState(UserStateContext):
         timestamp_micros: int,
         expiry_micros: int | None,
         clock_micros: int,
+        watermark_micros: int,
     ) -> None:
         self.window = window
         self.cells = cells
@@ -35,6 +44,7 @@ class UserState(UserStateContext):
             expiry_micros  # The watermark at which the state is dropped; None if that is now.
         )
         self.clock_micros = clock_micros
+        self.watermark_micros = watermark_micros
 
     def get_state(self, state_spec: StateSpec, key: object = None, window: object = None) -> RuntimeState:
         return cell_of(state_spec, self.cells)
@@ -79,6 +89,9 @@ class UserTimer(BaseTimer):
         return Timestamp.from_micros(
             context.timestamp_micros if self._is_event_time else context.clock_micros
         )
+
+    def has_passed(self, timestamp: Timestamp) -> bool:
+        return self._context.watermark_micros >= timestamp.micros
 
     def set(self, timestamp: Any, dynamic_timer_tag: str = "", output_timestamp: Any = None) -> None:
         context, is_event_time = self._context, self._is_event_time

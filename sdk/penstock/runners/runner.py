@@ -135,6 +135,16 @@ class PipelineRunner:
     def start_engine(self, options: PipelineOptions) -> None:
         """Starts what computes, so that `element_type_of` may ask it; by default nothing is there to start."""
 
+    def columns_of_query(self, source: Source, options: PipelineOptions, where: str) -> object:
+        """Returns a `penstock.io.query_source.ResultColumns` for a query; None if the runner has no SQL of its own.
+
+        Starts what computes, since only that can tell.
+
+        Raises:
+            QueryError: The query has no meaning over its tables.
+        """
+        return None
+
     def elements_of(self, pcoll: PCollection[Any], first: int | None) -> list[Any]:
         """Returns the elements of a bounded PCollection, or the `first` ones found; runs the steps that lead to it."""
         raise NotImplementedError(f"{type(self).__name__} does not define elements_of")

@@ -306,6 +306,15 @@ def _local_time_and_zone(text: str, target: str) -> tuple[datetime.datetime, dat
         _refuse_cast("text", target)
 
 
+def zone_of_name(name: str) -> datetime.tzinfo:
+    """Returns the time zone of a name, such as Europe/Berlin or +02:00.
+
+    >>> zone_of_name("+02:00").utcoffset(None)
+    datetime.timedelta(seconds=7200)
+    """
+    return _zone(name, "time zone") if name else _refuse_cast("text", "time zone")
+
+
 def _zone(name: str, target: str) -> datetime.tzinfo:
     prefix = re.match("(?:UTC|GMT|UT)(?=[+-])", name)
     offset = _OFFSET.fullmatch(name, prefix.end() if prefix else 0)
@@ -459,11 +468,11 @@ def _to_digits(cast: Compute, target: SqlType) -> Compute:
 
 
 def try_function(cast: Compute) -> Compute:
-    """Returns a cast that makes None where another cast is refused."""
+    """Returns a function, such as a cast, that makes None where another one is refused."""
 
-    def attempt(value: object) -> Any:
+    def attempt(*values: object) -> Any:
         try:
-            return cast(value)
+            return cast(*values)
         except ArithmeticError:
             return None
 

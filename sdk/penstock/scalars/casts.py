@@ -16,7 +16,7 @@ from penstock.scalars.function import (
     ScalarFunction,
     whole_type,
 )
-from penstock.scalars.resolving import cast, do_not_fit
+from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit
 from penstock.scalars.spark_forms import NotForSpark, write_type
 from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import (
@@ -25,6 +25,7 @@ from penstock.scalars.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    NULL,
     STRING,
     TIMESTAMP,
     SqlType,
@@ -72,6 +73,25 @@ def _cast_to(target: SqlType) -> Resolve:
         return narrow(cast(arguments[0], target), function.name, False)
 
     return resolve
+
+
+def _typeof(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    """The name that Spark has for the type of a value."""
+    if len(arguments) != 1:
+        raise do_not_fit(function, arguments, "one value")
+    return Literal(_name_of(arguments[0].type, arguments[0]), STRING.or_null(False))
+
+
+def _name_of(kind: SqlType, scalar: Scalar) -> str:
+    if kind.name in ("ANY", "INTERVAL", "MONTHS", "DECIMAL") and kind.precision is None:
+        raise SqlTypeError(
+            f"the type of {scalar} has no name of its own", "declare the type of the column, or CAST it"
+        )
+    if kind.name == "ARRAY":
+        return f"array<{_name_of(kind.element or NULL, scalar)}>"
+    if kind.name == "DECIMAL":
+        return f"decimal({kind.precision},{kind.scale})"
+    return {"BIGINT": whole_type(scalar), "NULL": "VOID"}.get(kind.name, kind.name).lower()
 
 
 # Python
@@ -145,6 +165,7 @@ FUNCTIONS = (
         ScalarFunction(name=kind.name, resolve=_cast_to(kind))
         for kind in (BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP)
     ),
+    ScalarFunction(name="TYPEOF", resolve=_typeof),
     ScalarFunction(name="DECIMAL", resolve=_cast_to(decimal_type(10, 0))),
 )
 """The records."""

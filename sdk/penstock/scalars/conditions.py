@@ -16,12 +16,14 @@ from penstock.scalars.function import (
     Resolve,
     ScalarFunction,
     SparkForm,
+    choose_always,
     choose_at_run_time,
+    write_by_template,
 )
 from penstock.scalars.function import do_not_fit as values_do_not_fit
-from penstock.scalars.resolving import coerce, do_not_fit, is_any_nullable, unify_types
+from penstock.scalars.resolving import coerce, do_not_fit, is_any_nullable, takes, unify_types
 from penstock.scalars.tree import Call, Literal, Local, Scalar, spell
-from penstock.scalars.types import BOOLEAN, NULL
+from penstock.scalars.types import BIGINT, BOOLEAN, NULL
 
 # Values
 
@@ -149,6 +151,21 @@ def _is_null_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) != 1:
         raise do_not_fit(function, arguments, "one value")
     return (IS_NOT_NULL if function.name == "ISNOTNULL" else IS_NULL)(*arguments)
+
+
+def _nullifzero_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) != 1:
+        raise do_not_fit(function, arguments, "one number")
+    return CASE(EQUAL(arguments[0], _ZERO), Literal(None, NULL), arguments[0])
+
+
+def _zeroifnull_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) != 1:
+        raise do_not_fit(function, arguments, "one number")
+    return COALESCE(arguments[0], _ZERO)
+
+
+_ZERO = Literal(0, BIGINT.or_null(False))
 
 
 def _nvl2_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -398,21 +415,30 @@ _IN = ScalarFunction(
     write=_write_in,
     spark="({0} IN ({rest}))",
 )
-_NULL_SAFE = ScalarFunction(
+NULL_SAFE = ScalarFunction(
     name="<=>",
     resolve=_compared(2, 2, "two values"),
-    spellings=("IS NOT DISTINCT FROM",),
+    spellings=("IS NOT DISTINCT FROM", "EQUAL_NULL"),
     write=_write_null_safe,
     spark="({0} <=> {1})",
 )
+EQUAL = _comparison("=", "==", lambda found: found == 0, "==")
+COALESCE = ScalarFunction(
+    name="COALESCE",
+    resolve=_chosen,
+    spellings=("IFNULL", "NVL"),
+    write=_write_coalesce,
+    spark="coalesce({all})",
+    whole="operands",
+)
 FUNCTIONS = (
-    _comparison("=", "==", lambda found: found == 0, "=="),
+    EQUAL,
     _comparison("<>", "!=", lambda found: found != 0, "!="),
     _comparison("<", "<", lambda found: found < 0),
     _comparison("<=", "<=", lambda found: found <= 0),
     _comparison(">", ">", lambda found: found > 0),
     _comparison(">=", ">=", lambda found: found >= 0),
-    _NULL_SAFE,
+    NULL_SAFE,
     ScalarFunction(name="AND", resolve=_logic, write=_write_and, spark="({0} AND {1})"),
     ScalarFunction(name="OR", resolve=_logic, write=_write_and, spark="({0} OR {1})"),
     NOT,
@@ -431,14 +457,7 @@ FUNCTIONS = (
         spark="nullif({0}, {1})",
         whole="first",
     ),
-    ScalarFunction(
-        name="COALESCE",
-        resolve=_chosen,
-        spellings=("IFNULL", "NVL"),
-        write=_write_coalesce,
-        spark="coalesce({all})",
-        whole="operands",
-    ),
+    COALESCE,
     ScalarFunction(
         name="GREATEST",
         resolve=_chosen,
@@ -458,9 +477,26 @@ FUNCTIONS = (
     CASE,
     ScalarFunction(name="IF", resolve=_if_of),
     ScalarFunction(name="NVL2", resolve=_nvl2_of),
+    ScalarFunction(
+        name="ISNAN",
+        resolve=takes("DOUBLE -> BOOLEAN"),
+        python=choose_always(lambda value: value != value),
+        takes_null=True,
+        inline=write_by_template({"DOUBLE": "({0} != {0})"}),
+        spark="isnan({0})",
+    ),
+    ScalarFunction(
+        name="NANVL",
+        resolve=takes("DOUBLE DOUBLE -> DOUBLE"),
+        python=choose_always(lambda value, other: other if value != value else value),
+        takes_null=True,
+        spark="nanvl({0}, {1})",
+    ),
+    ScalarFunction(name="NULLIFZERO", resolve=_nullifzero_of),
+    ScalarFunction(name="ZEROIFNULL", resolve=_zeroifnull_of),
     ScalarFunction(name="ISNULL", resolve=_is_null_of),
     ScalarFunction(name="ISNOTNULL", resolve=_is_null_of),
-    _not(_NULL_SAFE, "IS DISTINCT FROM"),
+    _not(NULL_SAFE, "IS DISTINCT FROM"),
     _not(_IS_TRUE, "IS NOT TRUE"),
     _not(_IS_FALSE, "IS NOT FALSE"),
     _not(BETWEEN),

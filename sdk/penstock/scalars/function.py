@@ -137,6 +137,11 @@ def write_by_template(templates: Mapping[str, str]) -> Inline:
     )
 
 
+def write_always(template: str) -> Inline:
+    """Returns what writes each call in the same way."""
+    return lambda call, codes: template
+
+
 # The choice of the function of Python by types
 
 

@@ -10,8 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.checks.similar_names import find_nearest
-from penstock.scalars import arrays, casts, conditions, numbers, strings, times
+from penstock.scalars import (
+    arrays,
+    bits,
+    casts,
+    conditions,
+    encodings,
+    formatted,
+    hashes,
+    made_times,
+    months,
+    number_forms,
+    numbers,
+    patterns,
+    real_functions,
+    rounding,
+    strings,
+    text_parts,
+    time_texts,
+    time_units,
+    time_zones,
+    times,
+    tries,
+    urls,
+)
 from penstock.scalars.function import ScalarFunction
+from penstock.scalars.refused_functions import REFUSED
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
 
@@ -26,7 +50,11 @@ _LIKENESS = 0.8
 
 RECORDS: Mapping[str, ScalarFunction] = {
     function.name: function
-    for each in (numbers, conditions, casts, strings, times, arrays)
+    for each in (
+        *(numbers, bits, rounding, real_functions, tries, conditions, casts),
+        *(strings, text_parts, patterns, encodings, formatted, hashes, urls),
+        *(times, made_times, time_texts, time_units, time_zones, months, number_forms, arrays),
+    )
     for function in each.FUNCTIONS
 }
 """The record of each function, by its canonical name."""
@@ -64,6 +92,8 @@ def make_unknown_function_error(name: str) -> SqlTypeError:
     >>> error.what, error.hint
     ('unknown function UPER', 'did you mean UPPER?')
     """
+    if refused := REFUSED.get(name.upper()):
+        return SqlTypeError(refused[0].format(name.upper()), refused[1])
     names = [each for each in FUNCTIONS if each.isidentifier() and each not in _WORDS]
     near = find_nearest(name, names, _LIKENESS)
     return SqlTypeError(f"unknown function {name}", f"did you mean {near}?" if near else IN_PYTHON)

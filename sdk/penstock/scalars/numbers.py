@@ -1,4 +1,4 @@
-"""The functions of numbers: arithmetic, rounding and roots."""
+"""The functions of numbers: arithmetic, and the bits that whole numbers have."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from penstock.scalars.casting import (
     DECIMALS,
     Compute,
     divide_by_zero,
-    overflow,
     refuse,
     whole,
-    with_digits,
 )
 from penstock.scalars.function import (
     WHOLE_BITS,
     Arguments,
     Choose,
+    Code,
     Inline,
     ScalarFunction,
     SparkForm,
@@ -31,15 +30,15 @@ from penstock.scalars.function import (
     write_by_template,
 )
 from penstock.scalars.function import do_not_fit as values_do_not_fit
+from penstock.scalars.months import checked_months
 from penstock.scalars.resolving import (
-    SqlTypeError,
     cast,
     decimals_of_whole,
     do_not_fit,
     is_any_nullable,
     takes,
 )
-from penstock.scalars.spark_forms import LAST_BIT, NotForSpark
+from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.times import (
     add_times,
     arithmetic_of_times,
@@ -49,7 +48,7 @@ from penstock.scalars.times import (
     negate_interval,
     subtract_times,
 )
-from penstock.scalars.tree import Call, Literal, Scalar, walk
+from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, SqlType, decimal_type, find_common_type
 
 _DIGITS_KEPT = 34
@@ -65,7 +64,7 @@ def _arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
     names = {each.type.name for each in arguments}
     if "ANY" in names:
         return function.of(arguments, ANY)
-    if names & {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL"}:
+    if names & {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL", "MONTHS"}:
         return arithmetic_of_times(function, arguments)
     nothing = BIGINT if function.name == "DIV" else DOUBLE
     found = nothing if names == {"NULL"} else find_common_type(each.type for each in arguments)
@@ -113,30 +112,6 @@ def _positive_arithmetic(function: ScalarFunction, arguments: Arguments) -> Scal
 
 def _first(arguments: Arguments) -> SqlType:
     return arguments[0].type
-
-
-def _rounded_type(arguments: Arguments) -> SqlType:
-    return decimals.rounded_type(arguments[0].type) if arguments[0].type.scale else arguments[0].type
-
-
-def _places(arguments: Arguments) -> int:
-    """The number of digits that ROUND keeps."""
-    for each in walk(arguments[-1]) if len(arguments) > 1 else ():
-        if isinstance(each, Literal):
-            return each.value or 0
-    return 0
-
-
-def _round(function: ScalarFunction, arguments: Arguments) -> Scalar:
-    if len(arguments) > 1 and not isinstance(arguments[1], Literal):
-        raise SqlTypeError("the number of digits of ROUND is not a number of the query", "write a number")
-    typed = takes(
-        "DOUBLE [INT] -> DOUBLE",
-        "BIGINT [INT] -> BIGINT",
-        "DECIMAL [INT] -> DECIMAL",
-        decimals=lambda arguments: decimals.rounded_type(arguments[0].type, _places(arguments)),
-    )
-    return typed(function, arguments)
 
 
 # Values
@@ -215,64 +190,16 @@ def _sign(value: Any) -> object:
     return type(value)((value > 0) - (value < 0)) if value else value
 
 
-def _round_whole(value: int, digits: int = 0) -> int:
-    if digits >= 0:
-        return value
-    # With more digits the result is 0, whatever the number.
-    unit: int = 10 ** min(-digits, 20)
-    rounded = (abs(value) + unit // 2) // unit * unit
-    return whole(-rounded if value < 0 else rounded)
-
-
-def _round_float(value: float, digits: int = 0) -> float:
-    if not math.isfinite(value):
-        return value
-    # Spark rounds the shortest decimal that stands for the float, not the float.
-    rounded = float(_rounded(Decimal(repr(value)), digits))
-    return rounded if rounded else 0.0
-
-
-def _rounded(value: Decimal, digits: int = 0) -> Decimal:
-    exponent = value.as_tuple().exponent
-    if isinstance(exponent, int) and -exponent <= digits:
-        return value
-    # No float or decimal has more digits before its point.
-    unit = Decimal(1).scaleb(min(-digits, 400))
-    return value.quantize(unit, decimal.ROUND_HALF_UP, decimal.Context(prec=800))
-
-
-def _whole_of_float(rounding: Callable[[float], int]) -> Compute:
-    """FLOOR and CEIL of floats; the result for NaN is 0, as in Spark."""
-    return lambda value: (
-        0 if value != value else whole(rounding(value)) if math.isfinite(value) else overflow()
-    )
-
-
-def _power(base: float, exponent: float) -> float:
-    try:
-        return math.pow(base, exponent)
-    except OverflowError:
-        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
-    except ValueError:
-        if base == 0:
-            odd = exponent % 2 == 1
-            return math.copysign(math.inf, base) if odd else math.inf
-        return math.nan
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
-
-
-def _logarithm(function: Callable[[float], float]) -> Compute:
-    return lambda value: None if value <= 0 else function(value)
-
-
-def _square_root(value: float) -> float:
-    return math.nan if value < 0 else math.sqrt(value)
+def _width_bucket(value: float, first: float, last: float, count: int) -> int | None:
+    """The number of the part of a range in which a value is; 0 before the range, and one more behind it."""
+    is_range = math.isfinite(first) and math.isfinite(last) and first != last
+    if not is_range or not 0 < count < (1 << 63) - 1 or value != value:
+        return None
+    if first > last:
+        value, first, last = -value, -first, -last
+    if value < first:
+        return 0
+    return count + 1 if value >= last else int(count * (value - first) / (last - first)) + 1
 
 
 def _of_bits(bits: int) -> Compute:
@@ -345,17 +272,6 @@ def _positive_operator(computes: Mapping[str, Compute]) -> Choose:
     return choose
 
 
-def _rounding(computes: Mapping[str, Compute]) -> Choose:
-    """Chooses what rounds: a result has the digits of its type, where these are known."""
-
-    def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
-        if arguments[0].name != "ANY" and result.name == "DECIMAL" and result.precision is not None:
-            return lambda *values: with_digits(computes["DECIMAL"](*values), result)
-        return choose_by_type(computes)(result, arguments)
-
-    return choose
-
-
 # Spark
 
 
@@ -404,16 +320,6 @@ def _floor_quotient_text(call: Call, operands: Sequence[str], overflow: str) -> 
     return f"(({left} div {right}) - CASE WHEN {left} % {right} < 0 THEN 1 ELSE 0 END)"
 
 
-def _whole_text(call: Call, operands: Sequence[str], overflow: str) -> str:
-    [value] = operands
-    found = f"{call.name.lower()}({value})"
-    if call.arguments[0].type.name != "DOUBLE":
-        return found
-    # Before Spark 4.3, the result is the nearest BIGINT if there is none for it; a cast fails.
-    is_beyond = f"abs({value}) >= 9223372036854775808D AND NOT isnan({value})"
-    return f"CASE WHEN {is_beyond} THEN CAST({value} AS BIGINT) ELSE {found} END"
-
-
 def _int_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     value = call.arguments[0].value if isinstance(call.arguments[0], Literal) else None
     if isinstance(value, int) and -(1 << 31) < value < 1 << 31:
@@ -430,15 +336,32 @@ def _in_python(symbol: str, *types: str) -> Inline:
     return write_by_template(dict.fromkeys((*types, "PYTHON"), f"({{0}} {symbol} {{1}})"))
 
 
+def _inline_quotient(call: Call, codes: Sequence[Code]) -> str | None:
+    if call.type.name != "DOUBLE":
+        return None
+    divisor = call.arguments[1]
+    is_known = isinstance(divisor, Literal) and divisor.value
+    return "({0} / {1})" if is_known else "({0} / {1} if {1} else divide_by_zero())"
+
+
+def _inline_remainder(call: Call, codes: Sequence[Code]) -> str | None:
+    divisor = call.arguments[1]
+    if call.type.name == "BIGINT" and isinstance(divisor, Literal) and (divisor.value or 0) > 0:
+        # The remainder has the sign of the number, where Python's has that of the divisor.
+        return "({0} % {1} if {0} >= 0 else -(-{0} % {1}))"
+    return _in_python("%")(call, codes)
+
+
 NEGATIVE = ScalarFunction(
     name="NEGATIVE",
-    resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
+    resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", "MONTHS -> MONTHS", decimals=_first),
     python=choose_by_type(
         {
             "BIGINT": lambda value: whole(-value),
             "DOUBLE": lambda value: -value,
             "DECIMAL": lambda value: value.copy_negate() if value else value,
             "INTERVAL": negate_interval,
+            "MONTHS": lambda months: checked_months(-months),
         }
     ),
     inline=write_by_template(dict.fromkeys(("BIGINT", "DOUBLE"), "(-{0})")),
@@ -446,7 +369,7 @@ NEGATIVE = ScalarFunction(
     whole="operands",
 )
 
-FUNCTIONS = (
+_ARITHMETIC = (
     ScalarFunction(
         name="+",
         resolve=_arithmetic,
@@ -502,6 +425,7 @@ FUNCTIONS = (
             "/",
             {"DOUBLE": _divide, "DECIMAL": _decimal(_divide_decimals), "INTERVAL": divide_interval},
         ),
+        inline=_inline_quotient,
         spark="({0} / {1})",
     ),
     ScalarFunction(
@@ -516,10 +440,16 @@ FUNCTIONS = (
                 "DECIMAL": _decimal(_remainder_of_decimals),
             },
         ),
-        inline=_in_python("%"),
+        inline=_inline_remainder,
         spark=_remainder_text,
         whole="operands",
     ),
+)
+OPERATORS = {function.name: function for function in _ARITHMETIC}
+"""The records of the operators that have a TRY function."""
+
+FUNCTIONS = (
+    *_ARITHMETIC,
     ScalarFunction(
         name="DIV",
         resolve=_arithmetic,
@@ -554,15 +484,17 @@ FUNCTIONS = (
     ),
     ScalarFunction(
         name="ABS",
-        resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", decimals=_first),
+        resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", "MONTHS -> MONTHS", decimals=_first),
         python=choose_by_type(
             {
                 "BIGINT": lambda value: whole(abs(value)),
                 "DOUBLE": abs,
                 "DECIMAL": Decimal.copy_abs,
                 "INTERVAL": abs,
+                "MONTHS": lambda months: checked_months(abs(months)),
             }
         ),
+        inline=write_by_template(dict.fromkeys(("BIGINT", "DOUBLE"), "abs({0})")),
         spark=_with_few_digits("abs({0})"),
         whole="operands",
     ),
@@ -574,68 +506,16 @@ FUNCTIONS = (
         spark="sign({0})",
     ),
     ScalarFunction(
-        name="ROUND",
-        resolve=_round,
-        python=_rounding({"BIGINT": _round_whole, "DOUBLE": _round_float, "DECIMAL": _rounded}),
-        spark="round({all})",
-        whole="first",
+        name="FACTORIAL",
+        resolve=takes("INT -> BIGINT?"),
+        python=choose_always(lambda value: math.factorial(value) if 0 <= value <= 20 else None),
+        spark="factorial({0})",
     ),
     ScalarFunction(
-        name="FLOOR",
-        resolve=takes("BIGINT -> BIGINT", "DOUBLE -> BIGINT", "DECIMAL -> DECIMAL", decimals=_rounded_type),
-        python=_rounding(
-            {
-                "BIGINT": lambda value: value,
-                "DOUBLE": _whole_of_float(math.floor),
-                "DECIMAL": lambda value: value.to_integral_value(decimal.ROUND_FLOOR),
-            }
-        ),
-        spark=_whole_text,
-    ),
-    ScalarFunction(
-        name="CEIL",
-        resolve=takes("BIGINT -> BIGINT", "DOUBLE -> BIGINT", "DECIMAL -> DECIMAL", decimals=_rounded_type),
-        spellings=("CEILING",),
-        python=_rounding(
-            {
-                "BIGINT": lambda value: value,
-                "DOUBLE": _whole_of_float(math.ceil),
-                "DECIMAL": lambda value: value.to_integral_value(decimal.ROUND_CEILING),
-            }
-        ),
-        spark=_whole_text,
-    ),
-    ScalarFunction(
-        name="SQRT", resolve=takes("DOUBLE -> DOUBLE"), python=choose_always(_square_root), spark="sqrt({0})"
-    ),
-    ScalarFunction(
-        name="POWER",
-        resolve=takes("DOUBLE DOUBLE -> DOUBLE"),
-        spellings=("POW",),
-        python=choose_always(_power),
-        spark="power({all})",
-        not_in_spark=LAST_BIT,
-    ),
-    ScalarFunction(
-        name="EXP",
-        resolve=takes("DOUBLE -> DOUBLE"),
-        python=choose_always(_exp),
-        spark="exp({0})",
-        not_in_spark=LAST_BIT,
-    ),
-    ScalarFunction(
-        name="LN",
-        resolve=takes("DOUBLE -> DOUBLE?"),
-        python=choose_always(_logarithm(math.log)),
-        spark="ln({0})",
-        not_in_spark=LAST_BIT,
-    ),
-    ScalarFunction(
-        name="LOG10",
-        resolve=takes("DOUBLE -> DOUBLE?"),
-        python=choose_always(_logarithm(math.log10)),
-        spark="log10({0})",
-        not_in_spark=LAST_BIT,
+        name="WIDTH_BUCKET",
+        resolve=takes("DOUBLE DOUBLE DOUBLE BIGINT -> BIGINT?"),
+        python=choose_always(_width_bucket),
+        spark="width_bucket({all})",
     ),
     # An argument that is an INT in Spark, and numbers that the query casts to whole numbers.
     ScalarFunction(

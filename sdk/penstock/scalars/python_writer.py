@@ -24,6 +24,7 @@ from penstock.scalars.tree import Call, Column, Field, Literal, Local, Scalar, U
 DEPTH_MAX: Final = 20
 """The most calls that nest in one Python expression; Python reads 200 parentheses inside each other, and no more."""
 
+_SMALL: Final = frozenset(["INT", "SMALLINT", "TINYINT"])
 _WHOLE_MIN: Final = -(1 << 63)
 _WHOLE_MAX: Final = (1 << 63) - 1
 
@@ -45,7 +46,11 @@ class PythonWriter:
         self._locals: dict[str, str] = {}
         self._parts: dict[int, str] = {}
         self._count = 0
-        names.update(overflow=casting.overflow, whole_micros=casting.whole_micros)
+        names.update(
+            overflow=casting.overflow,
+            divide_by_zero=casting.divide_by_zero,
+            whole_micros=casting.whole_micros,
+        )
 
     def compiled(
         self, scalars: Iterable[Scalar], write: Callable[[PythonWriter], str]
@@ -212,7 +217,7 @@ class PythonWriter:
             compute = function.python(call.type, [part.type for part in call.arguments])
             return checks, f"{self.name_of(compute)}({', '.join(operands)})"
         text = template.format(*operands)
-        if call.type.name == "BIGINT" and template != "{0}":
+        if call.type.name == "BIGINT" and template != "{0}" and function.whole not in _SMALL:
             local = self._fresh("whole")
             text = f"({local} if {_WHOLE_MIN} <= ({local} := {text}) <= {_WHOLE_MAX} else overflow())"
         return checks, text

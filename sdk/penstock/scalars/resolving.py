@@ -173,7 +173,9 @@ _WIDENINGS: dict[tuple[str, str], int] = {
     ("TIMESTAMP", "DATE"): 4,
     ("TIMESTAMP_NTZ", "DATE"): 4,
 }
-_OF_LITERAL_TEXT = ("DATE", "TIMESTAMP")
+_AS_TEXT = ("BIGINT", "DECIMAL", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_OF_TEXT = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DOUBLE", "INT", "BIGINT", "DECIMAL", "BOOLEAN", "BINARY")
+"""The types that become strings, and that strings become, where a function takes nothing nearer; the first is best."""
 
 
 def cost_of(argument: Scalar, wanted: str) -> int | None:
@@ -183,8 +185,10 @@ def cost_of(argument: Scalar, wanted: str) -> int | None:
         return 0
     if name in ("NULL", "ANY"):
         return 1
-    if name == "STRING" and isinstance(argument, Literal) and wanted in _OF_LITERAL_TEXT:
-        return 5 + _OF_LITERAL_TEXT[::-1].index(wanted)
+    if name == "STRING" and wanted in _OF_TEXT:
+        return 5 + _OF_TEXT.index(wanted)
+    if wanted == "STRING" and name in _AS_TEXT:
+        return 5
     return _WIDENINGS.get((name, wanted))
 
 
@@ -286,5 +290,17 @@ def takes(*forms: str, decimals: Callable[[Arguments], SqlType] | None = None) -
         if result.name == "DECIMAL" and decimals is not None:
             result = decimals(parts)
         return function.of(parts, result.or_null(signature.null_too or is_any_nullable(parts)))
+
+    return resolve
+
+
+def takes_strings(form: str) -> Resolve:
+    """Returns the resolver of a signature whose strings must be strings: Spark casts nothing else to them here."""
+    typed = takes(form)
+
+    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
+        if any(each.type.name not in ("STRING", "NULL", "ANY") for each in arguments):
+            raise do_not_fit(function, arguments, "strings")
+        return typed(function, arguments)
 
     return resolve

@@ -35,7 +35,7 @@ class Stamping:
         raise NotImplementedError
 
 
-class _Compiled:
+class Compiled:
     """A function that is compiled when it is first called, and again after it was pickled."""
 
     @functools.cached_property
@@ -54,7 +54,7 @@ class _Compiled:
 
 
 @dataclass(frozen=True)
-class Projection(_Compiled, Forwarding):
+class Projection(Compiled, Forwarding):
     """A function from a row to a row, which computes one expression for each of its columns (penstock's own).
 
     >>> from penstock.scalars.tree import Call, Column, Literal
@@ -79,7 +79,7 @@ class Projection(_Compiled, Forwarding):
 
 
 @dataclass(frozen=True)
-class Pairing(_Compiled, Forwarding):
+class Pairing(Compiled, Forwarding):
     """A function from a row to a pair of a key and a value (penstock's own).
 
     A single expression returns its value, and several return a tuple.
@@ -88,6 +88,7 @@ class Pairing(_Compiled, Forwarding):
         keys: The expressions of the key; without any, all rows have the key 0.
         values: The expressions of the value; without any, it is None. None stands for the row itself.
         in_row: Whether the value is a tuple even of a single expression.
+        number: A number that comes in a pair with the value; None for the value alone.
 
     >>> from penstock.scalars.tree import Call, Column, Literal
     >>> from penstock.scalars.types import BIGINT
@@ -99,6 +100,7 @@ class Pairing(_Compiled, Forwarding):
     keys: tuple[Scalar, ...]
     values: tuple[Scalar, ...] | None
     in_row: bool = False
+    number: int | None = None
 
     def __call__(self, row: tuple[Any, ...]) -> tuple[Any, Any]:
         """The pair."""
@@ -113,11 +115,13 @@ class Pairing(_Compiled, Forwarding):
             value = "row"
         else:
             value = writer.row(self.values) if self.in_row else writer.one_or_tuple(self.values, "None")
+        if self.number is not None:
+            value = f"({self.number}, {value})"
         return f"({writer.one_or_tuple(self.keys, '0')}, {value})"
 
 
 @dataclass(frozen=True)
-class AtTime(_Compiled, Stamping):
+class AtTime(Compiled, Stamping):
     """Gives a row the time of an expression, which is not NULL, as its timestamp (penstock's own).
 
     >>> from penstock.scalars.tree import Column
@@ -138,7 +142,7 @@ class AtTime(_Compiled, Stamping):
 
 
 @dataclass(frozen=True)
-class Predicate(_Compiled, Forwarding):
+class Predicate(Compiled, Forwarding):
     """A condition of a row: true if an expression is true for it, and not false or NULL (penstock's own).
 
     >>> from penstock.scalars.tree import Call, Column, Literal

@@ -12,6 +12,7 @@ from penstock.scalars.casting import text_of
 from penstock.scalars.types import SqlType
 
 LAST_BIT = "Java's and Python's results differ in the last bit"
+ZONES = "Spark looks up time zones elsewhere"
 LETTERS = "Java and Python have letters of different versions of Unicode"
 
 
@@ -39,7 +40,13 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-_NAMES = {"NULL": "VOID", "INTERVAL": "INTERVAL DAY TO SECOND", "INTEGER": "BIGINT", "FLOAT": "DOUBLE"}
+_NAMES = {
+    "NULL": "VOID",
+    "INTERVAL": "INTERVAL DAY TO SECOND",
+    "MONTHS": "INTERVAL YEAR TO MONTH",
+    "INTEGER": "BIGINT",
+    "FLOAT": "DOUBLE",
+}
 _ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]")
 
 
@@ -69,6 +76,8 @@ def write_literal(value: object, kind: SqlType) -> str:
             return "NULL" if kind.name == "NULL" else f"CAST(NULL AS {write_type(kind)})"
         case bool():
             return str(value).lower()
+        case int() if kind.name == "MONTHS":
+            return f"INTERVAL '{value}' MONTH"
         case int():
             return _whole_text(value)
         case float():

@@ -1,25 +1,21 @@
-"""The functions of strings and bytes: their parts, patterns, padding and digests."""
+"""The functions of strings and bytes: their parts and padding."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.scalars import regexes
-from penstock.scalars.casting import Compute, can_cast, refuse
-from penstock.scalars.function import Arguments, Resolve, ScalarFunction, choose_always
+from penstock.scalars.casting import Compute, can_cast
+from penstock.scalars.function import Arguments, Code, Inline, ScalarFunction, choose_always, write_always
 from penstock.scalars.resolving import (
-    SqlTypeError,
     cast,
     coerce,
     do_not_fit,
     is_any_nullable,
-    readable,
     takes,
 )
-from penstock.scalars.spark_forms import LETTERS, NotForSpark, write_literal
+from penstock.scalars.spark_forms import LETTERS
 from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import BINARY, STRING, SqlType, find_common_type
 
@@ -82,51 +78,26 @@ def _locate(part: str | None, text: str | None, position: int | None = 1) -> int
     return text.find(part, position - 1) + 1 if part else 1
 
 
-# Patterns
+# Python
 
 
-def _like(text: str, pattern: str, escape: str = "\\") -> bool:
-    return regexes.compile_like(pattern, escape).fullmatch(text) is not None
+def _inline_substring(call: Call, codes: Sequence[Code]) -> str | None:
+    """The text of a part at places that the query names."""
+    places = [code.text for code in codes[1:]]
+    if len(places) != 2 or not all(place.isdecimal() for place in places) or places[0] == "0":
+        return None
+    start = int(places[0]) - 1
+    return f"{{0}}[{start}:{start + int(places[1])}]"
 
 
-def _ilike(text: str, pattern: str, escape: str = "\\") -> bool:
-    return _like(text.lower(), pattern.lower(), escape)
+def _inline_replace(call: Call, codes: Sequence[Code]) -> str | None:
+    search = call.arguments[1]
+    is_plain = len(codes) == 3 and isinstance(search, Literal) and search.value
+    return "{0}.replace({1}, {2})" if is_plain else None
 
 
-def _rlike(text: str, pattern: str) -> bool:
-    return regexes.compile_java(pattern).search(text) is not None
-
-
-def _regexp_extract(text: str, pattern: str, group: int = 1) -> str:
-    expression = regexes.compile_java(pattern)
-    found = expression.search(text)
-    if found and not 0 <= group <= expression.groups:
-        refuse(
-            f"the regular expression of REGEXP_EXTRACT has {expression.groups} groups, and another is asked for",
-            "count the groups from 1; 0 means the whole match",
-        )
-    return (found.group(group) or "") if found else ""
-
-
-def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
-    expression = regexes.compile_java(pattern)
-    return expression.sub(regexes.replacement(replacement, expression.groups), text)
-
-
-# Digests
-
-
-def _digest(name: str) -> Compute:
-    def compute(value: str | bytes) -> str:
-        data = value.encode() if isinstance(value, str) else value
-        return hashlib.new(name, data, usedforsecurity=False).hexdigest()
-
-    return compute
-
-
-def _sha2(value: str | bytes, bits: int) -> str | None:
-    name = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(bits)
-    return _digest(name)(value) if name else None
+def _inline_trim(strip: str) -> Inline:
+    return lambda call, codes: f"{{0}}.{strip}(' ')" if len(codes) == 1 else None
 
 
 # Types
@@ -164,41 +135,6 @@ def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     return function.of(parts, STRING.or_null(parts[0].type.nullable))
 
 
-def _like_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
-    found = takes("STRING STRING [STRING] -> BOOLEAN")(function, arguments)
-    assert isinstance(found, Call)
-    literals = [part.value if isinstance(part, Literal) else None for part in found.arguments[1:]]
-    escape = literals[1] if len(literals) > 1 else "\\"
-    if not isinstance(escape, str) or len(escape) != 1:
-        raise SqlTypeError(
-            f"the escape character of {function.name} is not one character", "write ESCAPE '#'"
-        )
-    if isinstance(literals[0], str):
-        readable(lambda: regexes.compile_like(str(literals[0]), escape))
-    return found
-
-
-def _with_regex(signature: str) -> Resolve:
-    """Takes a signature whose second argument is a regular expression, which is read if the query names it."""
-    resolve_types = takes(signature)
-
-    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
-        found = resolve_types(function, arguments)
-        pattern = arguments[1]
-        if isinstance(pattern, Literal) and isinstance(pattern.value, str):
-            text = pattern.value
-            readable(lambda: regexes.compile_java(text))
-        return found
-
-    return resolve
-
-
-def _split_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
-    found = _with_regex("STRING STRING [INT] -> STRING")(function, arguments)
-    assert isinstance(found, Call)
-    return function.of(found.arguments, SqlType("ARRAY", found.type.nullable, STRING.or_null(False)))
-
-
 def _instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     return LOCATE(*(arguments[1::-1] if len(arguments) == 2 else arguments * 9))
 
@@ -206,38 +142,11 @@ def _instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 # Spark
 
 
-def _like_text(call: Call, operands: Sequence[str], overflow: str) -> str:
-    escape = operands[2] if len(operands) > 2 else write_literal("\\", STRING)
-    return f"({operands[0]} LIKE {operands[1]} ESCAPE {escape})"
-
-
 def _trim_text(call: Call, operands: Sequence[str], overflow: str) -> str:
     if len(operands) == 1:
         return f"{call.name.lower()}({operands[0]})"
     side = {"TRIM": "BOTH", "LTRIM": "LEADING", "RTRIM": "TRAILING"}[call.name]
     return f"trim({side} {operands[1]} FROM {operands[0]})"
-
-
-def _regex_text(call: Call, operands: Sequence[str], overflow: str) -> str:
-    for part in call.arguments[1:]:
-        if part.type.name == "STRING" and not isinstance(part, Literal):
-            raise NotForSpark("a regular expression of the data may mean something else in Java")
-    pattern = call.arguments[1]
-    assert isinstance(pattern, Literal)
-    if isinstance(pattern.value, str) and not regexes.translate_java(pattern.value)[1]:
-        raise NotForSpark(f"Java may read the regular expression {pattern} differently")
-    if call.name in ("REGEXP_REPLACE", "SPLIT") and pattern.value and _may_match_nothing(pattern.value):
-        raise NotForSpark(
-            f"Java finds the regular expression {pattern} inside of characters that it stores as two"
-        )
-    if call.name == "RLIKE":
-        return f"({operands[0]} RLIKE {operands[1]})"
-    return f"{call.name.lower()}({', '.join(operands)})"
-
-
-def _may_match_nothing(pattern: str) -> bool:
-    """True if a regular expression may match the empty text somewhere, such as at the end of a line."""
-    return "(?=" in pattern or "(?!" in pattern or regexes.compile_java(pattern).search("") is not None
 
 
 # Records
@@ -249,6 +158,7 @@ def _trimming(name: str, left: bool, right: bool, *spellings: str) -> ScalarFunc
         resolve=takes("STRING [STRING] -> STRING"),
         spellings=spellings,
         python=choose_always(_trim(left, right)),
+        inline=_inline_trim("strip" if left and right else "lstrip" if left else "rstrip"),
         spark=_trim_text,
     )
 
@@ -269,6 +179,7 @@ FUNCTIONS = (
         resolve=takes("STRING -> STRING"),
         spellings=("UCASE",),
         python=choose_always(lambda text: text.upper()),
+        inline=write_always("{0}.upper()"),
         spark="upper({0})",
         not_in_spark=LETTERS,
     ),
@@ -277,6 +188,7 @@ FUNCTIONS = (
         resolve=takes("STRING -> STRING"),
         spellings=("LCASE",),
         python=choose_always(lambda text: text.lower()),
+        inline=write_always("{0}.lower()"),
         spark="lower({0})",
         not_in_spark=LETTERS,
     ),
@@ -285,6 +197,7 @@ FUNCTIONS = (
         resolve=takes("STRING -> BIGINT", "BINARY -> BIGINT"),
         spellings=("CHAR_LENGTH", "CHARACTER_LENGTH", "LEN"),
         python=choose_always(len),
+        inline=write_always("len({0})"),
         spark="length({0})",
         whole="INT",
     ),
@@ -296,6 +209,7 @@ FUNCTIONS = (
         resolve=takes("STRING INT [INT] -> STRING", "BINARY INT [INT] -> BINARY"),
         spellings=("SUBSTR",),
         python=choose_always(_substring),
+        inline=_inline_substring,
         spark="substring({all})",
     ),
     ScalarFunction(
@@ -305,6 +219,7 @@ FUNCTIONS = (
         python=choose_always(
             lambda first, *others: functools.reduce(lambda left, right: left + right, others, first)
         ),
+        inline=lambda call, codes: f"({' + '.join(f'{{{place}}}' for place in range(len(codes)))})",
         spark="concat({all})",
     ),
     ScalarFunction(
@@ -318,6 +233,7 @@ FUNCTIONS = (
         name="REPLACE",
         resolve=takes("STRING STRING [STRING] -> STRING"),
         python=choose_always(_replace),
+        inline=_inline_replace,
         spark="replace({all})",
     ),
     ScalarFunction(
@@ -365,64 +281,26 @@ FUNCTIONS = (
     ),
     LOCATE,
     ScalarFunction(name="INSTR", resolve=_instr_of),
-    ScalarFunction(name="SPLIT", resolve=_split_of, python=choose_always(regexes.split), spark=_regex_text),
     ScalarFunction(
         name="STARTSWITH",
         resolve=takes("STRING STRING -> BOOLEAN"),
         python=choose_always(lambda text, part: text.startswith(part)),
+        inline=write_always("{0}.startswith({1})"),
         spark="startswith({all})",
     ),
     ScalarFunction(
         name="ENDSWITH",
         resolve=takes("STRING STRING -> BOOLEAN"),
         python=choose_always(lambda text, part: text.endswith(part)),
+        inline=write_always("{0}.endswith({1})"),
         spark="endswith({all})",
     ),
     ScalarFunction(
         name="CONTAINS",
         resolve=takes("STRING STRING -> BOOLEAN"),
         python=choose_always(lambda text, part: part in text),
+        inline=write_always("({1} in {0})"),
         spark="contains({all})",
-    ),
-    ScalarFunction(
-        name="LIKE",
-        resolve=_like_of,
-        python=choose_always(_like),
-        prepared=lambda pattern, escape="\\": regexes.compile_like(pattern, escape).fullmatch,
-        spark=_like_text,
-    ),
-    ScalarFunction(name="ILIKE", resolve=_like_of, python=choose_always(_ilike), not_in_spark=LETTERS),
-    ScalarFunction(
-        name="RLIKE",
-        resolve=_with_regex("STRING STRING -> BOOLEAN"),
-        spellings=("REGEXP", "REGEXP_LIKE"),
-        python=choose_always(_rlike),
-        prepared=lambda pattern: regexes.compile_java(pattern).search,
-        spark=_regex_text,
-    ),
-    ScalarFunction(
-        name="REGEXP_EXTRACT",
-        resolve=_with_regex("STRING STRING [INT] -> STRING"),
-        python=choose_always(_regexp_extract),
-        spark=_regex_text,
-    ),
-    ScalarFunction(
-        name="REGEXP_REPLACE",
-        resolve=_with_regex("STRING STRING STRING -> STRING"),
-        python=choose_always(_regexp_replace),
-        spark=_regex_text,
-    ),
-    ScalarFunction(
-        name="MD5",
-        resolve=takes("STRING -> STRING", "BINARY -> STRING"),
-        python=choose_always(_digest("md5")),
-        spark="md5({0})",
-    ),
-    ScalarFunction(
-        name="SHA2",
-        resolve=takes("STRING INT -> STRING?", "BINARY INT -> STRING?"),
-        python=choose_always(_sha2),
-        spark="sha2({all})",
     ),
 )
 """The records."""

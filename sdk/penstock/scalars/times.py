@@ -15,23 +15,20 @@ from penstock.scalars.casting import (
     DECIMALS,
     Compute,
     date_of_days,
-    divide_by_zero,
     moment_of_micros,
     refuse,
     whole_micros,
 )
-from penstock.scalars.function import Arguments, Resolve, ScalarFunction, choose_always
+from penstock.scalars.function import Arguments, ScalarFunction, choose_always, write_by_template
+from penstock.scalars.months import PARTS_OF_MONTHS, arithmetic_of_months, divided, scaled
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, is_any_nullable, takes
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import (
     BIGINT,
-    DATE,
     INTERVAL,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
-    SqlType,
     decimal_type,
     find_common_type,
 )
@@ -41,7 +38,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _INTERVAL_MAX = datetime.timedelta(microseconds=(1 << 63) - 1)
 
 
-def _utc(moment: datetime.datetime) -> datetime.datetime:
+def in_utc(moment: datetime.datetime) -> datetime.datetime:
+    """Returns an instant in UTC, and a local time unchanged."""
     return moment if moment.tzinfo in (datetime.UTC, None) else moment.astimezone(datetime.UTC)
 
 
@@ -71,14 +69,14 @@ def add_times(left: Any, right: Any) -> Any:
     """Returns a time and an interval, or two intervals, added."""
     if isinstance(left, datetime.timedelta):
         left, right = right, left
-    return (_utc(left) if isinstance(left, datetime.datetime) else left) + right
+    return (in_utc(left) if isinstance(left, datetime.datetime) else left) + right
 
 
 @_checked
 def subtract_times(left: Any, right: Any) -> Any:
     """Returns an earlier time, or the interval between two times."""
     if isinstance(left, datetime.datetime):
-        left = _utc(left)
+        left = in_utc(left)
     return left - right
 
 
@@ -86,24 +84,22 @@ negate_interval = _checked(lambda value: -value)
 
 
 @_checked
-def multiply_interval(interval: datetime.timedelta, factor: float) -> datetime.timedelta:
-    """Returns an interval that is longer by a factor."""
-    product: datetime.timedelta = interval * factor
-    return product
+def multiply_interval(interval: datetime.timedelta, factor: float | Decimal) -> datetime.timedelta:
+    """Returns an interval that is longer by a factor, rounded half up to microseconds."""
+    return scaled(interval // _MICROSECOND, factor) * _MICROSECOND
 
 
-def divide_interval(interval: datetime.timedelta, divisor: int) -> datetime.timedelta:
+@_checked
+def divide_interval(interval: datetime.timedelta, divisor: float | Decimal) -> datetime.timedelta:
     """Returns an interval divided by a number, rounded half up to microseconds."""
-    if not divisor:
-        divide_by_zero()
-    micros = interval // _MICROSECOND
-    quotient = (2 * abs(micros) + abs(divisor)) // (2 * abs(divisor))
-    return datetime.timedelta(microseconds=quotient if (micros < 0) == (divisor < 0) else -quotient)
+    return divided(interval // _MICROSECOND, divisor) * _MICROSECOND
 
 
 def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scalar:
     """Returns the call of an operator of which an operand is a time or an interval."""
     left, right = arguments
+    if "MONTHS" in (left.type.name, right.type.name):
+        return arithmetic_of_months(function, arguments)
     name, may_be_null = function.name, is_any_nullable(arguments)
     if (
         name == "+"
@@ -129,8 +125,13 @@ def arithmetic_of_times(function: ScalarFunction, arguments: Arguments) -> Scala
         found = find_common_type((left.type, right.type))
         if name == "-" and found is not None and found.is_time:
             return function.of((cast(left, found), cast(right, found)), INTERVAL.or_null(may_be_null))
-    elif name in ("*", "/") and left.type.name == "INTERVAL" and right.type.name in ("BIGINT", "NULL"):
-        return function.of((left, cast(right, BIGINT)), INTERVAL.or_null(may_be_null))
+    elif (
+        name in ("*", "/")
+        and left.type.name == "INTERVAL"
+        and (right.type.is_number or right.type.name == "NULL")
+    ):
+        factor = cast(right, BIGINT) if right.type.name == "NULL" else right
+        return function.of((left, factor), INTERVAL.or_null(may_be_null))
     raise do_not_fit(function, arguments)
 
 
@@ -160,7 +161,7 @@ _Read = Callable[[Any], Any]
 
 
 def _of_utc(read: _Read) -> Compute:
-    return lambda time: read(_utc(time) if isinstance(time, datetime.datetime) else time)
+    return lambda time: read(in_utc(time) if isinstance(time, datetime.datetime) else time)
 
 
 def _seconds_with_fraction(time: datetime.datetime) -> Decimal:
@@ -187,8 +188,10 @@ def _midnight(time: datetime.datetime) -> datetime.datetime:
 
 
 @_checked
-def _date_trunc(unit: str, time: datetime.datetime) -> object:
-    return _TRUNCATIONS[unit](_utc(time))
+def truncated(unit: str, time: datetime.datetime) -> datetime.datetime:
+    """Returns the beginning of a unit of time, in UTC."""
+    found: datetime.datetime = _TRUNCATIONS[unit](in_utc(time))
+    return found
 
 
 # Dates
@@ -196,28 +199,6 @@ def _date_trunc(unit: str, time: datetime.datetime) -> object:
 
 def _date_add(day: datetime.date, days: int) -> datetime.date:
     return date_of_days(day.toordinal() + days)
-
-
-def _days_of_month(year: int, month: int) -> int:
-    return calendar.monthrange(year, month)[1]
-
-
-@_checked
-def _add_months(day: datetime.date, months: int) -> datetime.date:
-    """Returns the day with the same number in another month, or the last day of that month."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
-        raise OverflowError
-    return datetime.date(year, month + 1, min(day.day, _days_of_month(year, month + 1)))
-
-
-@_checked
-def _make_date(year: int, month: int, day: int) -> datetime.date:
-    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
-        raise OverflowError
-    if not (1 <= month <= 12 and 1 <= day <= _days_of_month(year, month)):
-        refuse("MAKE_DATE of an SQL expression has no such month or day", "use a date of the calendar")
-    return datetime.date(year, month, day)
 
 
 # Instants
@@ -229,12 +210,6 @@ def _date_bin(width: datetime.timedelta, time: datetime.datetime) -> datetime.da
     micros = whole_micros(time)
     size = width // _MICROSECOND
     return moment_of_micros(micros // size * size, time.tzinfo)
-
-
-def _unix_timestamp(time: datetime.date) -> int:
-    """Whole seconds, without the fraction: before 1970 that is the second after, as in Spark."""
-    micros = whole_micros(time)
-    return micros // 1_000_000 if micros >= 0 else -(-micros // 1_000_000)
 
 
 def _timestamp_seconds(seconds: float | int | Decimal) -> datetime.datetime | None:
@@ -261,7 +236,14 @@ _UNITS = dict(zip(_TRUNCATIONS, _TRUNCATIONS, strict=True)) | {
 def _extract(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) != 2:
         raise do_not_fit(function, arguments, "a part of time, and a time")
-    return _PARTS[_named(arguments[0], _PART_NAMES, "part of a time")](*arguments[1:])
+    name = _named(arguments[0], _PART_NAMES, "part of a time")
+    of_interval = {"INTERVAL": PARTS_OF_INTERVAL, "MONTHS": PARTS_OF_MONTHS}.get(arguments[1].type.name)
+    if of_interval is None:
+        return _PARTS[name](arguments[1])
+    unit = name.removeprefix("EXTRACT ")
+    if unit not in of_interval:
+        raise SqlTypeError(f"this interval has no part {unit}", f"write one of {', '.join(of_interval)}")
+    return of_interval[unit](arguments[1])
 
 
 def _named(literal: Scalar, names: dict[str, str], what: str) -> str:
@@ -279,15 +261,6 @@ def _date_trunc_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
         raise do_not_fit(function, arguments, "a unit of time, and a time")
     unit = Literal(_named(arguments[0], _UNITS, "unit of time"), STRING.or_null(False))
     return takes("STRING TIMESTAMP -> TIMESTAMP")(function, (unit, arguments[1]))
-
-
-def _to(target: SqlType) -> Resolve:
-    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
-        if len(arguments) != 1:
-            raise SqlTypeError(f"{function.name} with a format is left out", f"write {function.name}(text)")
-        return cast(arguments[0], target)
-
-    return resolve
 
 
 # Spark
@@ -319,11 +292,15 @@ def _part(
         resolve=takes(*of, decimals=lambda arguments: decimal_type(8, 6)),
         spellings=("DAYOFMONTH",) if name == "DAY" else (),
         python=choose_always(_of_utc(read)),
+        inline=write_by_template(dict.fromkeys(("DATE", "TIMESTAMP_NTZ"), f"{{0}}.{name.lower()}"))
+        if name.lower() in _ATTRIBUTES
+        else None,
         spark=spark or f"{name.lower()}({{0}})",
         whole="INT",
-    ), (name, *others)
+    ), (*others,) if name == "WEEKDAY" else (name, *others)
 
 
+_ATTRIBUTES = frozenset(["year", "month", "day", "hour", "minute", "second"])
 _NAMED_PARTS = (
     _part("YEAR", lambda time: time.year, "Y", "YEARS", "YR", "YRS"),
     _part("QUARTER", lambda time: (time.month + 2) // 3, "QTR"),
@@ -338,6 +315,7 @@ _NAMED_PARTS = (
         "DOW_ISO",
         spark="extract(DAYOFWEEK_ISO FROM {0})",
     ),
+    _part("WEEKDAY", lambda time: time.weekday()),
     _part("DAYOFYEAR", lambda time: time.timetuple().tm_yday, "DOY"),
     _part("HOUR", lambda time: time.hour, "H", "HOURS", "HR", "HRS", of=_OF_CLOCK),
     _part("MINUTE", lambda time: time.minute, "M", "MIN", "MINS", "MINUTES", of=_OF_CLOCK),
@@ -353,6 +331,53 @@ _NAMED_PARTS = (
 _PARTS = {function.name: function for function, _ in _NAMED_PARTS}
 _PART_NAMES = {name: function.name for function, names in _NAMED_PARTS for name in names}
 """The parts of a time as EXTRACT names them."""
+
+
+def _part_of_interval(name: str, length: int, whole: int) -> ScalarFunction:
+    """The record of a part of an interval: how many units are in what is left of a longer unit."""
+
+    def read(interval: datetime.timedelta) -> int:
+        micros = interval // _MICROSECOND
+        found = abs(micros) % whole // length
+        return -found if micros < 0 else found
+
+    return ScalarFunction(
+        name=f"{name} OF INTERVAL",
+        resolve=takes("INTERVAL -> BIGINT"),
+        python=choose_always(read),
+        spark=f"extract({name} FROM {{0}})",
+        whole="INT" if name == "DAY" else "TINYINT",
+    )
+
+
+def _seconds_of_interval(interval: datetime.timedelta) -> Decimal:
+    micros = interval // _MICROSECOND
+    rest = abs(micros) % 60_000_000
+    return DECIMALS.scaleb(Decimal(-rest if micros < 0 else rest), -6)
+
+
+PARTS_OF_INTERVAL = {
+    "DAY": _part_of_interval("DAY", 86_400_000_000, 1 << 64),
+    "HOUR": _part_of_interval("HOUR", 3_600_000_000, 86_400_000_000),
+    "MINUTE": _part_of_interval("MINUTE", 60_000_000, 3_600_000_000),
+    "SECOND": ScalarFunction(
+        name="SECOND OF INTERVAL",
+        resolve=takes("INTERVAL -> DECIMAL", decimals=lambda arguments: decimal_type(8, 6)),
+        python=choose_always(_seconds_of_interval),
+        spark="extract(SECOND FROM {0})",
+    ),
+}
+"""The parts of an interval of days and less, by the names that EXTRACT has for them."""
+
+
+def _name_part(name: str, names: tuple[str, ...], read: _Read) -> ScalarFunction:
+    return ScalarFunction(
+        name=name,
+        resolve=takes("DATE -> STRING"),
+        python=choose_always(lambda day: names[read(day)]),
+        spark=f"{name.lower()}({{0}})",
+    )
+
 
 DATE_ADD = ScalarFunction(
     name="DATE_ADD",
@@ -370,33 +395,18 @@ DATE_SUB = ScalarFunction(
 
 FUNCTIONS = (
     *_PARTS.values(),
-    ScalarFunction(name="EXTRACT", resolve=_extract),
+    *PARTS_OF_INTERVAL.values(),
+    ScalarFunction(name="EXTRACT", resolve=_extract, spellings=("DATE_PART", "DATEPART")),
+    _name_part("DAYNAME", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), lambda day: day.weekday()),
+    _name_part("MONTHNAME", tuple(calendar.month_abbr), lambda day: day.month),
     ScalarFunction(
         name="DATE_TRUNC",
         resolve=_date_trunc_of,
-        python=choose_always(_date_trunc),
+        python=choose_always(truncated),
         spark="date_trunc({0}, {1})",
     ),
     DATE_ADD,
     DATE_SUB,
-    ScalarFunction(
-        name="ADD_MONTHS",
-        resolve=takes("DATE INT -> DATE"),
-        python=choose_always(_add_months),
-        spark="add_months({all})",
-    ),
-    ScalarFunction(
-        name="LAST_DAY",
-        resolve=takes("DATE -> DATE"),
-        python=choose_always(lambda day: day.replace(day=_days_of_month(day.year, day.month))),
-        spark="last_day({0})",
-    ),
-    ScalarFunction(
-        name="MAKE_DATE",
-        resolve=takes("INT INT INT -> DATE"),
-        python=choose_always(_make_date),
-        spark="make_date({all})",
-    ),
     ScalarFunction(
         name="DATEDIFF",
         resolve=takes("DATE DATE -> BIGINT"),
@@ -410,13 +420,6 @@ FUNCTIONS = (
         resolve=takes("INTERVAL TIMESTAMP -> TIMESTAMP", "INTERVAL TIMESTAMP_NTZ -> TIMESTAMP_NTZ"),
         python=choose_always(_date_bin),
         spark=_date_bin_text,
-    ),
-    ScalarFunction(
-        name="UNIX_TIMESTAMP",
-        resolve=takes(*_OF_DAY),
-        spellings=("TO_UNIX_TIMESTAMP",),
-        python=choose_always(_unix_timestamp),
-        spark="unix_timestamp({0})",
     ),
     ScalarFunction(
         name="UNIX_SECONDS",
@@ -454,8 +457,5 @@ FUNCTIONS = (
         python=choose_always(lambda micros: moment_of_micros(micros)),
         spark="timestamp_micros({0})",
     ),
-    ScalarFunction(name="TO_DATE", resolve=_to(DATE)),
-    ScalarFunction(name="TO_TIMESTAMP", resolve=_to(TIMESTAMP)),
-    ScalarFunction(name="TO_TIMESTAMP_NTZ", resolve=_to(TIMESTAMP_NTZ)),
 )
 """The records."""

@@ -103,6 +103,8 @@ class Literal:
                 return f"X'{self.value.hex().upper()}'"
             case datetime.timedelta():
                 return text_of(self.value)
+            case int() if self.type.name == "MONTHS":
+                return f"INTERVAL '{self.value}' MONTH"
             case datetime.date():
                 return f"{self.type.name} '{text_of(self.value)}'"
             case int() | float() | decimal.Decimal():

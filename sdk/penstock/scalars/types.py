@@ -25,7 +25,7 @@ class SqlType:
 
     Attributes:
         name: NULL, BOOLEAN, BIGINT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP (an aware datetime),
-            TIMESTAMP_NTZ (a naive one), INTERVAL (a timedelta), ARRAY or ANY.
+            TIMESTAMP_NTZ (a naive one), INTERVAL (a timedelta), MONTHS (an int), ARRAY or ANY.
         nullable: Whether a value may be NULL.
         element: The type of an ARRAY's elements.
         precision: How many digits a DECIMAL has at most; None if its column does not say.
@@ -77,6 +77,8 @@ DATE = SqlType("DATE")
 TIMESTAMP = SqlType("TIMESTAMP")
 TIMESTAMP_NTZ = SqlType("TIMESTAMP_NTZ")
 INTERVAL = SqlType("INTERVAL")
+MONTHS = SqlType("MONTHS")
+"""Intervals of months, whose values are numbers of months; no column has them."""
 ANY = SqlType("ANY")
 PYTHON = SqlType("PYTHON")
 """The type of values that Python's own operators compute with, as in functions of fields."""

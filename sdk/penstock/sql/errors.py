@@ -11,7 +11,9 @@ class SqlError(ValueError):
     """A query cannot be read, or means nothing (penstock's own)."""
 
 
-def make_sql_error(what: str, query: str = "", position: int | None = None, hint: str = "") -> SqlError:
+def make_sql_error(
+    what: str, query: str = "", position: int | None = None, hint: str = "", name: str = "the query"
+) -> SqlError:
     r"""Returns the error that shows where in the query something is wrong.
 
     Args:
@@ -19,6 +21,7 @@ def make_sql_error(what: str, query: str = "", position: int | None = None, hint
         query: The whole text of the query.
         position: The offset of the wrong part in characters.
         hint: What the user can do about it.
+        name: What the text is called.
 
     >>> print(make_sql_error("unknown column 'scor'", "SELECT team,\n  scor FROM t", 15, "did you mean 'score'?"))
     unknown column 'scor'
@@ -27,16 +30,17 @@ def make_sql_error(what: str, query: str = "", position: int | None = None, hint
           ^
       hint: did you mean 'score'?
     """
-    where = place(query, position) if query and position is not None else None
+    where = place(query, position, name) if query and position is not None else None
     return SqlError(three_parts(what, where=where, hint=hint or None))
 
 
-def place(query: str, position: int) -> str:
+def place(query: str, position: int, name: str = "the query") -> str:
     """Returns the line and column of an offset, then the line with a caret below, for the second part of an error.
 
     Args:
         query: The whole text of the query.
         position: The offset in characters; one behind the end means the end.
+        name: What the text is called.
 
     >>> print(place("SELECT 1 +", 99))
     line 1, column 11 of the query
@@ -50,7 +54,7 @@ def place(query: str, position: int) -> str:
     column = position - start
     number = query.count("\n", 0, position) + 1
     shown, caret = _cut(line, column)
-    return f"line {number}, column {column + 1} of the query\n    {shown}\n    {' ' * caret}^"
+    return f"line {number}, column {column + 1} of {name}\n    {shown}\n    {' ' * caret}^"
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:

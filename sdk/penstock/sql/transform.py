@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import logging
 import operator
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.checks.unsupported_arguments import refuse_unsupported
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
+from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import noun_for, refusal, split_hint, three_parts
 from penstock.graph import Source
-from penstock.io.query_source import QuerySource
+from penstock.io.query_source import QueryError, QuerySource, QueryTable, ResultColumns, RowsOfStep
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
-from penstock.scalars.spark_forms import NotForSpark
+from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
-from penstock.sql.errors import SqlError
+from penstock.sql.errors import SqlError, make_sql_error
+from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_written
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
 from penstock.sql.execution.steps import RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
+from penstock.sql.language.dialect import parse_query
 from penstock.sql.plan.lineage import add_change_keys
+from penstock.sql.plan.pruning import columns_read, prune
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
@@ -46,6 +52,8 @@ from penstock.windows.window_fn import GlobalWindows
 _LOGGER = logging.getLogger(__name__)
 _MAIN = "PCOLLECTION"
 _DEPTH = 5_000
+_UNKNOWN = re.compile(r"not supported|^unknown function")
+"""Found in errors of the binder about something that the engine may know."""
 _INSTEAD = {
     "dialect": "leave it out: the language is Spark's SQL",
     "ddl": "pass a dict of PCollections by their names, and a Catalog with views and functions",
@@ -124,18 +132,29 @@ class SqlTransform(PTransform[Any, Any]):
             )
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
         tables = Tables(columns, self.catalog.views, self.catalog.functions)
+        ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         try:
             with allow_deep_calls():
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
+            whole = self._asked_of_spark(pcolls, what, hint) if ends else None
+            if whole is not None:
+                return whole
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
         self.order = listing_order(query)
-        ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         mode = Mode(final=ends and query.rendering in (None, "TABLE"))
         whole, computed_by = None, "the transforms, as changes"
         if mode.final:
             whole, computed_by = self._by_engine(query, pcolls)
+            if whole is None and all(map(_is_table, pcolls.values())):
+                # Spark is what the transforms are measured by.
+                with contextlib.suppress(QueryError):
+                    written = self._as_written(pcolls, f"not as our plan, since {computed_by}")
+                    if written is not None:
+                        return written
+            if whole is None:
+                computed_by = f"the transforms; Spark alone does not, since {computed_by}"
         plan = describe_plan(query.relation)
         self.explained = f"{self.query.strip()}\n\nplan:\n{plan}\n\ncomputed by: {computed_by}"
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
@@ -147,14 +166,16 @@ class SqlTransform(PTransform[Any, Any]):
         if whole is not None:
             return whole
         pipeline = next(iter(pcolls.values())).pipeline
-        inputs = {name: self._rows(name, pcoll, columns[name]) for name, pcoll in pcolls.items()}
         stamps = {name: column for name, pcoll in pcolls.items() if (column := stamps_of(pcoll)) is not None}
-        lowering = Lowering(inputs, stamps, mode, pipeline)
         changed: tuple[Scalar, ...] = ()
         if rendering == "STREAM" and shows_time(query):
             relation, changed = add_change_keys(query.relation)
             query = replace(query, relation=relation)
-        rows = lowering.lower(query.relation)
+        retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
+        pruned = prune(query.relation, retracting)
+        read = {**columns, **columns_read(pruned)}
+        inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
+        rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)
         names = tuple(name for name, _ in query.shown)
         return render_result(query, rows, MakeRow(names), rendering, result_hint(query), changed)
 
@@ -165,13 +186,64 @@ class SqlTransform(PTransform[Any, Any]):
             sources = tuple(_source_of(name, pcoll) for name, pcoll in pcolls.items())
             text = spark_query(query, tables)
             columns = query.relation.columns
-            fields = tuple((name, column_type(columns[int(place)].type)) for name, place in query.shown)
+            schema = ", ".join(
+                f"{quote_name(name)} {column_type(columns[int(place)].type)}" for name, place in query.shown
+            )
         except NotForSpark as reason:
-            return None, f"the transforms; Spark alone does not, since {reason.reason}"
-        source = QuerySource(self.query, text, sources, fields)
-        read = SourceTransform(source, "Query").with_output_types(result_hint(query))
+            return None, reason.reason
+        read = tuple(QueryTable(name, source) for name, source in zip(tables.values(), sources, strict=True))
+        source = QuerySource(self.query, text, read, schema=schema)
+        result = SourceTransform(source, "Query").with_output_types(result_hint(query))
         pipeline = next(iter(pcolls.values())).pipeline
-        return pipeline | "Query" >> read, "Spark alone"
+        return pipeline | "Query" >> result, "Spark alone"
+
+    def _asked_of_spark(self, pcolls: Mapping[str, Any], what: str, hint: str) -> PCollection[Row] | None:
+        """The result of a query that the binder refuses, by Spark; None if Spark does not have what it asks for.
+
+        Raises:
+            SqlError: Spark also refuses it.
+        """
+        reason = what.partition("\n")[0]
+        if is_final(reason, hint, self.query):
+            return None
+        try:
+            return self._as_written(pcolls, f"the transforms do not know it: {reason}")
+        except QueryError as error:
+            if _is_told_better(what, self.query, error):
+                return None
+            text = self.query if error.view is None else self.catalog.views[error.view]
+            told, hint = split_hint(str(make_sql_error(error.what, text, error.offset, error.hint)))
+            raise SqlError(three_parts(told, where=self._where(), hint=hint)) from None
+
+    def _as_written(self, pcolls: Mapping[str, Any], reason: str) -> PCollection[Row] | None:
+        """The result of a query as one read of Spark, which gets the user's own text; None if Spark cannot have it.
+
+        Raises:
+            QueryError: Spark refuses the query.
+        """
+        pipeline = next(iter(pcolls.values())).pipeline
+        try:
+            asked = read_as_written(self.query, pcolls, self.catalog.views, self.catalog.functions)
+            tables = tuple(QueryTable(name, _rows_for_spark(name, pcolls[name])) for name in asked.tables)
+        except NotForSpark:
+            return None
+        inputs = tuple(pcolls[each.name] for each in tables if isinstance(each.rows, RowsOfStep))
+        if inputs and is_streaming(pipeline.options):
+            return None
+        source = QuerySource(self.query, asked.text, tables, asked.views)
+        found = pipeline.runner.columns_of_query(source, pipeline.options, self._where() or "")
+        if not isinstance(found, ResultColumns):
+            return None
+        source = replace(source, schema=found.schema)
+        self.order = found.order
+        self.explained = f"{self.query.strip()}\n\ncomputed by: Spark, as the query is written; {reason}"
+        whole: PCollection[Row]
+        if inputs:
+            whole = inputs | "Query" >> ComputeQuery(source, "Query", found.element_type)
+        else:
+            read = SourceTransform[Row](source, "Query").with_output_types(found.element_type)
+            whole = pipeline | "Query" >> read
+        return whole
 
     def _columns(self, name: str, pcoll: PCollection[Any]) -> Columns:
         """The columns of an input."""
@@ -204,17 +276,57 @@ def _source_of(name: str, pcoll: PCollection[Any]) -> object:
     Raises:
         NotForSpark: It is not.
     """
-    source = _read_from(pcoll)
-    # A query over the result of another one would have to know the tables of both.
-    if not isinstance(source, Source) or not source.is_table or isinstance(source, QuerySource):
+    if not _is_table(pcoll):
         raise NotForSpark(f"the input {name!r} is not a table that Spark reads")
+    _check_columns(name, pcoll)
+    return _read_from(pcoll)
+
+
+def _rows_for_spark(name: str, pcoll: PCollection[Any]) -> object:
+    """Returns what has the rows of an input as a table: its source, or the step that makes them.
+
+    Raises:
+        NotForSpark: Spark has no such table.
+    """
+    _check_columns(name, pcoll)
+    if _is_table(pcoll):
+        return _read_from(pcoll)
+    row = pcoll.element_type
+    if not isinstance(row, row_type.RowTypeConstraint):
+        row = row_type.RowTypeConstraint.from_user_type(row)
+    return RowsOfStep(row)
+
+
+def _is_table(pcoll: PCollection[Any]) -> bool:
+    """True if Spark reads the rows of an input as a table."""
+    source = _read_from(pcoll)
+    return isinstance(source, Source) and source.is_table
+
+
+def _check_columns(name: str, pcoll: PCollection[Any]) -> None:
+    """Raises NotForSpark if Spark has no such columns."""
     row = pcoll.element_type
     fields = row.fields if isinstance(row, row_type.RowTypeConstraint) else ()
     if any(_has_unsigned(hint) for _, hint in fields):
         raise NotForSpark(f"the input {name!r} has whole numbers without a sign")
     if len({field.lower() for field, _ in fields}) < len(fields):
         raise NotForSpark(f"the input {name!r} has columns whose names differ in capital letters only")
-    return source
+
+
+def is_streaming(options: PipelineOptions) -> bool:
+    """True if the options of a pipeline ask for a stream, even over inputs that end."""
+    return options.view_as(SparkOptions).mode not in (None, "batch")
+
+
+def _is_told_better(what: str, query: str, error: QueryError) -> bool:
+    """True if the binder's error says more than the engine's of the same query."""
+    if not error.is_vague:
+        return False
+    try:
+        parse_query(query)
+    except SqlError:
+        return True
+    return not _UNKNOWN.search(what)
 
 
 def _read_from(pcoll: PCollection[Any]) -> object:
@@ -230,7 +342,7 @@ def stamps_of(pcoll: PCollection[Any]) -> str | None:
     return selector if isinstance(selector, str) else None
 
 
-@contextmanager
+@contextlib.contextmanager
 def allow_deep_calls() -> Iterator[None]:
     """Lets functions call each other deeper than Python allows: a parser goes down a level for each bracket."""
     before = sys.getrecursionlimit()
@@ -292,7 +404,9 @@ class MakeRow(RowFunction):
         self._names = names
 
     def __call__(self, row: tuple[Any, ...]) -> Row:
-        return Row(**dict(zip(self._names, row, strict=True)))
+        made = Row()
+        made.__dict__.update(zip(self._names, row, strict=True))
+        return made
 
 
 def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:

@@ -5,8 +5,9 @@ from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError
 from penstock.sql.execution.rendering import Snapshot
 from penstock.sql.plan.relations import Period
+from penstock.sql.tables.connectors import TableConnector
 from penstock.sql.transform import SqlTransform
 
-__all__ = ["Catalog", "Period", "Snapshot", "SqlError", "SqlTransform"]
+__all__ = ["Catalog", "Period", "Snapshot", "SqlError", "SqlTransform", "TableConnector"]
 
 hint_at_absent_names(globals())

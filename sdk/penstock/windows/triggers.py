@@ -320,6 +320,17 @@ class AfterWatermark(TriggerFn):
 
 
 @dataclass(frozen=True, repr=False)
+class AfterArrival(ContinuesItself, FiresOnce):
+    """Fires once for all elements that arrive at one moment, such as those of a micro-batch (penstock's own).
+
+    `AfterCount(1)` also fires for each of them.
+
+    >>> Repeatedly(AfterArrival())
+    Repeatedly(AfterArrival())
+    """
+
+
+@dataclass(frozen=True, repr=False)
 class AfterProcessingTime(FiresOnce):
     """Fires once, `delay` seconds of the machine's clock after a pane's first element (Beam's ``AfterProcessingTime``).
 

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.scalars.functions import FUNCTIONS, call
 from penstock.scalars.resolving import SqlTypeError, cast, try_cast
 from penstock.scalars.tree import Column, Literal, Scalar
-from penstock.scalars.types import SqlType, from_hint
+from penstock.scalars.types import MONTHS, SqlType, from_hint
 
 WHOLE_MAX = (1 << 63) - 1
 _FUNCTION_NAMES = {"CAST", "TRY_CAST", *FUNCTIONS}
@@ -128,6 +128,34 @@ PRODUCTIONS: dict[str, list[str]] = {
             "CAST BOOLEAN",
         ),
         *("CAST TIMESTAMP", "TRY_CAST STRING", "TRY_CAST DOUBLE"),
+        *(
+            "& BIGINT BIGINT",
+            "| BIGINT BIGINT",
+            "^ BIGINT BIGINT",
+            "~ BIGINT",
+            "<< BIGINT #3",
+            ">> BIGINT #70",
+        ),
+        *(">>> BIGINT #1", "BIT_COUNT BIGINT", "TRY_ADD BIGINT BIGINT", "TRY_MULTIPLY BIGINT BIGINT"),
+        *(
+            "TRY_MOD BIGINT BIGINT",
+            "BROUND BIGINT #-1",
+            "WIDTH_BUCKET DOUBLE DOUBLE DOUBLE #5",
+            "CRC32 STRING",
+        ),
+        *("TIMESTAMPDIFF 'MONTH' TIMESTAMP TIMESTAMP", "TIMESTAMPDIFF 'HOUR' TIMESTAMP DATE", "WEEKDAY DATE"),
+        *(
+            "EXTRACT 'HOUR' INTERVAL",
+            "UNIX_DATE DATE",
+            "LEVENSHTEIN STRING STRING",
+            "FIND_IN_SET STRING 'a,b'",
+        ),
+        *(
+            "HASH STRING BIGINT DATE DOUBLE",
+            "XXHASH64 BINARY BIGINT TIMESTAMP",
+            "REGEXP_COUNT STRING '[a-c]'",
+        ),
+        *("REGEXP_INSTR STRING 'b'", "OCTET_LENGTH STRING", "UNIX_TIMESTAMP STRING 'yyyy-M-d'"),
     ],
     "DOUBLE": [
         *("+ DOUBLE DOUBLE", "- DOUBLE BIGINT", "* DOUBLE DOUBLE", "/ DOUBLE DOUBLE", "/ BIGINT BIGINT"),
@@ -141,6 +169,8 @@ PRODUCTIONS: dict[str, list[str]] = {
         ),
         *("ROUND DOUBLE", "ROUND DOUBLE #2", "ROUND DOUBLE #-2", "SQRT DOUBLE", "CAST BIGINT", "CAST STRING"),
         *("CAST BOOLEAN", "CAST TIMESTAMP", "TRY_CAST STRING", "ELEMENT_AT ARRAY<DOUBLE> #-1"),
+        *("RINT DOUBLE", "BROUND DOUBLE #1", "NANVL DOUBLE DOUBLE", "TRY_DIVIDE DOUBLE DOUBLE"),
+        *("DEGREES DOUBLE", "RADIANS DOUBLE", "MONTHS_BETWEEN TIMESTAMP TIMESTAMP"),
     ],
     "STRING": [
         *("UPPER STRING", "LOWER STRING", "TRIM STRING", "LTRIM STRING", "RTRIM STRING", "TRIM STRING 'a '"),
@@ -162,6 +192,17 @@ PRODUCTIONS: dict[str, list[str]] = {
         *("REGEXP_EXTRACT STRING '([a-z])([0-9]+)' #2", "REGEXP_EXTRACT STRING '(?i)(B).?' #0"),
         *("REGEXP_REPLACE STRING '[0-9]+' '<$0>'", "REGEXP_REPLACE STRING '(.)b*' '$1-'"),
         *("REGEXP_REPLACE STRING 'b+|1$' '.'", "MD5 STRING", "SHA2 BINARY #256", "SHA2 STRING #100"),
+        *("HEX BIGINT", "HEX BINARY", "BIN BIGINT", "BASE64 BINARY", "SHA1 STRING", "CONV STRING #16 #10"),
+        *("TRANSLATE STRING STRING STRING", "OVERLAY STRING STRING BIGINT", "SPLIT_PART STRING ',' BIGINT"),
+        *(
+            "SUBSTRING_INDEX STRING 'b' BIGINT",
+            "SOUNDEX STRING",
+            "FORMAT_NUMBER DOUBLE #2",
+            "URL_ENCODE STRING",
+        ),
+        *("FORMAT_STRING '%s|%5d|%.1f' STRING BIGINT DOUBLE", "DAYNAME DATE", "MONTHNAME DATE"),
+        *("DATE_FORMAT TIMESTAMP 'yyyy-MM-dd hh:mm:ss.SSS a E'", "DATE_FORMAT DATE 'QQQ D MMMM'"),
+        *("REGEXP_SUBSTR STRING '[a-b]+'", "ELT #2 STRING STRING", "LPAD BIGINT #6 '0'", "UPPER BOOLEAN"),
         *("CAST BIGINT", "CAST BOOLEAN", "CAST DATE", "CAST TIMESTAMP", "ELEMENT_AT ARRAY<STRING> #1"),
     ],
     "BOOLEAN": [
@@ -194,6 +235,7 @@ PRODUCTIONS: dict[str, list[str]] = {
     "DATE": [
         *("DATE_ADD DATE BIGINT", "DATE_SUB DATE #31", "TO_DATE TIMESTAMP", "CAST STRING", "+ DATE I1"),
         *("- DATE I1", "+ DATE #1", "- DATE BIGINT"),
+        *("+ DATE M1", "- DATE M1", "+ M1 DATE", "NEXT_DAY DATE 'MON'", "TRUNC DATE 'QUARTER'"),
     ],
     "TIMESTAMP": [
         *(f"DATE_TRUNC '{unit}' TIMESTAMP" for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR")),
@@ -206,6 +248,7 @@ PRODUCTIONS: dict[str, list[str]] = {
             "TIMESTAMP_MILLIS BIGINT",
         ),
         *("TIMESTAMP_MICROS BIGINT", "TO_TIMESTAMP DATE", "DATE_BIN I1 TIMESTAMP", "CAST BIGINT"),
+        *("+ TIMESTAMP M1", "TIMESTAMPADD 'MONTH' #-1 TIMESTAMP", "TIMESTAMPADD 'DAY' #3 DATE"),
     ],
     "INTERVAL": [
         *(
@@ -223,12 +266,19 @@ PRODUCTIONS: dict[str, list[str]] = {
             "/ INTERVAL #7",
             "/ INTERVAL BIGINT",
         ),
+        *("* INTERVAL DOUBLE", "/ INTERVAL DOUBLE", "MAKE_DT_INTERVAL #1 #-2 #3"),
     ],
-    "BINARY": ["SUBSTRING BINARY BIGINT BIGINT", "CONCAT BINARY BINARY", "CAST STRING"],
+    "BINARY": [
+        "SUBSTRING BINARY BIGINT BIGINT",
+        "CONCAT BINARY BINARY",
+        "CAST STRING",
+        "UNHEX STRING",
+        "ENCODE STRING 'utf-8'",
+    ],
     "ARRAY<BIGINT>": ["ARRAY BIGINT BIGINT"],
     "ARRAY<STRING>": [
         *("ARRAY STRING STRING", "SPLIT STRING ','", "SPLIT STRING ''", "SPLIT STRING '[a-z]' #2"),
-        "SPLIT STRING '[.]|b'",
+        *("SPLIT STRING '[.]|b'", "REGEXP_EXTRACT_ALL STRING '[a-z]' #0"),
     ],
     "ARRAY<DOUBLE>": ["ARRAY DOUBLE BIGINT"],
 }
@@ -306,6 +356,8 @@ def _argument(word: str, chance: random.Random, depth: int) -> Scalar:
         return literal(word[1:-1])
     if word == "I1":
         return literal(chance.choice([timedelta(days=2), timedelta(days=1), timedelta(days=7)]))
+    if word == "M1":
+        return Literal(chance.choice([1, -1, 13]), MONTHS.or_null(False))
     if word == "NULL":
         return literal(None)
     return scalar_of(word, chance, depth)

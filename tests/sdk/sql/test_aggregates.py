@@ -9,9 +9,7 @@ import pytest
 
 from penstock.functions.expression_combinefn import ExpressionCombineFn
 from penstock.scalars.tree import Column
-from penstock.scalars.types import BIGINT, BOOLEAN, SqlType
-from penstock.sql.binding.expressions import make_aggregate_call
-from penstock.sql.binding.statement import AGGREGATES
+from penstock.scalars.types import BIGINT, SqlType
 from penstock.sql.execution.aggregating import SqlAggregates, expressions_of
 from penstock.sql.plan.relations import AggregateCall
 
@@ -71,25 +69,3 @@ def test_a_sum_of_more_than_64_bits_is_refused() -> None:
 )
 def test_what_an_expression_cannot_say_is_left_to_functions(column: Column, name: str) -> None:
     assert expressions_of((AggregateCall(name, column, column.type),)) is None
-
-
-def test_every_aggregate_that_a_query_may_name_has_a_call_of_its_own() -> None:
-    truth = Column(0, "truth", BOOLEAN)
-    found = {name: make_aggregate_call(name, truth, False, None).name for name in AGGREGATES}
-    assert found == {
-        "SUM": "sum",
-        "COUNT": "count",
-        "COUNT_IF": "count",
-        "MIN": "min",
-        "ANY_VALUE": "min",
-        "MAX": "max",
-        "AVG": "avg",
-        "MEAN": "avg",
-        "ARRAY_AGG": "array_agg",
-        "COLLECT_LIST": "array_agg",
-    }
-
-
-def test_an_aggregate_without_a_call_is_no_other_one() -> None:
-    with pytest.raises(NotImplementedError, match="the aggregate MEDIAN has no call"):
-        make_aggregate_call("MEDIAN", COLUMNS[0], False, None)

@@ -143,7 +143,7 @@ def test_an_unknown_function_names_the_nearest() -> None:
     ("name", "values"),
     [
         ("+", ["a", 1]),
-        ("UPPER", [1]),
+        ("UPPER", [[1]]),
         ("AND", [1, True]),
         ("SUBSTRING", ["a"]),
         ("<", [True, 1]),
@@ -157,7 +157,7 @@ def test_an_unknown_function_names_the_nearest() -> None:
         ("REPEAT", ["a", 1 << 40]),
         ("RLIKE", ["a", "("]),
         ("LIKE", ["a", "a\\b"]),
-        ("TO_DATE", ["2024", "yyyy"]),
+        ("TO_DATE", ["2024", "YYYY"]),
         (">", [date(2024, 1, 1), "2024-13-01"]),
         ("IN", [1]),
     ],

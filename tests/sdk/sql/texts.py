@@ -193,7 +193,7 @@ PINNED: list[tuple[str, Any, str]] = [
 _WRITTEN = {
     **{
         name: f"({{0}} {name} {{1}})"
-        for name in ("+", "-", "*", "/", "%", "DIV", "=", "==", "<>", "!=", "||")
+        for name in (*"+-*/%&|^", "<<", ">>", ">>>", "DIV", "=", "==", "<>", "!=", "||")
     },
     **{
         name: f"({{0}} {name} {{1}})"
@@ -209,6 +209,7 @@ _WRITTEN = {
         for name in ("NULL", "NOT NULL", "TRUE", "FALSE", "NOT TRUE", "NOT FALSE")
     },
     "NOT": "(NOT {0})",
+    "~": "(~ {0})",
     "NEGATIVE": "(- {0})",
     "BETWEEN": "({0} BETWEEN {1} AND {2})",
     "NOT BETWEEN": "({0} NOT BETWEEN {1} AND {2})",
@@ -223,9 +224,12 @@ _ARITIES: dict[str, Iterable[int]] = {
     **dict.fromkeys(("IN", "NOT IN"), (2, 3)),
     **dict.fromkeys(("NVL", "IFNULL"), (2,)),
     **dict.fromkeys(("GREATEST", "LEAST"), (2, 3, 4)),
-    # Spark does not have them as functions.
-    **dict.fromkeys(("DATE_BIN", "YEAROFWEEK", "DAYOFWEEK_ISO"), ()),
+    # Spark does not have them as functions, or takes a word where it takes no other value.
+    **dict.fromkeys(("DATE_BIN", "YEAROFWEEK", "DAYOFWEEK_ISO", "TIMESTAMPADD", "TIMESTAMPDIFF"), ()),
 }
+
+
+_TRIES_FOR_ALL, _LEFT_OUT = 100, 0.7
 
 
 def signatures(chance: random.Random, tries: int) -> Iterator[str]:
@@ -234,6 +238,7 @@ def signatures(chance: random.Random, tries: int) -> Iterator[str]:
     Args:
         chance: What chooses operands.
         tries: How many combinations of families are tried for each number of arguments, besides those of one family.
+            With few tries, some of the families that a function takes are left out, by chance.
     """
     scalars = {family: read(texts[0]) for family, texts in FAMILIES.items()}
     for name in FUNCTIONS:
@@ -248,6 +253,8 @@ def signatures(chance: random.Random, tries: int) -> Iterator[str]:
                 if places <= taken or not _is_taken(name, [scalars[family] for family in families]):
                     continue
                 is_first, taken = not taken, taken | places
+                if tries < _TRIES_FOR_ALL and not is_first and chance.random() < _LEFT_OUT:
+                    continue
                 if not is_first and FUNCTIONS[name].name != name:
                     # One call shows what another spelling means.
                     continue
@@ -377,6 +384,15 @@ _RULES: dict[str, str] = {
         CAST({A} AS BIGINT) | TRY_CAST({S} AS INT) | TRY_CAST({D} AS SMALLINT) | {N}::INT | {S}::BIGINT
         CAST({N} AS TINYINT) | CAST({N} AS INTEGER) | CAST(i AS INT) | CAST({N} AS BIGINT)
         {N} & {N} | {N} | {N} ^ {N} | ~{N} | {N} << 1
+        {N} & {N} ^ {N} | {N}|{N} & {N} | {N} >> 2 + {N} | {N} >>> 1 | {N} << {N} | 5S << 33 | BIT_COUNT({N})
+        SHIFTRIGHT({N}, 3) | TIMESTAMPDIFF(MONTH, {A}, {A}) | DATEDIFF(HOUR, {A}, {T}) | WEEKDAY({T})
+        TIMESTAMPDIFF(QUARTER, {K}, {K}) | DATEDIFF(WEEK, {T}, {A}) | DATE_PART('DAYS', {A})
+        DATEPART('QTR', {T}) | UNIX_DATE({T})
+        EXTRACT(MINUTE FROM {I}) | UNIX_TIMESTAMP({S}, 'yyyy-M-d') | REGEXP_COUNT({S}, '[a-c]')
+        REGEXP_INSTR({S}, 'b') | FIND_IN_SET({S}, 'a,b,0') | LEVENSHTEIN({S}, {S}) | HASH({N}, {S}, {M}, {T})
+        XXHASH64({S}, {D}, {A}, {N}) | CRC32({S}) | WIDTH_BUCKET({D}, {D}, {D}, 5) | TRY_ADD({N}, {N})
+        TRY_MULTIPLY({N}, {N}) | TRY_MOD({N}, {N}) | FACTORIAL({N} % 25) | ZEROIFNULL({N}) | NULLIFZERO({N})
+        BROUND({N}, -1) | OCTET_LENGTH({S}) | DECODE({N}, 1, 10, {N}, 20, {N}) | LENGTH({N}) | EXTRACT(DAY FROM {I})
         {M} DIV {M}
         INT({S}) | BIGINT({D}) | ASCII({S}) | GREATEST({N}, {N}) | LEAST({N}, {N}, {N}) | SIGN({N})""",
     "D": """{D} + {D} | {D} - {N} | {D} * {D} | {D} / {D} | {N} / {N} | {D} % {D} | -{D} | ABS({D})
@@ -387,7 +403,11 @@ _RULES: dict[str, str] = {
         POWER({N}, 2) | POW({D}, {N})
         EXP({N}) | LN({D}) | LOG10({D}) | CAST({A} AS DOUBLE) | DOUBLE({S}) | {N} / 2 | {N} / {N} / {N}
         CAST({N} AS FLOAT)
-        {D} * {N} + {D} | GREATEST({D}, {D}) | SIGN({M})""",
+        {D} * {N} + {D} | GREATEST({D}, {D}) | SIGN({M})
+        CBRT({D}) | HYPOT({D}, {D}) | SIN({D}) | COS({N}) | TAN({D}) | ATAN2({D}, {D}) | TANH({D}) | ASIN({D})
+        LOG({D}, {D}) | LOG2({D}) | LOG1P({D}) | EXPM1({N}) | DEGREES({D}) | RADIANS({D}) | RINT({D})
+        BROUND({D}, 1) | NANVL({D}, {D}) | MONTHS_BETWEEN({A}, {A}) | MONTHS_BETWEEN({T}, {A}, FALSE)
+        TRY_DIVIDE({D}, {N}) | TRY_SUBTRACT({D}, {D}) | ABS({S}) | ACOSH({D}) | COT({D})""",
     "M": """{M} + {M} | {M} - {M} | {M} * {M} | {M} / {M} | {M} % {M} | {M} + {N} | {N} * {M} | {M} / {N}
         {N} / {M} | -{M}
         ABS({M}) | ROUND({M}) | ROUND({M}, 1) | ROUND({M}, -2) | FLOOR({M}) | CEIL({M}) | CEILING({M})
@@ -400,7 +420,10 @@ _RULES: dict[str, str] = {
         CAST({A} AS DECIMAL(20, 6))
         EXTRACT(SECOND FROM {A}) | EXTRACT(SECONDS FROM {K}) | extract(second from {A}) | {M} + 1 | {M} * 1.1
         {M} / 3 | {M} * 100
-        MOD({M}, {M}) | {M} % 10 | GREATEST({M}, {M}) | COALESCE({M}, 0) | IF({B}, {M}, {N}) | NULLIF({M}, 0)
+        MOD({M}, {M}) | {M} % 10 | FLOOR({M}, 1) | CEIL({D}, 2) | FLOOR({N}, -1) | BROUND({M}, 1)
+        BROUND({M}) | TRY_ADD({M}, {M}) | TRY_DIVIDE({M}, {M}) | TRY_TO_NUMBER({S}, '999.9')
+        TO_NUMBER({S}, '99.99') | ZEROIFNULL({M})
+        GREATEST({M}, {M}) | COALESCE({M}, 0) | IF({B}, {M}, {N}) | NULLIF({M}, 0)
         {M} * {M} * {M} | {M} / {M} / {M} | DECIMAL({S}) | EXTRACT(SECOND FROM {I})""",
     "S": """UPPER({S}) | LOWER({S}) | UCASE({S}) | lcase({S}) | TRIM({S}) | LTRIM({S}) | RTRIM({S})
         TRIM({S}, {S}) | LTRIM({S}, {S})
@@ -423,7 +446,20 @@ _RULES: dict[str, str] = {
         CAST({K} AS VARCHAR(30)) | DATE '2024-02-29'::STRING | CAST({I} AS STRING) | CAST({R} AS STRING)
         STRING({N}) | {W}[0]
         ELEMENT_AT({W}, 1) | SPLIT({S}, ',')[0]
-        CAST({L} AS STRING) | DATE_FORMAT({A}, 'yyyy') | INITCAP({S}) | SPLIT_PART({S}, ',', 1)
+        CAST({L} AS STRING) | DATE_FORMAT({A}, 'yyyy')
+        DATE_FORMAT({A}, "yyyy-MM-dd'T'HH:mm:ss.SSS EEE a") | DATE_FORMAT({T}, 'QQQ D d MMMM y')
+        DATE_FORMAT({K}, 'hh k K yy MMM XXX') | FROM_UNIXTIME({N} % 99999999999, 'yyyy/MM/dd')
+        TO_CHAR({T}, 'yyyyMMdd')
+        HEX({N}) | HEX({S}) | BASE64({R}) | BIN({N}) | CONV({S}, 16, 10) | CONV({N}, 10, -36) | SHA1({S})
+        FORMAT_NUMBER({M}, 2) | FORMAT_NUMBER({D}, 3) | FORMAT_NUMBER({N}, '#,##0.0')
+        FORMAT_STRING('%s|%5d|%x', {S}, {N}, {N}) | FORMAT_STRING('%8.2f|%-6s|%b', {D}, {S}, {B})
+        SUBSTRING_INDEX({S}, {S}, {N}) | SUBSTRING_INDEX({S}, ',', -2) | SPLIT_PART({S}, {S}, {N}) | SOUNDEX({S})
+        OVERLAY({S}, {S}, {N}) | OVERLAY({S} PLACING 'xy' FROM 2 FOR {N}) | URL_ENCODE({S}) | DAYNAME({T})
+        MONTHNAME({T}) | REGEXP_SUBSTR({S}, '[a-b]+') | REGEXP_REPLACE({S}, 'a', 'x', 2) | ELT(2, {S}, {S}, {N})
+        MASK({S}) | SPACE({N} % 5) | CHR({N}) | TYPEOF({M}) | LPAD({N}, 6, '0') | UPPER({M})
+        CONCAT_WS(',', {N}, {T})
+        DECODE({S}, 'a', {S}, {S}, 'y') | TRANSLATE({S}, {S}, {S}) | REPLACE({N}, '1') | INITCAP({S})
+        SPLIT_PART({S}, ',', 1)
         TRANSLATE({S}, 'ab', 'x')""",
     "B": """{B} AND {B} | {B} OR {B} | NOT {B} | !{B} | {B} IS TRUE | {B} IS NOT TRUE | {B} IS FALSE
         {B} IS NOT FALSE | {B} IS UNKNOWN
@@ -442,6 +478,7 @@ _RULES: dict[str, str] = {
         {S} NOT LIKE '_b%' | {S} LIKE '50#%' ESCAPE '#' | {S} ILIKE '_B%' | {S} NOT ILIKE 'A%'
         {S} RLIKE '^[aA].c?$' | {S} NOT RLIKE 'b'
         {S} REGEXP '[0-9]+' | REGEXP_LIKE({S}, 'a') | {S} RLIKE '\\\\d' | {S} LIKE ANY ('a%', 'b%')
+        {S} NOT LIKE ANY ('a%', {S}) | {N} & 1 = 1 | INTERVAL '3' MONTH < INTERVAL 1 YEAR | EQUAL_NULL({D}, {D})
         {S} LIKE ALL ('%a%') | STARTSWITH({S}, {S})
         ENDSWITH({S}, {S}) | CONTAINS({S}, {S}) | ARRAY_CONTAINS({L}, {N}) | ARRAY_CONTAINS({W}, {S})
         CAST({N} AS BOOLEAN) | CAST({S} AS BOOLEAN)
@@ -456,6 +493,10 @@ _RULES: dict[str, str] = {
         TRY_CAST({S} AS DATE) | {T} + INTERVAL '1' MONTH
         DATEADD(DAY, {N}, {T}) | DATEADD({T}, 1) | DATE_ADD(DAY, 1, {T}) | ADD_MONTHS({T}, 1) | LAST_DAY({T})
         TRUNC({T}, 'MM') | 2 + {T}
+        {T} + INTERVAL '13' MONTH | {T} - INTERVAL '1-1' YEAR TO MONTH | {T} + 2 * INTERVAL 1 YEAR
+        INTERVAL '5' MONTH / 2 + {T} | {T} + MAKE_YM_INTERVAL(1, {N} % 100) | NEXT_DAY({T}, 'MON')
+        TRUNC({T}, 'QUARTER') | TRUNC({A}, 'week') | TRY_TO_DATE({S}, 'yyyy-M-d') | DATE_FROM_UNIX_DATE({N} % 99999)
+        DATE_ADD({S}, 1) | {T} + IF({B}, INTERVAL '1' MONTH, INTERVAL '1' YEAR)
         GREATEST({T}, {T}) | CAST({K} AS DATE) | MAKE_DATE({N}, 1, 1) | {T} + INTERVAL '1' WEEK""",
     "A": """DATE_TRUNC('YEAR', {A}) | DATE_TRUNC('week', {A}) | DATE_TRUNC('DAY', {T})
         DATE_TRUNC('HOUR', {A}) | DATE_TRUNC('MM', {A})
@@ -467,18 +508,26 @@ _RULES: dict[str, str] = {
         CAST({T} AS TIMESTAMP) | CAST({N} AS TIMESTAMP)
         {S}::TIMESTAMP | CAST({K} AS TIMESTAMP) | CAST({M} AS TIMESTAMP) | CAST({D} AS TIMESTAMP)
         TIMESTAMP({S}) | {A} + INTERVAL 1 DAY 2 HOURS
-        TIMESTAMPADD(HOUR, 1, {A}) | DATEADD(HOUR, 1, {A}) | COALESCE({A}, {T})""",
-    "K": """{K} + {I} | {K} - {I} | CAST({A} AS TIMESTAMP_NTZ) | CAST({T} AS TIMESTAMP_NTZ)
+        TIMESTAMPADD(HOUR, 1, {A}) | DATEADD(HOUR, 1, {A}) | {A} + INTERVAL '2' YEAR
+        DATEADD(MONTH, {N}, {A}) | DATEADD(WEEK, 2, {T}) | TIMESTAMPADD(QUARTER, -1, {A}) | {A} - INTERVAL 11 MONTHS
+        TRY_TO_TIMESTAMP({S}, 'yyyy-MM-dd') | MAKE_TIMESTAMP({N}, 2, 28, 1, 2, {M}) | TRY_ADD({A}, {I})
+        TRY_MAKE_TIMESTAMP(2024, {N}, {N}, 1, 2, 3) | TRY_MAKE_TIMESTAMP_LTZ(2024, 2, {N}, 1, 2, 3)
+        MAKE_TIMESTAMP_LTZ(2024, 2, 3, 4, 5, {D}) | COALESCE({A}, {T})""",
+    "K": """{K} + {I} | {K} - {I} | {K} + INTERVAL '7' MONTH | MAKE_TIMESTAMP_NTZ(2024, 2, 3, {N}, 5, {M})
+        TRY_MAKE_TIMESTAMP_NTZ(2024, {N}, 3, 4, 5, 6) | DATEADD(DAY, {N}, {K})
+        CAST({A} AS TIMESTAMP_NTZ) | CAST({T} AS TIMESTAMP_NTZ)
         TO_TIMESTAMP_NTZ({T}) | CAST({S} AS TIMESTAMP_NTZ)
         TO_TIMESTAMP_NTZ({S}) | {K} | TIMESTAMP_NTZ '2024-01-01'""",
     "I": """{A} - {A} | {T} - {T} | {A} - {T} | {K} - {K} | {I} + {I} | {I} - {I} | -{I} | ABS({I}) | {I} * 3
         {I} * {N} | -2 * {I} | {I} / 7
-        {I} / {N} | {I} * {D} | {I} / {D} | {I} * {M} | {A} - {K}""",
+        {I} / {N} | {I} * {D} | {I} / {D} | MAKE_DT_INTERVAL({N} % 1000, 1, 2, {M}) | {I} * {M} | {A} - {K}""",
     "R": """SUBSTRING({R}, {N}, {N}) | {R} || {R} | CONCAT({R}, {R}) | CAST({S} AS BINARY) | LEFT({R}, 1)
+        UNHEX({S}) | ENCODE({S}, 'utf-8') | TO_BINARY(HEX({N})) | OVERLAY({R}, {R}, {N})
         RPAD({R}, 3) | REVERSE({R})""",
     "L": """ARRAY({N}, {N}) | ARRAY({N}) | IF({B}, {L}, {L}) | COALESCE({L}, {L}) | CONCAT({L}, {L})
         REVERSE({L}) | {L} || {L}""",
     "W": """SPLIT({S}, ',') | SPLIT({S}, '') | SPLIT({S}, '[a-z]', 2) | ARRAY({S}, {S}) | SPLIT({S}, '[.]|b')
+        REGEXP_EXTRACT_ALL({S}, '[a-z]', 0)
         ARRAY({N}, {S})""",
 }
 _OF_EACH = """COALESCE({X}, {X}) | NVL({X}, {X}) | IFNULL({X}, {X})

@@ -108,6 +108,7 @@ class KeyTable:
         self.pages = pages
         self.live: dict[bytes, LiveKey] = {}
         self.changed: dict[bytes, None] = {}
+        self._answers_together = not isinstance(machine, SplittableMachine) and machine.answers_together
         self._next_timers: Callable[[Any], NextTimers] = (
             self._asked if isinstance(machine, GroupingMachine) else machine.next_timers
         )
@@ -138,11 +139,22 @@ class KeyTable:
         parts = list(parts)
         self.read(name for part, _ in parts for name in part.names)
         combined: list[tuple[Part, Message]] = []
+        together: dict[bytes, list[Element]] = {}
+        keys: dict[bytes, Any] = {}
         for part, message in parts:
-            if part.counts is None:
-                yield from self.elements(part.names, elements_of(part.batch), message.pickled_keys, times)
-            else:
+            if part.counts is not None:
                 combined.append((part, message))
+            elif self._answers_together:
+                keys.update(message.pickled_keys)
+                for name, element in zip(part.names, elements_of(part.batch), strict=True):
+                    together.setdefault(name, []).append(element)
+            else:
+                yield from self.elements(part.names, elements_of(part.batch), message.pickled_keys, times)
+        for name, elements in together.items():
+            live = self._live(name, keys.get(name))
+            self._unnoted[name] = live
+            if emitted := self.machine.elements(live.state, elements, times):
+                yield live.key, emitted
         pickled_keys = {name: key for _, message in combined for name, key in message.pickled_keys.items()}
         late: list[tuple[int, bytes, Fired]] = []
         for name, arrival in self._united([part for part, _ in combined]):

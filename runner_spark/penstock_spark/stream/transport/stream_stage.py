@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from penstock.functions.clocked import ClockedDoFn
 from penstock.machines.records import MethodOutput
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.reports.crash_marker import record_no_step, record_steps
@@ -66,6 +67,9 @@ class StreamStage(Stage):
 
     def _stateless(self, spec: StepSpec) -> DoFnStep:
         step = super()._stateless(spec)
+        owner = step.dofn.timer_owner()
+        if isinstance(owner, ClockedDoFn):
+            owner.now_micros = lambda: self.outbox.now.clock_micros
         if isinstance(step, AsyncStep):
             step.outbox = self.outbox
         return step

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from penstock.scalars import casts, decimals, functions, resolving, types
+from penstock.scalars import casts, functions, resolving, types
+from penstock.scalars.refused_functions import REFUSED
 from penstock.scalars.row_functions import Projection
+from penstock.scalars.time_units import WITH_UNITS
 from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
+from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
+from penstock.sql.binding.grouping_sets import bind_grouping_function
 from penstock.sql.binding.scopes import Env, Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.time_windows import (
@@ -30,8 +35,9 @@ from penstock.sql.binding.time_windows import (
 from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
 from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.language.month_intervals import months_of_interval
 from penstock.sql.plan.lineage import bound_of, make_period
-from penstock.sql.plan.relations import AggregateCall, Values
+from penstock.sql.plan.relations import Values
 
 _TYPES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
@@ -43,14 +49,6 @@ _TYPES = {
     "DATE": types.DATE,
     "BINARY": types.BINARY,
     "VARBINARY": types.BINARY,
-}
-_WITH_UNIT = {
-    **dict.fromkeys(
-        ("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "write time + INTERVAL '1' DAY, or DATE_ADD(day, 1)"
-    ),
-    **dict.fromkeys(
-        ("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "write DATEDIFF(end, start) for days, or end - start"
-    ),
 }
 _Entry = TypeVar("_Entry")
 _SEE_PAGE = "see the page about SQL for what is"
@@ -79,6 +77,14 @@ class ExpressionBinder:
         bind = _by_kind(_BINDINGS, node)
         return self._unsupported(node) if bind is None else bind(self, node)
 
+    def column(self, node: exp.Expression) -> Scalar:
+        """Returns a value that can be a column."""
+        value = self.scalar(node)
+        if "MONTHS" in str(value.type):
+            what = "an interval of months cannot be a column"
+            self._statement.refuse(node, what, "add it to a time, or select EXTRACT(MONTH FROM interval)")
+        return value
+
     def condition(self, node: exp.Expression, clause: str) -> Scalar:
         """Returns a condition; `clause` is the word before it."""
         condition = self.scalar(node)
@@ -89,7 +95,7 @@ class ExpressionBinder:
 
     def constant(self, node: exp.Expression) -> Literal:
         """Returns a value that depends on no row."""
-        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).scalar(node)
+        scalar = self._in(Env(scope_of(Values(((),), ()), None), {})).column(node)
         if isinstance(scalar, Literal):
             return scalar
         if columns_of(scalar):
@@ -176,12 +182,12 @@ class ExpressionBinder:
 
     def _key_or_aggregate(self, node: Any, grouping: Grouping) -> Scalar | None:
         """The column of a grouped result that an expression is: a key, or an aggregate."""
-        condition = None
-        if isinstance(node, exp.Filter):
-            condition = self._of_rows().condition(node.expression.this, "FILTER")
-            node = node.this
-        if self._statement.is_aggregate(node):
-            return self._aggregate(node, grouping, condition)
+        found = bind_grouping_function(self._statement, node, grouping, self._of_rows())
+        if found is not None:
+            return found
+        if (called := called_aggregate(self._statement, node)) is not None:
+            refuse_aggregates_inside(self._statement, called)
+            return grouping.call(bind_aggregate(self._statement, called, self._of_rows()))
         if (call := window_call_in(node)) is not None:
             return self._window_of(node, call, grouping)
         if isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
@@ -213,35 +219,6 @@ class ExpressionBinder:
             return make_period(first, last)
         return last if node.name.upper().endswith("_END") else first
 
-    def _aggregate(self, node: exp.Expression, grouping: Grouping, condition: Scalar | None) -> Scalar:
-        refuse, name = self._statement.refuse, node.name.upper()
-        arguments = list(node.expressions)
-        is_distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
-        if is_distinct:
-            arguments = arguments[0].expressions
-        for each in arguments:
-            if inner := self._statement.aggregate_in(each):
-                what = f"the aggregate {inner.name.upper()} is inside another one"
-                refuse(inner, what, "aggregate in a subquery")
-        if name == "COUNT" and (not arguments or isinstance(arguments[0], exp.Star)):
-            if is_distinct:
-                refuse(node, "COUNT(DISTINCT *) is not supported", "count the rows of SELECT DISTINCT *")
-            return grouping.call(AggregateCall("count", None, BIGINT.or_null(False), False, condition))
-        if len(arguments) != 1:
-            hint = f"write {name}(points)"
-            if name == "COUNT":
-                hint = "write COUNT(*) over SELECT DISTINCT a, b … WHERE a IS NOT NULL AND b IS NOT NULL"
-            refuse(node, f"{name} takes one argument, not {len(arguments)}", hint)
-        value = self._of_rows().scalar(arguments[0])
-        own = self._statement.tables.functions.get(name)
-        if own is not None:
-            return grouping.call(AggregateCall(name.lower(), value, own.type, is_distinct, condition, own.fn))
-        if name in ("SUM", "AVG", "MEAN") and not (
-            value.type.is_number or value.type.name in ("NULL", "ANY")
-        ):
-            refuse(node, f"{name} takes numbers, and {value} is {value.type}", "CAST it to a number")
-        return grouping.call(make_aggregate_call(name, value, is_distinct, condition))
-
     def _misplaced_or_function(self, node: exp.Expression) -> Scalar:
         """A call of a function, since an aggregate has no meaning for one row."""
         name = node.name.upper()
@@ -253,13 +230,16 @@ class ExpressionBinder:
             self._statement.refuse(
                 node, f"{name} needs OVER", f"write {name}(…) OVER (PARTITION BY … ORDER BY …)"
             )
-        if own is None and name not in (*_WITH_UNIT, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
+        if own is None and name not in (*WITH_UNITS, *WINDOWS, *BOUNDS, *functions.FUNCTIONS):
             # It is refused before its arguments, which may be right in an aggregate only.
             unknown = functions.make_unknown_function_error(name)
-            hint = functions.IN_PYTHON if name in SPARK_FUNCTIONS else unknown.hint
-            self._statement.refuse(node, unknown.what, hint)
-        if name in _WITH_UNIT and len(node.expressions) == 3:
-            self._statement.refuse(node, f"{name} with a unit of time is not supported", _WITH_UNIT[name])
+            is_known = name in SPARK_FUNCTIONS and name not in REFUSED
+            self._statement.refuse(node, unknown.what, functions.IN_PYTHON if is_known else unknown.hint)
+        if own is None and name in WITH_UNITS and len(node.expressions) == 3:
+            unit, *rest = node.expressions
+            word = unit.sql() if isinstance(unit, exp.Literal) else unit.name
+            times = [_text_literal(word), *map(self.scalar, rest)]
+            return self._statement.typed(node, lambda: WITH_UNITS[name](*times))
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
             return UserCall(node.name, own.fn, tuple(arguments), own.type)
@@ -282,6 +262,9 @@ class ExpressionBinder:
         return literal
 
     def _interval(self, node: exp.Expression) -> Scalar:
+        months = months_of_interval(node)
+        if months is not None:
+            return Literal(months, types.MONTHS.or_null(False))
         length = datetime.timedelta(microseconds=self._statement.interval(node))
         return Literal(length, types.INTERVAL.or_null(False))
 
@@ -310,8 +293,20 @@ class ExpressionBinder:
     def _operator(self, node: exp.Expression) -> Scalar:
         name = _by_kind(_OPERATORS, node)
         assert name is not None
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return self._any_or_all(node, name)
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
+
+    def _any_or_all(self, node: exp.Expression, name: str) -> Scalar:
+        """A comparison with some strings of a list, such as LIKE ANY, or with all of them."""
+        listed = node.expression.this
+        if not isinstance(listed, (exp.Tuple, exp.Paren)) or name not in ("LIKE", "ILIKE"):
+            return self._unsupported(node)
+        patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this]
+        tests = [self._negated(node, self._call(node, name, node.this, each)) for each in patterns]
+        word = "OR" if isinstance(node.expression, exp.Any) else "AND"
+        return functools.reduce(lambda left, right: self._statement.call(node, word, [left, right]), tests)
 
     def _negated(self, node: exp.Expression, found: Scalar) -> Scalar:
         """A value, or its opposite: newer parsers write NOT LIKE as a LIKE with a mark, and not inside a NOT."""
@@ -328,6 +323,9 @@ class ExpressionBinder:
         if isinstance(inner, exp.Literal) and not inner.is_string:
             return self._literal(node)
         return self._call(node, "NEGATIVE", inner)
+
+    def _complement(self, node: exp.Expression) -> Scalar:
+        return self._call(node, "~", node.this)
 
     def _is(self, node: exp.Expression) -> Scalar:
         test = node.expression
@@ -395,6 +393,10 @@ class ExpressionBinder:
         arguments = [each for key in node.arg_types for each in _listed(node.args.get(key))]
         return self._call(node, node.sql_name(), *arguments)
 
+    def _named_without_parentheses(self, node: exp.Func) -> Scalar:
+        unknown = functions.make_unknown_function_error(node.sql_name())
+        return self._statement.refuse(node, unknown.what, unknown.hint)
+
     # Casts
 
     def _cast(self, node: exp.Cast) -> Scalar:
@@ -442,39 +444,6 @@ class ExpressionBinder:
 
     def _date_with_format(self, node: exp.Expression) -> Scalar:
         return self._statement.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
-
-
-def make_aggregate_call(
-    name: str, value: Scalar, is_distinct: bool, condition: Scalar | None
-) -> AggregateCall:
-    """Returns the call of one of `AGGREGATES` for a value.
-
-    Raises:
-        NotImplementedError: The aggregate has no call here.
-    """
-    kind = value.type
-    match name:
-        case "COUNT":
-            return AggregateCall("count", value, BIGINT.or_null(False), is_distinct, condition)
-        case "COUNT_IF":
-            true = functions.call("IS TRUE", [value])
-            both = true if condition is None else functions.call("AND", [condition, true])
-            return AggregateCall("count", None, BIGINT.or_null(False), False, both)
-        case "AVG" | "MEAN":
-            mean = decimals.mean_type(kind) if kind.name == "DECIMAL" else DOUBLE.or_null()
-            return AggregateCall("avg", value, mean, is_distinct, condition)
-        case "ARRAY_AGG" | "COLLECT_LIST":
-            array = SqlType("ARRAY", False, kind.or_null(False))
-            return AggregateCall("array_agg", value, array, is_distinct, condition)
-        case "SUM":
-            total = decimals.sum_type(kind) if kind.name == "DECIMAL" else kind.or_null()
-            return AggregateCall("sum", value, total, is_distinct, condition)
-        case "MAX":
-            return AggregateCall("max", value, kind.or_null(), False, condition)
-        # It may be any of the values, and so the least: it is the same in every run.
-        case "MIN" | "ANY_VALUE":
-            return AggregateCall("min", value, kind.or_null(), False, condition)
-    raise NotImplementedError(f"the aggregate {name} has no call")
 
 
 # Literals
@@ -558,6 +527,11 @@ _OPERATORS: dict[type, str] = {
     exp.Like: "LIKE",
     exp.ILike: "ILIKE",
     exp.RegexpLike: "RLIKE",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }
 """The functions that operators are."""
 
@@ -575,6 +549,7 @@ _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.In: ExpressionBinder._in_list,
     exp.Not: ExpressionBinder._not,
     exp.Neg: ExpressionBinder._negative,
+    exp.BitwiseNot: ExpressionBinder._complement,
     exp.Is: ExpressionBinder._is,
     exp.Between: ExpressionBinder._between,
     exp.Escape: ExpressionBinder._escape,
@@ -583,6 +558,9 @@ _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.Cast: ExpressionBinder._cast,
     **dict.fromkeys((exp.StrToDate, exp.StrToTime), ExpressionBinder._date_with_format),
     exp.Extract: ExpressionBinder._extract,
+    **dict.fromkeys(
+        (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser), ExpressionBinder._named_without_parentheses
+    ),
     exp.Trim: ExpressionBinder._trim,
     exp.Substring: ExpressionBinder._substring,
     exp.StrPosition: ExpressionBinder._position,

@@ -8,15 +8,17 @@ from typing import Any
 
 from sqlglot import exp
 
-from penstock.scalars.tree import Scalar, columns_of
+from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.sql.binding.expressions import ExpressionBinder
-from penstock.sql.binding.scopes import Grouping, Scope, scope_of, window_columns
+from penstock.sql.binding.grouping_sets import KeySets, read_key_sets
+from penstock.sql.binding.scopes import GROUPING_ID, SET_PLACE, Grouping, Scope, scope_of, window_columns
 from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.time_windows import SPELLINGS, add_window_columns, bind_windows, is_window_call
 from penstock.sql.plan.relations import (
     Aggregate,
     ColumnDef,
     Columns,
+    Expand,
     Project,
     Relation,
     Valid,
@@ -49,33 +51,68 @@ class GroupingBinder:
             parts = [each for each in [*tree.expressions, *clauses] if each]
             has_aggregates = any(map(self.statement.aggregate_in, parts))
             return (Grouping(scope, []) if has_aggregates else None), False
-        self._refuse_several(group)
-        nodes = [self._item(each, tree, scope, aliases) for each in group.expressions]
+        if group.args.get("all"):
+            named = KeySets(tuple(self._keys_of_all(tree)), None)
+        else:
+            named = read_key_sets(self.statement, group)
+        nodes = [self._item(each, tree, scope, aliases) for each in named.nodes]
         for each in nodes:
             if found := self.statement.aggregate_in(each):
                 what = f"the aggregate {found.name.upper()} is in GROUP BY"
                 self.statement.refuse(found, what, "group by what it aggregates")
         has_window = False
         keys: list[Scalar] = []
-        for each in nodes:
+        places: dict[Any, list[int]] = {}
+        for each, as_named in zip(nodes, named.nodes, strict=True):
+            own: tuple[Scalar, ...]
             if is_window_call(each):
                 if has_window:
                     self.statement.refuse(each, "GROUP BY has two windows", "join two groupings")
                 has_window = True
-                keys += self._window(each, scope)
+                self._refuse_window_in_sets(each, as_named, named)
+                own = self._window(each, scope)
             else:
-                keys.append(self.expressions(scope).scalar(each))
-        grouping = Grouping(scope, [key for at, key in enumerate(keys) if key not in keys[:at]])
+                own = (self.expressions(scope).scalar(each),)
+            keys += (key for key in own if key not in keys)
+            places[as_named] = [keys.index(key) for key in own]
+        grouping = Grouping(scope, keys)
+        if named.sets is not None:
+            sets = [frozenset(at for key in one for at in places[key]) for one in named.sets]
+            if sets != [frozenset(range(len(keys)))]:
+                grouping.sets = sets
         _complete_window(grouping, scope)
+        if grouping.sets:
+            self._tell_sets_apart(grouping)
         return grouping, has_window
 
-    def _refuse_several(self, group: exp.Expression) -> None:
-        several = next(iter([*group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets)]), None)
-        if several is not None or group.args.get("totals"):
-            name = "WITH TOTALS" if several is None else several.key.upper().replace("GSETS", "G SETS")
-            self.statement.refuse(group, f"GROUP BY {name} is not supported", "UNION ALL the groupings")
-        if group.args.get("all"):
-            self.statement.refuse(group, "GROUP BY ALL is not supported", "name the keys")
+    def _keys_of_all(self, tree: exp.Expression) -> list[Any]:
+        """Returns the keys of GROUP BY ALL: what is selected and has no aggregate in it."""
+        items = [each.unalias() for each in tree.expressions]
+        for each in items:
+            if isinstance(each, exp.Star) or isinstance(each.this, exp.Star):
+                self.statement.refuse(each, "* is in a query that groups", "name the keys and the aggregates")
+        return [
+            each
+            for each in items
+            if not self.statement.aggregate_in(each) and not isinstance(each, (exp.Literal, exp.Window))
+        ]
+
+    def _refuse_window_in_sets(self, node: Any, as_named: Any, named: KeySets) -> None:
+        name = node.name.upper()
+        if named.sets is not None and (
+            name in ("SESSION", "VALIDITY_WINDOW") or not all(as_named in one for one in named.sets)
+        ):
+            what = f"{name} is in a grouping with several sets of keys"
+            if name in ("SESSION", "VALIDITY_WINDOW"):
+                self.statement.refuse(node, what, "UNION ALL the groupings")
+            self.statement.refuse(node, what, f"write GROUP BY {name}(…), ROLLUP (a, b)")
+
+    def _tell_sets_apart(self, grouping: Grouping) -> None:
+        """Adds the keys that no query names, behind all others."""
+        grouping.shown = len(grouping.keys)
+        grouping.keys.append(grouping.grouping_id())
+        if len(set(grouping.sets)) < len(grouping.sets):
+            grouping.keys.append(Column(len(grouping.keys), SET_PLACE.name, SET_PLACE.type))
 
     def _item(
         self, node: exp.Expression, tree: exp.Expression, scope: Scope, aliases: Mapping[str, Any]
@@ -127,7 +164,7 @@ class GroupingBinder:
         return self._aggregate(relation, grouping)
 
     def _aggregate(self, relation: Relation, grouping: Grouping) -> Relation:
-        keys = tuple(grouping.keys)
+        keys = tuple(grouping.keys[: grouping.shown])
         start, end = window_columns(grouping.inner)
         places = [keys.index(each) if each in keys else None for each in (start, end)]
         below = window_below(relation)
@@ -138,6 +175,8 @@ class GroupingBinder:
             if others != set(map(str, below.partition)):
                 hint = "name the other keys of GROUP BY in PARTITION BY, and no more"
                 self.statement.refuse(None, "sessions are of other rows than the groups", hint)
+        if grouping.sets:
+            relation, keys = _expanded(relation, grouping)
         return Aggregate(relation, keys, tuple(grouping.calls), _columns_of(grouping), *places)
 
     def distinct_rows(self, rows: Project) -> Relation:
@@ -167,6 +206,33 @@ def _complete_window(grouping: Grouping, scope: Scope) -> None:
         grouping.keys.append(start)
     elif has_start and not has_end and below.kind != "cumulate":
         grouping.keys.append(end)
+    else:
+        return
+    # It is in the sets that have the other end.
+    added, known = len(grouping.keys) - 1, grouping.keys.index(end if has_end else start)
+    grouping.sets = [each | {added} if known in each else each for each in grouping.sets]
+
+
+def _expanded(relation: Relation, grouping: Grouping) -> tuple[Expand, tuple[Scalar, ...]]:
+    """Returns rows once for each grouping set, and the keys by which these rows are grouped."""
+    count = grouping.shown or 0
+    partial = [at for at in range(count) if at not in grouping.in_all_sets]
+    keys = tuple(grouping.keys[at] for at in partial)
+    sets = tuple(tuple(at for at, place in enumerate(partial) if place in each) for each in grouping.sets)
+    ids = [sum(1 << (count - 1 - at) for at in range(count) if at not in each) for each in grouping.sets]
+    has_places = len(grouping.keys) > count + 1
+    tails = tuple((each, at) if has_places else (each,) for at, each in enumerate(ids))
+    added = (
+        *(ColumnDef(f"key{at}", grouping.keys[at].type.or_null()) for at in partial),
+        *(GROUPING_ID, SET_PLACE)[: len(tails[0])],
+    )
+    width = len(relation.columns)
+    made = Expand(relation, keys, sets, tails, (*relation.columns, *added))
+    columns = columns_as_scalars(added, width)
+    found = list(grouping.keys[:count])
+    for at, place in enumerate(partial):
+        found[place] = columns[at]
+    return made, (*found, *columns[len(partial) :])
 
 
 def _valid_groups(relation: Valid, grouping: Grouping) -> Relation:
@@ -194,7 +260,11 @@ def _valid_groups(relation: Valid, grouping: Grouping) -> Relation:
 
 def _columns_of(grouping: Grouping) -> Columns:
     """The columns of a grouping: its keys and its aggregates."""
-    keys = (ColumnDef(f"key{at}", key.type) for at, key in enumerate(grouping.keys))
+    in_all = grouping.in_all_sets
+    keys = (
+        ColumnDef(f"key{at}", key.type if at in in_all or at >= (grouping.shown or 0) else key.type.or_null())
+        for at, key in enumerate(grouping.keys)
+    )
     return *keys, *(ColumnDef(f"{call.name}{at}", call.type) for at, call in enumerate(grouping.calls))
 
 

@@ -13,13 +13,13 @@ from sqlglot import exp
 from penstock.scalars import resolving
 from penstock.scalars.tree import Column, Literal, Scalar, columns_of, shift_columns
 from penstock.scalars.types import BIGINT, BOOLEAN
-from penstock.sql.binding.expressions import make_aggregate_call
+from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.window_functions import FUNCTIONS, NEIGHBOURS, RANKS, VALUES, call_of, name_of
 from penstock.sql.execution.row_order import has_order
 from penstock.sql.plan.frames import Comparable, Frame, Offset
-from penstock.sql.plan.relations import AggregateCall, ColumnDef, Order, Over, OverCall, Relation
+from penstock.sql.plan.relations import ColumnDef, Order, Over, OverCall, Relation
 
 _DAY = datetime.timedelta(days=1)
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
@@ -194,23 +194,12 @@ class OverBinder:
     def _aggregate(self, node: exp.Expression, name: str, arguments: list[Any], frame: Frame) -> OverCall:
         if arguments and isinstance(arguments[0], exp.Distinct):
             self._refuse_distinct(node, name)
-        found = self._aggregate_call(node, name, arguments)
+        called = called_aggregate(self.statement, node.this)
+        assert called is not None
+        found = bind_aggregate(self.statement, called, self.expressions)
         # An array has the order of the rows, unless it has one of its own.
-        is_listed = found.name == "array_agg" and not any(isinstance(each, exp.Order) for each in arguments)
+        is_listed = found.name == "array_agg" and not called.orders
         return OverCall("list" if is_listed else "aggregate", found.type, (), frame, aggregate=found)
-
-    def _aggregate_call(self, node: exp.Expression, name: str, arguments: list[Any]) -> AggregateCall:
-        condition = None
-        if isinstance(node.this, exp.Filter):
-            condition = self.expressions.condition(node.this.expression.this, "FILTER")
-        if name == "COUNT" and (not arguments or isinstance(arguments[0], exp.Star)):
-            return AggregateCall("count", None, BIGINT.or_null(False), False, condition)
-        self._check_count(node, name, arguments, 1, 1)
-        value = self.expressions.scalar(arguments[0])
-        own = self.statement.tables.functions.get(name)
-        if own is not None:
-            return AggregateCall(name.lower(), value, own.type, False, condition, own.fn)
-        return make_aggregate_call(name, value, False, condition)
 
     def _refuse_distinct(self, node: exp.Expression, name: str) -> None:
         hint = "aggregate the rows of SELECT DISTINCT, or count those with ROW_NUMBER() = 1 of each value"
@@ -331,7 +320,7 @@ class OverBinder:
             relation: The rows.
             place: Makes of a value of the rows, or of the groups, a value of the relation.
         """
-        calls = [(_placed_window(window, place), _placed_call(call, place)) for window, call in self.calls]
+        calls = [(_placed_window(window, place), call.replaced(place)) for window, call in self.calls]
         moved: dict[int, int] = {}
         for window in dict.fromkeys(window for window, _ in calls):
             own = [(at, call) for at, (other, call) in enumerate(calls) if other == window]
@@ -367,14 +356,3 @@ def _as_length(bound: object) -> datetime.timedelta:
 def _placed_window(window: _Window, place: Callable[[Scalar], Scalar]) -> _Window:
     orders = tuple(replace(each, scalar=place(each.scalar)) for each in window.orders)
     return _Window(tuple(map(place, window.keys)), orders)
-
-
-def _placed_call(call: OverCall, place: Callable[[Scalar], Scalar]) -> OverCall:
-    aggregate = call.aggregate
-    if aggregate is not None:
-        aggregate = replace(
-            aggregate,
-            argument=None if aggregate.argument is None else place(aggregate.argument),
-            condition=None if aggregate.condition is None else place(aggregate.condition),
-        )
-    return replace(call, arguments=tuple(map(place, call.arguments)), aggregate=aggregate)

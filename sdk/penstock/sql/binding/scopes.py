@@ -8,11 +8,14 @@ from typing import Any, NoReturn
 
 from penstock.checks.similar_names import find_nearest
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
+from penstock.scalars.types import BIGINT
 from penstock.sql.plan.lineage import window_bounds
-from penstock.sql.plan.relations import AggregateCall, Columns, Join, Relation, columns_as_scalars
+from penstock.sql.plan.relations import AggregateCall, ColumnDef, Columns, Join, Relation, columns_as_scalars
 
 _BESIDE = 1 << 20
 """The place of the first column that is beside the keys and the aggregates, as long as their number is not known."""
+GROUPING_ID = ColumnDef("grouping_id", BIGINT.or_null(False))
+SET_PLACE = ColumnDef("grouping_set", BIGINT.or_null(False))
 Refuse = Callable[..., NoReturn]
 """Raises the error of a query, with the place of a part of its tree."""
 
@@ -93,18 +96,35 @@ class Grouping:
         keys: The keys, as values of these rows.
         calls: The aggregates that were found so far.
         ones: Relations with one row each that expressions read besides, which are joined to the grouped result.
+        sets: The places of the keys that each grouping set has; none if all rows are grouped by all keys.
+        shown: The number of keys that the query names; the others, behind them, tell grouping sets apart.
     """
 
     inner: Scope
     keys: list[Scalar]
     calls: list[AggregateCall] = field(default_factory=list)
     ones: list[Relation] = field(default_factory=list)
+    sets: list[frozenset[int]] = field(default_factory=list)
+    shown: int | None = None
+
+    @property
+    def in_all_sets(self) -> frozenset[int]:
+        """The places of the keys that all grouping sets have."""
+        every = frozenset(range(len(self.keys)))
+        return every.intersection(*self.sets) if self.sets else every
+
+    def grouping_id(self) -> Column:
+        """The column that says as a number which keys a grouping set leaves out; the first key is the highest bit."""
+        assert self.shown is not None
+        return Column(self.shown, GROUPING_ID.name, GROUPING_ID.type)
 
     def key(self, scalar: Scalar) -> Column | None:
         """The column of a key, if a value is one."""
         if scalar in self.keys:
             at = self.keys.index(scalar)
-            return Column(at, str(scalar), scalar.type)
+            return Column(
+                at, str(scalar), scalar.type.or_null(scalar.type.nullable or at not in self.in_all_sets)
+            )
         return None
 
     def call(self, call: AggregateCall) -> Column:

@@ -54,7 +54,7 @@ class SelectionBinder:
                 items.append((alias or system.removeprefix("Sys."), system.removeprefix("Sys.")))
                 continue
             name = alias or (inner.name if isinstance(inner, exp.Column) else f"column_{len(items) + 1}")
-            items.append((name, self.expressions.scalar(inner)))
+            items.append((name, self.expressions.column(inner)))
         if not items:
             self.statement.refuse(tree, "SELECT names no column", "write SELECT * or the names of columns")
         return items

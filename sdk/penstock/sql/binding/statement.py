@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
 
@@ -12,14 +12,15 @@ from penstock.scalars import functions
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
 from penstock.scalars.types import SqlType
+from penstock.sql.aggregates.functions import AGGREGATES, REFUSED
 from penstock.sql.errors import make_sql_error
 from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
 
-AGGREGATES = frozenset(
-    ["SUM", "COUNT", "MIN", "MAX", "AVG", "MEAN", "ARRAY_AGG", "COLLECT_LIST", "COUNT_IF", "ANY_VALUE"]
-)
-"""The names of aggregates."""
+GROUPING_FUNCTIONS = frozenset(["GROUPING", "GROUPING_ID"])
+"""The functions that tell grouping sets apart."""
+_NAMES = AGGREGATES.keys() | REFUSED.keys() | GROUPING_FUNCTIONS
+_Typed = TypeVar("_Typed")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Statement:
         """Returns a call of a function, with checked types."""
         return self.typed(node, lambda: functions.call(name, arguments))
 
-    def typed(self, node: object, make: Callable[[], Scalar]) -> Scalar:
+    def typed(self, node: object, make: Callable[[], _Typed]) -> _Typed:
         """Returns an expression; where its types do not fit, a part of the query is refused."""
         try:
             return make()
@@ -101,7 +102,7 @@ class Statement:
         if not isinstance(node, exp.Anonymous):
             return False
         own = self.tables.functions.get(node.name.upper())
-        return own.aggregates if own else node.name.upper() in AGGREGATES
+        return own.aggregates if own else node.name.upper() in _NAMES
 
     def aggregate_in(self, node: object) -> Any:
         """Returns the first call of an aggregate in a part of the tree; None if there is none."""

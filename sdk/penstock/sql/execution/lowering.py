@@ -18,23 +18,39 @@ from penstock.relations.validity import ValidityJoin as JoinByValidity
 from penstock.scalars import functions
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
-from penstock.scalars.tree import Column, Literal, Scalar, columns_of, replace_scalars
+from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.scalars.types import SqlType, to_hint
+from penstock.sql.aggregates.extremes import FORM, SINGLE
 from penstock.sql.execution import steps
-from penstock.sql.execution.aggregating import FORM, SideCounts, SqlAggregates, TopRows, expressions_of
+from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, argument_of, expressions_of
+from penstock.sql.execution.chain_steps import (
+    AggregateRows,
+    ChainStep,
+    FilterChanges,
+    JoinPairs,
+    RankRows,
+    SelectRows,
+)
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.execution.final_over import FinalOverFn
+from penstock.sql.execution.first_rows import first_rows
+from penstock.sql.execution.grouping_sets import InSets
+from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
 from penstock.sql.language.dialect import Delay, Emit
+from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
+    ColumnDef,
     Columns,
     Emitted,
+    Expand,
     Filter,
     Join,
+    Order,
     Over,
     Period,
     Project,
@@ -63,7 +79,7 @@ from penstock.typehints import Any as AnyHint
 from penstock.utils.timestamp import MAX_TIMESTAMP, Duration
 from penstock.windows.triggers import (
     AccumulationMode,
-    AfterCount,
+    AfterArrival,
     AfterProcessingTime,
     AfterWatermark,
     Repeatedly,
@@ -120,6 +136,11 @@ class Lowering:
         return known[1]
 
     def _lower(self, relation: Relation) -> PCollection[Any]:
+        if not self._mode.final and isinstance(relation, (Aggregate, Join, Top)):
+            # Of a chain, each relation in front of the last one has no step of its own.
+            chain = chain_of(relation, _has_windows)
+            if chain is not None:
+                return self._chain(chain)
         match relation:
             case Scan():
                 return self._scan(relation)
@@ -136,6 +157,10 @@ class Lowering:
                 return self._windows(relation)
             case Aggregate():
                 return self._aggregate(relation, None)
+            case Expand():
+                rows = self.lower(relation.input)
+                expanded = FlatMap(InSets(relation)).with_output_types(hint_of(relation.columns))
+                return rows | self._label("Grouping sets") >> expanded
             case Join():
                 return self._join(relation)
             case Valid():
@@ -185,7 +210,10 @@ class Lowering:
 
     def _scan(self, relation: Scan) -> PCollection[Any]:
         rows: PCollection[Any] = self._inputs[relation.name]
-        if relation.arrival:
+        if relation.arrival and not may_retract(rows):
+            arrival = ParDo(steps.AddArrivalTimeOfInsertions()).with_output_types(hint_of(relation.columns))
+            rows = rows | self._label("Arrival") >> arrival
+        elif relation.arrival:
             rows = (
                 rows
                 | self._label("Row as arrival key")
@@ -193,7 +221,7 @@ class Lowering:
                     KV[rows.element_type, AnyHint]
                 )
                 | self._label("Arrival")
-                >> ParDo(steps.AddArrivalTime(may_retract(rows))).with_output_types(hint_of(relation.columns))
+                >> ParDo(steps.AddArrivalTime()).with_output_types(hint_of(relation.columns))
             )
         if relation.until_micros is not None:
             rows = rows | self._label("As of") >> FilterRows(_Until(relation.until_micros)).with_output_types(
@@ -239,13 +267,12 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
-        forms = tuple(at for at, key in enumerate(keys) if has_forms(key.type))
-        calls = (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms))
+        keys, calls, forms = _with_forms(keys, calls)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
         pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
-        if retracts and any(call.name == "single" for call in calls):
+        if retracts and any(call.name == SINGLE for call in calls):
             pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
         if not relation.keys:
             pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
@@ -312,13 +339,8 @@ class Lowering:
         pairs = rows | self._label("Partition") >> Map(
             Pairing(canonicalize_keys(relation.keys), None)
         ).with_output_types(KV[key_hint(relation.keys), AnyHint])
-        first = TopRows(
-            steps.SortKey(relation.orders),
-            relation.limit,
-            relation.offset,
-            may_retract(rows),
-            form_of(relation.input.columns),
-        )
+        form = form_of(relation.input.columns)
+        first = first_rows(relation.orders, relation.limit, relation.offset, may_retract(rows), form)
         grouped = self._changing(pairs) | self._label("Top") >> CombinePerKey(first)
         return self._in_one_window(
             self._rows(grouped, steps.FirstRows(relation.offset, relation.numbered), relation.columns)
@@ -338,6 +360,30 @@ class Lowering:
             FinalOverFn(results, relation.final == "at once") if relation.final else OverFn(results, form)
         )
         return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
+
+    def _top_of_windows(self, relation: Top, emitted: Emitted) -> PCollection[Any] | None:
+        """The first rows of each window, given when the watermark has passed it; None if partitions are no windows."""
+        emit = emitted.emit
+        if not emit.watermark or emit.before is not None or emit.after is not None or emitted.past is None:
+            return None
+        found = rank_in_windows(relation)
+        if found is None:
+            return None
+        origin, past = origin_of(emitted.input, emitted.past)
+        past = simplify_bound(past)
+        if origin is not relation or not (isinstance(past, Column) and found.bounds.get(past.index) == 1):
+            return None
+        rows = self._at_times(found.rows, found.windowed.time)
+        columns = tuple(ColumnDef(f"column{at}", each.type) for at, each in enumerate(found.scalars))
+        pairing = Pairing(canonicalize_keys(found.keys), found.scalars, in_row=True)
+        pairs_type = KV[key_hint(found.keys), hint_of(columns)]
+        pairs = rows | self._label("Partition") >> Map(pairing).with_output_types(pairs_type)
+        first = first_rows(found.orders, relation.limit, relation.offset, may_retract(rows), form_of(columns))
+        in_windows = self._triggered(pairs, windowfn_of(found.windowed), emit)
+        grouped = in_windows | self._label("Top") >> CombinePerKey(first)
+        has_zone = found.windowed.time.type.name == "TIMESTAMP"
+        rows_of = steps.FirstRowsOfWindow(relation.offset, relation.numbered, found.bounds, has_zone)
+        return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
     # Joins
 
@@ -428,6 +474,37 @@ class Lowering:
             | self._label("Timeline") >> Map(Pairing(canonicalize_keys(keys), None)).with_output_types(hint)
         )
 
+    # Chains
+
+    def _chain(self, chain: KeyChain) -> PCollection[Any]:
+        """The rows of a chain, which one step with state computes key by key."""
+        places: list[int] = []
+        keyed: list[PCollection[Any]] = []
+        retracts: list[bool] = []
+        steps_of: dict[int, ChainStep] = {}
+        for place, link in enumerate(chain.links):
+            if isinstance(link, ChainInput):
+                rows = self.lower(link.relation)
+                retracts.append(may_retract(rows))
+                hint = KV[key_hint(link.keys), Tuple[int, hint_of(link.relation.columns)]]
+                pairing = Pairing(canonicalize_keys(link.keys), None, number=len(places))
+                keyed.append(rows | self._label("Chain key") >> Map(pairing).with_output_types(hint))
+                places.append(place)
+            else:
+                own = [retracts[each] for each in link.inputs]
+                steps_of[place] = chain_step(link, own)
+                retracts.append(any(own) or isinstance(link.relation, (Aggregate, Top)))
+        inputs = keyed[0] if len(keyed) == 1 else tuple(keyed) | self._label("Chain inputs") >> Flatten()
+        last = chain.links[-1].relation
+        chained: ChainDoFn = ChainFn(tuple(places), steps_of, retracts[-1])
+        if chain.emitted is not None and chain.emitted.past is not None:
+            last, past = chain.emitted, Projection((chain.emitted.past,))
+            form = form_of(last.columns)
+            chained = HeldChainFn(tuple(places), steps_of, past, form, chain.is_one_time)
+        return self._in_one_window(inputs) | self._label(
+            "Chain" if chain.emitted is None else "Emit"
+        ) >> ParDo(chained).with_output_types(hint_of(last.columns))
+
     # Emissions
 
     def _emitted(self, relation: Emitted) -> PCollection[Any]:
@@ -435,6 +512,8 @@ class Lowering:
             return self.lower(relation.input)
         if (direct := self._by_trigger(relation)) is not None:
             return direct
+        if (chain := chain_of(relation, _has_windows)) is not None:
+            return self._chain(chain)
         rows = self.lower(relation.input)
         columns = columns_as_scalars(relation.columns)
         keys = tuple(columns[at] for at in relation.keys) or columns
@@ -459,6 +538,12 @@ class Lowering:
     def _by_trigger(self, relation: Emitted) -> PCollection[Any] | None:
         """The rows, where the trigger of a grouping can be what the clause says; None where it cannot."""
         _, inner = skip_projections(relation.input)
+        if isinstance(inner, Top):
+            grouped = self._top_of_windows(inner, relation)
+            if grouped is None:
+                return None
+            self._done[id(inner)] = inner, grouped
+            return self.lower(relation.input)
         if not isinstance(inner, Aggregate):
             return None
         if relation.emit.watermark and (remove_windows(inner) is None or not _is_window_end(relation)):
@@ -468,17 +553,69 @@ class Lowering:
         return self.lower(relation.input)
 
 
-def remove_windows(
-    relation: Aggregate,
-) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
-    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+def _has_windows(relation: Relation) -> bool:
+    """True if a relation is a grouping in windows of the model."""
+    return isinstance(relation, Aggregate) and remove_windows(relation) is not None
+
+
+def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
+    """Returns what computes a relation of a chain.
+
+    Args:
+        link: The relation.
+        retracts: For each of its inputs, whether rows may be taken back.
+    """
+    relation, inputs = link
+    match relation:
+        case Project():
+            return SelectRows(inputs, Projection(relation.scalars))
+        case Filter():
+            return FilterChanges(inputs, Predicate(relation.condition))
+        case Top():
+            form = form_of(relation.input.columns)
+            first = first_rows(relation.orders, relation.limit, relation.offset, retracts[0], form)
+            partition = Pairing(canonicalize_keys(relation.keys), None)
+            return RankRows(inputs, partition, first, steps.FirstRows(relation.offset, relation.numbered))
+        case Aggregate():
+            keys, calls, forms = _with_forms(relation.keys, relation.calls)
+            combine, values, results = _combiner(calls, retracts[0], has_empty=False)
+            pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
+            rows_of = steps.GroupRows(len(keys), None, None, True, results, False, forms)
+            return AggregateRows(inputs, pairing, combine, retracts[0], rows_of)
+        case Join():
+            sides = (relation.left, relation.left_keys), (relation.right, relation.right_keys)
+            left, right = (Pairing(canonicalize_keys(keys), None) for _, keys in sides)
+            has_left, has_right = (
+                None if (has_key := _not_null(keys)) is None else Predicate(has_key) for _, keys in sides
+            )
+            left_form, right_form = (form_of(side.columns) for side, _ in sides)
+            return JoinPairs(
+                inputs,
+                (left, right),
+                (has_left, has_right),
+                (retracts[0], retracts[1]),
+                (left_form, right_form),
+                None if relation.condition is None else Predicate(relation.condition),
+            )
+    raise AssertionError(f"{type(relation).__name__} is in no chain")
+
+
+def _with_forms(
+    keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...]
+) -> tuple[tuple[Scalar, ...], tuple[AggregateCall, ...], tuple[int, ...]]:
+    """The keys and aggregates of a grouping, with those that show a key; and the places of such keys."""
+    forms = tuple(at for at, key in enumerate(keys) if has_forms(key.type))
+    return keys, (*calls, *(AggregateCall(FORM, keys[at], keys[at].type) for at in forms)), forms
+
+
+def rows_in_windows(relation: Relation) -> tuple[Relation, tuple[Scalar, ...], Windowed] | None:
+    """Rows with windows as rows without them; None if they have none, or if a condition reads the windows.
 
     Returns:
-        The rows; the keys besides the window; the aggregates; and the windows.
+        The rows without windows; the columns of the relation as expressions over a row, of which the two columns after
+        its own are the window's start and end; and the windows.
     """
-    if relation.start is None or relation.end is None:
-        return None
-    above, inner = skip_projections(relation.input)
+    above, inner = skip_projections(relation)
     if not isinstance(inner, Windowed):
         return None
     width = len(inner.input.columns)
@@ -492,6 +629,29 @@ def remove_windows(
             rows = Filter(rows, condition)
         else:
             scalars = tuple(replace_scalars(scalar, scalars) for scalar in each.scalars)
+    return rows, scalars, inner
+
+
+def remove_windows(
+    relation: Aggregate,
+) -> tuple[Relation, tuple[Scalar, ...], tuple[AggregateCall, ...], Windowed] | None:
+    """A grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
+
+    Returns:
+        The rows; the keys besides the window; the aggregates; and the windows.
+    """
+    if relation.start is None or relation.end is None:
+        return None
+    expand = relation.input if isinstance(relation.input, Expand) else None
+    if (found := rows_in_windows(relation.input if expand is None else expand.input)) is None:
+        return None
+    rows, scalars, inner = found
+    width = len(inner.input.columns)
+    partial: tuple[Scalar, ...] = ()
+    if expand is not None:
+        partial = tuple(replace_scalars(key, scalars) for key in expand.keys)
+        # What grouping sets add stands behind the bounds of the windows.
+        scalars = (*scalars, *columns_as_scalars(expand.columns[len(expand.input.columns) :], width + 2))
     keys = tuple(
         replace_scalars(key, scalars)
         for at, key in enumerate(relation.keys)
@@ -502,18 +662,65 @@ def remove_windows(
         isinstance(each, Column) for each in ends
     ):
         return None
-    calls = tuple(
-        replace(
-            call,
-            argument=None if call.argument is None else replace_scalars(call.argument, scalars),
-            condition=None if call.condition is None else replace_scalars(call.condition, scalars),
-        )
-        for call in relation.calls
-    )
-    used = [*keys, *(each for call in calls for each in (call.argument, call.condition) if each is not None)]
-    if any(at >= width for each in used for at in columns_of(each)):
+    calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
+    used = [*keys, *partial, *(each for call in calls for each in call.scalars)]
+    if any(at in (width, width + 1) for each in used for at in columns_of(each)):
         return None
+    if expand is not None:
+        added = expand.columns[len(expand.input.columns) :]
+        rows = replace(expand, input=rows, keys=partial, columns=(*rows.columns, *added))
+        moved = {at: at if at < width else at - 2 for key in keys for at in columns_of(key)}
+        keys = tuple(shift_columns(key, moved) for key in keys)
     return rows, keys, calls, inner
+
+
+@dataclass(frozen=True)
+class RankedInWindows:
+    """First rows of windows, as first rows of rows without windows.
+
+    Attributes:
+        rows: The rows.
+        keys: The keys of partitions besides the window.
+        scalars: The columns of a ranked row besides the window's bounds.
+        bounds: The place of each bound in a ranked row, and whether it is the start (0) or the end (1).
+        orders: The order of ranked rows.
+        windowed: The windows.
+    """
+
+    rows: Relation
+    keys: tuple[Scalar, ...]
+    scalars: tuple[Scalar, ...]
+    bounds: Mapping[int, int]
+    orders: tuple[Order, ...]
+    windowed: Windowed
+
+
+def rank_in_windows(relation: Top) -> RankedInWindows | None:
+    """First rows of which each partition is in one window; None if partitions have rows of several windows."""
+    found = rows_in_windows(relation.input)
+    if found is None or found[2].kind == "session":
+        return None
+    rows, scalars, windowed = found
+    width = len(windowed.input.columns)
+    keys = [replace_scalars(key, scalars) for key in relation.keys]
+    bounds = {
+        at: each.index - width
+        for at, each in enumerate(scalars)
+        if isinstance(each, Column) and each.index >= width
+    }
+    own = tuple(each for at, each in enumerate(scalars) if at not in bounds)
+    others = tuple(each for each in keys if not (isinstance(each, Column) and each.index >= width))
+    if len(others) == len(keys) or any(at >= width for each in (*own, *others) for at in columns_of(each)):
+        return None
+    # Of windows with one start, the ends differ.
+    is_told_apart = any(isinstance(each, Column) and each.index == width + 1 for each in keys)
+    if not is_told_apart and windowed.kind == "cumulate":
+        return None
+    if any(at in bounds for order in relation.orders for at in columns_of(order.scalar)):
+        return None
+    left = {at: new for new, at in enumerate(at for at in range(len(scalars)) if at not in bounds)}
+    orders = tuple(replace(order, scalar=shift_columns(order.scalar, left)) for order in relation.orders)
+    return RankedInWindows(rows, others, own, bounds, orders, windowed)
 
 
 def windowfn_of(windowed: Windowed) -> WindowFn:
@@ -538,7 +745,7 @@ def trigger_of(emit: Emit) -> TriggerFn:
     """The trigger that does what an EMIT clause says.
 
     >>> trigger_of(Emit(before=Delay(0)))
-    Repeatedly(AfterCount(1))
+    Repeatedly(AfterArrival())
     """
     if not emit.watermark:
         assert emit.before is not None
@@ -550,18 +757,9 @@ def trigger_of(emit: Emit) -> TriggerFn:
 
 def _delayed(delay: Delay) -> TriggerFn:
     if not delay.micros:
-        return AfterCount(1)
+        return AfterArrival()
     seconds = delay.micros / 1_000_000
     return AfterProcessingTime.aligned_to(seconds) if delay.aligned else AfterProcessingTime(seconds)
-
-
-def argument_of(call: AggregateCall) -> Scalar:
-    """Returns what is aggregated of a row: NULL, which no aggregate counts, where the condition does not hold."""
-    one = Literal(1, SqlType("BIGINT", False))
-    value = one if call.argument is None else call.argument
-    if call.condition is None:
-        return value
-    return functions.call("CASE", [call.condition, value, Literal(None, SqlType("NULL"))])
 
 
 def form_of(columns: Columns) -> CanonicalRow | None:
@@ -602,7 +800,7 @@ def _combiner(
     arguments = tuple(argument_of(call) for call in calls)
     if not (retracts or has_empty):
         match calls:
-            case [AggregateCall("count", argument, distinct=False, condition=None, fn=None)] if (
+            case [AggregateCall("count", argument, distinct=False, condition=None, fn=None, others=())] if (
                 argument is None or not argument.type.nullable
             ):
                 return CountCombineFn(), (), "one"

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.execution.aggregating import SqlAggregates, ordered
+from penstock.sql.aggregates.cells import ordered
+from penstock.sql.execution.aggregating import SqlAggregates
 from penstock.sql.execution.row_order import Key, RowOrder, SqlRow
 from penstock.sql.plan.frames import Frame, Offset, count_rows
 from penstock.sql.plan.relations import AggregateCall, Over, OverCall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -111,6 +111,9 @@ def _stream(
 ) -> object:
     emitted = query.relation if isinstance(query.relation, Emitted) else None
     timed = emitted is not None and emitted.emit.watermark
+    if not (shows_time(query) or may_retract(rows) or "EmitIndex" in places or timed):
+        # All is an insertion, and so nothing is to be asked of its pane.
+        return rows | "Show" >> Map(_Made(places, make)).with_output_types(hint)
     if not shows_time(query):
         return rows | "Show" >> ParDo(ShowChanges(places, timed, make)).with_output_types(hint)
     if "Ver" in places:
@@ -123,16 +126,34 @@ def _stream(
     return pairs | "Show" >> ParDo(show).with_output_types(hint)
 
 
+_OF_INSERTIONS: Mapping[str, str] = {"Undo": "", "EmitTiming": "n/a"}
+"""What columns of the system show of rows that are never undone, and whose emissions do not go by the watermark."""
+
+
 class _Made:
-    """Makes a row of the result of a tuple of a relation."""
+    """Makes a row of the result of a tuple of a relation.
 
-    def __init__(self, places: tuple[Any, ...], make: Callable[[Any], Any]) -> None:
+    Args:
+        places: For each column of the result, the number of a column of the relation, or the name of a column of the
+            system.
+        make: From a tuple to the row of the result.
+    """
+
+    def __init__(self, places: tuple[int | str, ...], make: Callable[[Any], object]) -> None:
         self._make = make
-        self._places = places
-        self._pick = operator.itemgetter(*places) if len(places) > 1 else None
+        self._constants = tuple(_OF_INSERTIONS[each] for each in places if isinstance(each, str))
+        constants = iter(range(len(self._constants)))
+        # Constants come before the row's own columns.
+        picked = [
+            next(constants) if isinstance(each, str) else len(self._constants) + each for each in places
+        ]
+        self._first = picked[0]
+        self._pick = operator.itemgetter(*picked) if len(picked) > 1 else None
 
-    def __call__(self, row: Sequence[Any]) -> object:
-        return self._make(self._pick(row) if self._pick else (row[self._places[0]],))
+    def __call__(self, row: tuple[Any, ...]) -> Any:
+        if self._constants:
+            row = self._constants + row
+        return self._make(self._pick(row) if self._pick else (row[self._first],))
 
 
 class KeyWithPane(DoFn):

@@ -15,7 +15,7 @@ from penstock.coders.deterministic import encode_key
 from penstock.scalars import decimals
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.types import SqlType
-from penstock.sql.execution.aggregating import ordered
+from penstock.sql.aggregates.cells import ordered
 from penstock.sql.execution.equality import Canonical, canonicalizer_of
 from penstock.sql.plan.frames import Comparable, Offset, is_negative
 from penstock.sql.plan.relations import Order

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.scalars import functions
 from penstock.scalars.spark_forms import NotForSpark, quote_name, write_type
 from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
-from penstock.scalars.types import SqlType
-from penstock.sql.execution.lowering import argument_of
+from penstock.scalars.types import BIGINT, NULL, SqlType
+from penstock.sql.aggregates.extremes import SINGLE
+from penstock.sql.aggregates.functions import record_of
+from penstock.sql.execution.aggregating import argument_of
 from penstock.sql.execution.spark_over import write_over
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     Emitted,
+    Expand,
     Filter,
     Join,
     Order,
@@ -95,6 +99,8 @@ class _Text:
                 return self._windows(relation)
             case Aggregate():
                 return self._aggregate(relation)
+            case Expand():
+                return self._expand(relation)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -158,6 +164,20 @@ class _Text:
             return f"SELECT DISTINCT {selected} FROM ({inner})"
         return f"SELECT {selected} FROM ({inner}) GROUP BY {', '.join(keys)}"
 
+    def _expand(self, relation: Expand) -> str:
+        width = len(relation.input.columns)
+        shown = []
+        for at, key in enumerate(relation.keys):
+            own = [str(place) for place, each in enumerate(relation.sets) if at in each] or ["-1"]
+            shown.append(f"CASE WHEN place IN ({', '.join(own)}) THEN {_text(key)} END")
+        for at in range(len(relation.tails[0])):
+            values = ", ".join(f"{tail[at]}L" for tail in relation.tails)
+            shown.append(f"ELEMENT_AT(ARRAY({values}), place + 1)")
+        columns = ", ".join(f"{each} AS c{width + at}" for at, each in enumerate(shown))
+        places = ", ".join(map(str, range(len(relation.sets))))
+        rows = f"SELECT *, EXPLODE(ARRAY({places})) AS place FROM ({self.of(relation.input)})"
+        return f"SELECT *, {columns} FROM ({rows})"
+
     def _join(self, relation: Join) -> str:
         widths = len(relation.left.columns), len(relation.right.columns)
         if relation.kind not in _JOINS:
@@ -214,20 +234,30 @@ def _values(relation: Values) -> str:
 def _aggregate(call: AggregateCall, single: bool) -> str:
     if call.fn is not None:
         raise NotForSpark(f"{call.name} is a CombineFn of the user")
-    argument = _text(argument_of(call))
-    distinct = "DISTINCT " if call.distinct else ""
     if call.type.name == "DECIMAL" and call.type.precision is None:
         raise NotForSpark("Spark computes decimals with other numbers of digits")
-    match call.name:
-        case "avg" if call.argument is not None and call.argument.type.name == "BIGINT":
-            return f"(SUM({distinct}{argument}) / COUNT({distinct}{argument}))"
-        case "array_agg":
-            return f"COLLECT_LIST({distinct}{argument})"
-        case "single":
-            if not single:
-                raise NotForSpark("a subquery might give several rows, which is an error")
-            return f"MAX({argument})"
-    return f"{call.name.upper()}({distinct}{argument})"
+    if call.name == SINGLE and not single:
+        raise NotForSpark("a subquery might give several rows, which is an error")
+    record = record_of(call)
+    if record.not_in_spark:
+        raise NotForSpark(f"{record.name}: {record.not_in_spark}")
+    if call.orders:
+        raise NotForSpark(f"Spark's {record.name} does not take an order")
+    distinct = "DISTINCT " if call.distinct else ""
+    arguments = [_text(_if_counted(call, each)) for each in call.values or (_ONE,)]
+    if record.spark is None:
+        return f"{record.name}({distinct}{', '.join(arguments)})"
+    return record.spark(call, arguments, distinct)
+
+
+_ONE = Literal(1, BIGINT.or_null(False))
+
+
+def _if_counted(call: AggregateCall, value: Scalar) -> Scalar:
+    """Returns a value of a row, or NULL, which no aggregate counts, where the condition does not hold."""
+    if call.condition is None:
+        return value
+    return functions.call("CASE", [call.condition, value, Literal(None, NULL)])
 
 
 def _has_one_row(relation: Relation) -> bool:

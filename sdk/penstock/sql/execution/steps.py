@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from penstock.coders import FastPrimitivesCoder
-from penstock.coders.deterministic import encode_key
 from penstock.elements.bounded_window import IntervalWindow
+from penstock.functions.clocked import ClockedDoFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
     BagRuntimeState,
@@ -24,9 +24,8 @@ from penstock.relations.changes import Change, compute_difference, compute_net, 
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.execution.aggregating import ordered, refuse_more_rows
+from penstock.sql.aggregates.extremes import refuse_more_rows
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys
-from penstock.sql.plan.relations import Order
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
 from penstock.windows.time_domain import TimeDomain
@@ -313,66 +312,31 @@ class FirstRows(RowsFunction):
         return [(*row, self._offset + number) for number, row in enumerate(rows, 1)]
 
 
-class SortKey(RowFunction):
-    """Makes what rows are compared by: the values of ORDER BY, then the whole row, so that the order is total.
+class FirstRowsOfWindow(FirstRows):
+    """Makes of a partition and its first rows these rows with the bounds of their window, perhaps with their numbers.
 
-    >>> from penstock.scalars.tree import Column
-    >>> from penstock.scalars.types import BIGINT
-    >>> descending = SortKey((Order(Column(0, "a", BIGINT), True, False),))
-    >>> sorted([(1,), (None,), (3,)], key=descending)
-    [(3,), (1,), (None,)]
+    Args:
+        offset: How many rows are left out before.
+        numbered: Whether a row ends with its number.
+        bounds: The place of each bound in a row, and whether it is the window's start (0) or its end (1).
+        has_zone: Whether times have a zone.
     """
 
-    def __init__(self, orders: tuple[Order, ...]) -> None:
-        self._orders = orders
-        self._projection = Projection(tuple(each.scalar for each in orders))
+    def __init__(self, offset: int, numbered: bool, bounds: Mapping[int, int], has_zone: bool) -> None:
+        super().__init__(offset, numbered)
+        self._bounds = sorted(bounds.items())
+        self._has_zone = has_zone
 
-    def __call__(self, row: Any) -> Any:
-        values = self._projection.function(row)
-        parts = []
-        for order, value in zip(self._orders, values, strict=True):
-            if value is None:
-                parts.append((0 if order.nulls_first else 2, _Reversed(0)))
-            else:
-                comparable = ordered(value)
-                parts.append((1, _Reversed(comparable) if order.descending else comparable))
-        return (*parts, _Encoded(row))
-
-
-class _Encoded:
-    """Compares rows by their encodings, which are made only for rows that are equal in what comes before."""
-
-    __slots__ = ("row",)
-
-    def __init__(self, row: object) -> None:
-        self.row = row
-
-    def __lt__(self, other: _Encoded) -> bool:
-        return encode_key(self.row) < encode_key(other.row)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Encoded) and (
-            self.row is other.row or encode_key(self.row) == encode_key(other.row)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class _Reversed:
-    """Compares the other way round."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __lt__(self, other: _Reversed) -> bool:
-        return bool(other.value < self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reversed) and other.value == self.value
-
-    __hash__ = None  # type: ignore[assignment]
+    def __call__(self, element: Any, start_micros: int, end_micros: int) -> list[Any]:
+        micros = start_micros, end_micros
+        bounds = [(place, time_of(micros[bound], self._has_zone)) for place, bound in self._bounds]
+        rows = []
+        for row in super().__call__(element, start_micros, end_micros):
+            values = list(row)
+            for place, time in bounds:
+                values.insert(place, time)
+            rows.append(tuple(values))
+        return rows
 
 
 class EmitFn(DoFn):
@@ -539,6 +503,20 @@ class OneRow(DoFn):
             refuse_more_rows(total)
 
 
+class AddArrivalTimeOfInsertions(ClockedDoFn):
+    """Puts the processing time of its arrival at the end of each row, where no row is taken back."""
+
+    def __init__(self) -> None:
+        self._now: tuple[int, datetime.datetime] = 0, _EPOCH
+
+    def process(self, row: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
+        """Adds the time."""
+        micros = self.now_micros()
+        if micros != self._now[0]:
+            self._now = micros, time_of(micros, has_zone=True)
+        return [(*row, self._now[1])]
+
+
 class AddArrivalTime(DoFn):
     """Puts the processing time of its arrival at the end of each row; a row that is retracted has the same.
 
@@ -550,9 +528,6 @@ class AddArrivalTime(DoFn):
     TIMES = ReadModifyWriteStateSpec("times", FastPrimitivesCoder())
     NOW = TimerSpec("now", TimeDomain.REAL_TIME)
 
-    def __init__(self, retracts: bool) -> None:
-        self._retracts = retracts
-
     def process(
         self,
         element: tuple[Any, Any],
@@ -563,16 +538,15 @@ class AddArrivalTime(DoFn):
         key, row = element
         row = key if row is None else row
         micros = now.get_current_relative_time().micros
-        if self._retracts:
-            known = times.read() or []
-            if pane.kind.is_retraction:
-                micros = known.pop() if known else micros
-            else:
-                known.append(micros)
-            if known:
-                times.write(known)
-            else:
-                times.clear()
+        known = times.read() or []
+        if pane.kind.is_retraction:
+            micros = known.pop() if known else micros
+        else:
+            known.append(micros)
+        if known:
+            times.write(known)
+        else:
+            times.clear()
         yield (*row, time_of(micros, has_zone=True))
 
     @on_timer(NOW)

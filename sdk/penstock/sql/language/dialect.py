@@ -46,13 +46,19 @@ _EMIT_FOLLOWS = frozenset(["STREAM", "CHANGES", "FINAL", "ON", "WHEN", "AFTER", 
 _PLAIN_FUNCTIONS = frozenset(
     [
         *("APPROX_PERCENTILE", "ARGMAX", "ARGMIN", "ARG_MAX", "ARG_MIN", "CHAR", "CHR", "DECODE", "INITCAP"),
-        *("JSON_OBJECT", "JSON_OBJECTAGG", "LISTAGG", "MAX_BY", "MIN_BY", "NORMALIZE", "OVERLAY"),
+        *("JSON_OBJECT", "JSON_OBJECTAGG", "LISTAGG", "MAX_BY", "MIN_BY", "NORMALIZE"),
         *("PERCENTILE", "PERCENTILE_APPROX", "STRING_AGG"),
     ]
 )
 SPARK_FUNCTIONS = frozenset(SparkParser.FUNCTIONS) | _PLAIN_FUNCTIONS
 """Names that are never typing errors, whether penstock has them or not."""
 _COMPARISONS = {**SparkParser.EQUALITY, **SparkParser.COMPARISON}
+_BITS = (
+    (TokenType.PIPE, exp.BitwiseOr),
+    (TokenType.CARET, exp.BitwiseXor),
+    (TokenType.AMP, exp.BitwiseAnd),
+)
+"""The operators of bits, from the one that binds least."""
 _OF_SUFFIXES = frozenset([TokenType.TINYINT, TokenType.SMALLINT, TokenType.BIGINT])
 _NO_OPERAND = frozenset(
     [TokenType.COMMA, TokenType.FROM, TokenType.DOT, TokenType.ALIAS, TokenType.R_PAREN, TokenType.SEMICOLON]
@@ -122,6 +128,13 @@ def _typed_literal(parser: _Parser, this: exp.Expression, kind: exp.DataType) ->
     return this
 
 
+def _any_of(operand: Any) -> exp.Expression:
+    """Returns ``ANY (SELECT …)`` as what it is, and ``ANY(x)`` as a call of the aggregate."""
+    if isinstance(operand, exp.Paren) and not isinstance(operand.this, (exp.Subquery, exp.Query)):
+        return exp.Anonymous(this="ANY", expressions=[operand.this])
+    return exp.Any(this=operand)
+
+
 class _Parser(SparkParser):
     # A function keeps the name and the arguments of the query, instead of becoming a class of its own.
     FUNCTIONS: ClassVar[dict[str, Any]] = {
@@ -134,6 +147,10 @@ class _Parser(SparkParser):
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **SparkParser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: exp.Anonymous(this="POSITIVE", expressions=[self._parse_unary()]),
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        **SparkParser.NO_PAREN_FUNCTION_PARSERS,
+        "ANY": lambda self: _any_of(self._parse_bitwise()),
     }
     TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
     # So does one with a special syntax in other dialects only; a catalog may also have a STRING_AGG.
@@ -169,6 +186,35 @@ class _Parser(SparkParser):
         while this is not None and self._match_set(_COMPARISONS):
             this = self._build_predicate(_COMPARISONS[self._prev.token_type], this, self._parse_bitwise())
         return self._parse_range(this, parse_is=True) if parse_is and this is not None else this
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        return self._parse_bits(0)
+
+    def _parse_bits(self, level: int) -> exp.Expr | None:
+        """Parses operators of bits, each of which binds closer than the one before: |, ^, & and shifts."""
+        if level == len(_BITS):
+            return self._parse_shifts()
+        token_type, kind = _BITS[level]
+        this = self._parse_bits(level + 1)
+        while this is not None and self._match(token_type):
+            this = self.expression(kind(this=this, expression=self._parse_bits(level + 1)))
+        return this
+
+    def _parse_shifts(self) -> exp.Expr | None:
+        this = self._parse_term()
+        while this is not None:
+            if self._match_pair(TokenType.LT, TokenType.LT):
+                this = self.expression(exp.BitwiseLeftShift(this=this, expression=self._parse_term()))
+            elif self._match_pair(TokenType.GT, TokenType.GT):
+                is_unsigned = self._match(TokenType.GT)
+                amount = self._parse_term()
+                if is_unsigned:
+                    this = exp.Anonymous(this=">>>", expressions=[this, amount])
+                else:
+                    this = self.expression(exp.BitwiseRightShift(this=this, expression=amount))
+            else:
+                break
+        return this
 
     def _parse_emit(self) -> EmitClause:
         self._advance()
@@ -339,28 +385,6 @@ def parse_statements(query: str) -> list[Any]:
         raise make_sql_error("a quoted text or a comment does not end", query, hint="close it") from error
     except RecursionError:
         raise make_sql_error("the query is nested too deeply", hint="divide it with WITH") from None
-
-
-def split_statements(text: str) -> list[str]:
-    """Splits a text at the semicolons between statements.
-
-    Raises:
-        SqlError: A quoted text or a comment does not end.
-
-    >>> split_statements("SELECT ';'; SELECT 2")
-    ["SELECT ';'", 'SELECT 2']
-    """
-    try:
-        tokens = PenstockDialect().tokenize(text)
-    except TokenError as error:
-        raise make_sql_error("a quoted text or a comment does not end", text, hint="close it") from error
-    found: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return [text[each[0].start : each[-1].end + 1] for each in found if each]
 
 
 def _found(match: re.Match[str]) -> str:

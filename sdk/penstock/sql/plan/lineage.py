@@ -12,6 +12,7 @@ from penstock.sql.plan.relations import (
     Aggregate,
     ColumnDef,
     Emitted,
+    Expand,
     Filter,
     Join,
     Over,
@@ -144,6 +145,8 @@ def origin_of(relation: Relation, at: int) -> Origin | None:
                 return Origin("window")
             return origin_of(relation.input, scalar.index) if isinstance(scalar, Column) else None
         case Filter() | Emitted() | Top() | Over():
+            return origin_of(relation.input, at) if at < len(relation.input.columns) else None
+        case Expand():
             return origin_of(relation.input, at) if at < len(relation.input.columns) else None
         case Windowed() | Valid():
             width = len(relation.input.columns)

@@ -7,8 +7,8 @@ the algebra of relations, and so holds at every instant.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Union, get_args
 
 from penstock.scalars.tree import Column, Scalar, replace_scalars
@@ -116,13 +116,15 @@ class AggregateCall:
     """One aggregate of a grouping.
 
     Attributes:
-        name: ``sum``, ``count``, ``min``, ``max``, ``avg``, ``array_agg``, ``single`` (the one value there may be) or
-            ``form`` (one of the equal values of a key).
+        name: The name of the aggregate's record (`penstock.sql.aggregates.functions`), in small letters.
         argument: What is aggregated; None for ``COUNT(*)``.
         type: The type of the result.
         distinct: Whether equal values count once.
         condition: Which rows are aggregated; None for all.
         fn: The CombineFn of a user's aggregate.
+        others: The other values of a row that are aggregated with the first.
+        orders: How the values are ordered.
+        parameters: What is the same for all rows, such as a percentage.
     """
 
     name: str
@@ -131,6 +133,30 @@ class AggregateCall:
     distinct: bool = False
     condition: Scalar | None = None
     fn: Any = None
+    others: tuple[Scalar, ...] = ()
+    orders: tuple[Order, ...] = ()
+    parameters: tuple[Any, ...] = ()
+
+    @property
+    def values(self) -> tuple[Scalar, ...]:
+        """The values of a row that are aggregated: the arguments, then what they are ordered by."""
+        first = () if self.argument is None else (self.argument,)
+        return *first, *self.others, *(each.scalar for each in self.orders)
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """All expressions of a row that it reads."""
+        return self.values if self.condition is None else (*self.values, self.condition)
+
+    def replaced(self, change: Callable[[Scalar], Scalar]) -> AggregateCall:
+        """Returns the same aggregate with what a function makes of each expression in its place."""
+        return replace(
+            self,
+            argument=None if self.argument is None else change(self.argument),
+            condition=None if self.condition is None else change(self.condition),
+            others=tuple(map(change, self.others)),
+            orders=tuple(replace(each, scalar=change(each.scalar)) for each in self.orders),
+        )
 
 
 @dataclass(frozen=True)
@@ -152,6 +178,25 @@ class Aggregate:
     columns: Columns
     start: int | None = None
     end: int | None = None
+
+
+@dataclass(frozen=True)
+class Expand:
+    """Each row once for each grouping set: with the keys of the set, and NULL in place of the others.
+
+    Attributes:
+        input: The rows.
+        keys: The keys that are not in all sets.
+        sets: The places of the keys that each set has.
+        tails: What tells each set apart: which keys it leaves out as a number, and its place if two sets are equal.
+        columns: The columns of the input, then of the keys, then of the tails.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    sets: tuple[tuple[int, ...], ...]
+    tails: tuple[tuple[int, ...], ...]
+    columns: Columns
 
 
 @dataclass(frozen=True)
@@ -322,6 +367,16 @@ class OverCall:
         frame = "" if self.frame is None else f" {self.frame}"
         return f"{name.upper()}({', '.join(shown)}){nulls}{frame}"
 
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """All expressions of a row that it reads."""
+        return self.arguments if self.aggregate is None else (*self.arguments, *self.aggregate.scalars)
+
+    def replaced(self, change: Callable[[Scalar], Scalar]) -> OverCall:
+        """Returns the same call with what a function makes of each expression in its place."""
+        aggregate = None if self.aggregate is None else self.aggregate.replaced(change)
+        return replace(self, arguments=tuple(map(change, self.arguments)), aggregate=aggregate)
+
 
 @dataclass(frozen=True)
 class Over:
@@ -374,6 +429,7 @@ Relation = Union[
     Filter,
     Windowed,
     Aggregate,
+    Expand,
     Join,
     Valid,
     ValidityJoin,

@@ -1,0 +1,139 @@
+"""Finds the line of a text file that does not fit its columns: Spark names only the file."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import islice
+
+from pyspark.sql import types as T
+
+from penstock.io.sparkio import SparkSource
+from penstock_spark.plan.schema_text import schema_of_text
+
+_LINES_MAX = 1_000_000
+_BITS: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
+
+
+def find_misfit_line(path: str, source: SparkSource) -> str | None:
+    """Returns the number of the first line that does not fit, and why; None if none of the first million is found.
+
+    Values are not told: errors are seen by others than data.
+
+    Args:
+        path: The path of the file, on a disk.
+        source: What describes its columns.
+    """
+    schema = schema_of_text(source.schema) if isinstance(source.schema, str) else source.schema
+    if not isinstance(schema, T.StructType):
+        return None
+    options = {name.lower(): str(value) for name, value in source.options}
+    find = {"csv": _in_csv, "json": _in_json}.get(source.format.lower())
+    try:
+        with open(path, encoding=options.get("encoding", "utf-8"), newline="") as lines:
+            return None if find is None else find(islice(lines, _LINES_MAX), schema, options)
+    except (OSError, ValueError, LookupError, csv.Error):
+        return None
+
+
+def _in_csv(lines: Iterable[str], schema: T.StructType, options: Mapping[str, str]) -> str | None:
+    rows = csv.reader(
+        lines,
+        delimiter=options.get("sep", options.get("delimiter", ",")),
+        quotechar=options.get("quote", '"'),
+        escapechar=options.get("escape", "\\"),
+    )
+    null = options.get("nullvalue", "")
+    is_first = True
+    for row in rows:
+        comment = options.get("comment")
+        if not row or (comment and row[0].startswith(comment)):
+            continue
+        if is_first and options.get("header", "").lower() == "true":
+            is_first = False
+            continue
+        is_first = False
+        if len(row) != len(schema):
+            fields = f"it has {len(row)} field{'s' * (len(row) != 1)}, and there are {len(schema)} columns"
+            return f"line {rows.line_num} does not fit the columns: {fields}"
+        for text, column in zip(row, schema, strict=True):
+            if text not in (null, "") and not _reads(text, column.dataType):
+                return _other_type(rows.line_num, column)
+    return None
+
+
+def _in_json(lines: Iterable[str], schema: T.StructType, options: Mapping[str, str]) -> str | None:
+    if options.get("multiline", "").lower() == "true":
+        return None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError:
+            return f"line {number} does not fit the columns: it is no JSON object"
+        if not isinstance(found, dict):
+            return f"line {number} does not fit the columns: it is no JSON object"
+        for name, column in _columns_in(found, schema):
+            value = found[name]
+            if isinstance(value, str) != _is_text(column.dataType) or not _reads(str(value), column.dataType):
+                return _other_type(number, column)
+    return None
+
+
+def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[tuple[str, T.StructField]]:
+    """Yields the plain columns of which an object has a value."""
+    for column in schema:
+        if found.get(column.name) is not None and type(column.dataType) in _READERS:
+            yield column.name, column
+
+
+def _other_type(line: int, column: T.StructField) -> str:
+    kind = column.dataType.simpleString().upper()
+    return f"line {line} does not fit the columns: the field {column.name!r} is no {kind}"
+
+
+def _is_text(kind: T.DataType) -> bool:
+    return isinstance(kind, T.StringType | T.DateType | T.TimestampType | T.TimestampNTZType)
+
+
+def _whole(text: str, kind: T.DataType) -> bool:
+    limit = 1 << (_BITS[type(kind)] - 1)
+    return -limit <= int(text) < limit
+
+
+def _read(make: Callable[[str], object]) -> Callable[[str, T.DataType], bool]:
+    def reads(text: str, kind: T.DataType) -> bool:
+        make(text)
+        return True
+
+    return reads
+
+
+def _truth(text: str, kind: T.DataType) -> bool:
+    return text.lower() in ("true", "false")
+
+
+_READERS: Mapping[type[T.DataType], Callable[[str, T.DataType], bool]] = {
+    **dict.fromkeys(_BITS, _whole),
+    T.DoubleType: _read(float),
+    T.FloatType: _read(float),
+    T.DecimalType: _read(Decimal),
+    T.BooleanType: _truth,
+    T.DateType: _read(datetime.date.fromisoformat),
+    T.TimestampType: _read(datetime.datetime.fromisoformat),
+    T.TimestampNTZType: _read(datetime.datetime.fromisoformat),
+    T.StringType: _read(str),
+}
+
+
+def _reads(text: str, kind: T.DataType) -> bool:
+    """True if a text may be a value of a type; a type that is not known may have any."""
+    reads = _READERS.get(type(kind))
+    try:
+        return reads is None or reads(text.strip(), kind)
+    except (ValueError, ArithmeticError):
+        return False

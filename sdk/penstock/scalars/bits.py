@@ -1,0 +1,125 @@
+"""The functions of the bits of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.scalars.casting import Compute
+from penstock.scalars.function import (
+    WHOLE_BITS,
+    Arguments,
+    Code,
+    Inline,
+    Resolve,
+    ScalarFunction,
+    choose_always,
+    whole_type,
+    write_by_template,
+)
+from penstock.scalars.resolving import do_not_fit, takes
+from penstock.scalars.tree import Call, Scalar
+
+# Shifts depend on the number of bits that a whole number has in Spark.
+
+
+def _of_numbers(*forms: str) -> Resolve:
+    """Takes signatures of numbers, which strings are not cast to."""
+    typed = takes(*forms)
+
+    def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
+        if any(each.type.name == "STRING" for each in arguments):
+            raise do_not_fit(function, arguments, "whole numbers")
+        return typed(function, arguments)
+
+    return resolve
+
+
+def _shift_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    found = _of_numbers("BIGINT INT -> BIGINT")(function, arguments)
+    assert isinstance(found, Call)
+    bits = 64 if whole_type(arguments[0]) == "BIGINT" else 32
+    return Call(function.name, found.arguments, found.type, "BIGINT" if bits == 64 else "INT")
+
+
+def _shifting(template: str) -> tuple[Compute, Inline]:
+    """Returns the function that shifts a number of 64 bits, and the code that shifts one of as many as it has."""
+
+    def text(bits: int) -> str:
+        half, every = 1 << bits - 1, (1 << bits) - 1
+        amount = f"({{1}} & {bits - 1})"
+        moved = template.format(value="{0}", amount=amount, every=every)
+        return f"((({moved} + {half}) & {every}) - {half})"
+
+    def write(call: Call, codes: Sequence[Code]) -> str:
+        return text(WHOLE_BITS[call.whole])
+
+    compute: Compute = eval(f"lambda value, amount: {text(64).format('value', 'amount')}")
+    return compute, write
+
+
+def _shift_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    value, amount = operands
+    name = _NAMES_IN_SPARK[call.name]
+    if call.whole == "BIGINT":
+        return f"{name}({value}, {amount})"
+    return f"CAST({name}(CAST({value} AS INT), {amount}) AS BIGINT)"
+
+
+_NAMES_IN_SPARK = {"<<": "shiftleft", ">>": "shiftright", ">>>": "shiftrightunsigned"}
+
+
+def _shift(name: str, spelling: str, template: str) -> ScalarFunction:
+    compute, write = _shifting(template)
+    return ScalarFunction(
+        name=name,
+        resolve=_shift_of,
+        spellings=(spelling,),
+        python=choose_always(compute),
+        inline=write,
+        spark=_shift_text,
+    )
+
+
+# Records
+
+
+def _bitwise(name: str, compute: Compute) -> ScalarFunction:
+    return ScalarFunction(
+        name=name,
+        resolve=_of_numbers("BIGINT BIGINT -> BIGINT"),
+        python=choose_always(compute),
+        inline=write_by_template({"BIGINT": f"({{0}} {name} {{1}})"}),
+        spark=f"({{0}} {name} {{1}})",
+        whole="operands",
+    )
+
+
+def _count_of_bits(value: int) -> int:
+    return (value & (1 << 64) - 1).bit_count()
+
+
+BITWISE_AND = _bitwise("&", lambda left, right: left & right)
+FUNCTIONS = (
+    BITWISE_AND,
+    _bitwise("|", lambda left, right: left | right),
+    _bitwise("^", lambda left, right: left ^ right),
+    ScalarFunction(
+        name="~",
+        resolve=_of_numbers("BIGINT -> BIGINT"),
+        python=choose_always(lambda value: ~value),
+        inline=write_by_template({"BIGINT": "(~{0})"}),
+        spark="(~ {0})",
+        whole="operands",
+    ),
+    _shift("<<", "SHIFTLEFT", "({value} << {amount})"),
+    _shift(">>", "SHIFTRIGHT", "({value} >> {amount})"),
+    _shift(">>>", "SHIFTRIGHTUNSIGNED", "(({value} & {every}) >> {amount})"),
+    ScalarFunction(
+        name="BIT_COUNT",
+        resolve=_of_numbers("BIGINT -> BIGINT", "BOOLEAN -> BIGINT"),
+        python=choose_always(_count_of_bits),
+        spark="bit_count({0})",
+        whole="INT",
+    ),
+)
+"""The records."""

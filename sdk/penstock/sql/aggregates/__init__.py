@@ -1,0 +1,1 @@
+"""SQL's aggregates: one record for each, in the module of its subject."""

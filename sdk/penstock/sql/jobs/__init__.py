@@ -1,0 +1,1 @@
+"""Jobs in SQL: files of statements that read tables, compute and write tables."""

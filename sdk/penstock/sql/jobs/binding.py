@@ -1,0 +1,469 @@
+"""Binds the statements of a job, all before any of them has an effect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from penstock.checks.similar_names import find_nearest
+from penstock.construction.pipeline import Pipeline
+from penstock.scalars.spark_forms import quote_name
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
+from penstock.sql.console import align_cells
+from penstock.sql.errors import SqlError
+from penstock.sql.jobs.bound import (
+    Action,
+    BoundInsert,
+    BoundQuery,
+    ExplainQuery,
+    PrintLines,
+    PrintQuery,
+    RunInserts,
+    State,
+)
+from penstock.sql.jobs.columns_to_fill import fill_columns
+from penstock.sql.jobs.functions import create_function
+from penstock.sql.jobs.names import names_read
+from penstock.sql.jobs.options import set_option
+from penstock.sql.plan.relations import ColumnDef, Columns, Query
+from penstock.sql.statements.forms import (
+    CreateFunction,
+    CreateTable,
+    CreateView,
+    Describe,
+    Drop,
+    Explain,
+    Insert,
+    QueryText,
+    Select,
+    SetOption,
+    Show,
+)
+from penstock.sql.statements.parsing import parse_script
+from penstock.sql.statements.words import Script
+from penstock.sql.tables.table import Table, make_table
+from penstock.sql.tables.transforms import (
+    ReadTable,
+    columns_of_type,
+    refuse_as_sql,
+)
+from penstock.sql.transform import allow_deep_calls, result_hint
+
+_RESTARTS = frozenset(["checkpoint_location", "take_over", "drop_state"])
+"""The options that only a pipeline with a checkpoint has."""
+
+
+class JobBinder:
+    """Binds statements one after another.
+
+    Args:
+        script: The text.
+        given: Options of pipelines that win over SET.
+    """
+
+    def __init__(self, script: Script, given: Mapping[str, Any]) -> None:
+        self._script = script
+        self._given = given
+        self._state = State()
+        self._inserts: list[BoundInsert] = []
+        self._written_by: dict[str, Insert] = {}
+        self._insert_options: dict[str, Any] = {}
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables that are declared, by their names in lower case."""
+        return self._state.tables
+
+    def bind(self) -> list[Action]:
+        """Returns the actions of the job.
+
+        Raises:
+            SqlError: A statement is wrong.
+        """
+        statements = parse_script(self._script)
+        # A table without columns of its own that the job writes itself is not looked for.
+        self._filled = {each.table.lower() for each in statements if isinstance(each, Insert)} | {
+            each.name.lower() for each in statements if isinstance(each, CreateTable) and each.query
+        }
+        actions: list[Action] = []
+        inserts_at: int | None = None
+        for statement in statements:
+            match statement:
+                case SetOption():
+                    self._set(statement, bool(self._inserts))
+                case CreateTable():
+                    self._create_table(statement)
+                    if statement.query is not None:
+                        inserts_at = len(actions) if inserts_at is None else inserts_at
+                        self._insert(
+                            Insert(statement.name, statement.at, (), statement.query, statement.replace)
+                        )
+                case CreateView():
+                    self._create_view(statement)
+                case CreateFunction():
+                    create_function(statement, self._script, self._state.catalog)
+                case Drop():
+                    self._drop(statement)
+                case Insert():
+                    inserts_at = len(actions) if inserts_at is None else inserts_at
+                    self._insert(statement)
+                case Select():
+                    query = self._query(statement.query)
+                    self._check_reads(query, statement.query.at)
+                    actions.append(PrintQuery(query, self._options(restarts=False)))
+                case Explain(Select(text)):
+                    actions.append(ExplainQuery(self._query(text), self._options(restarts=False)))
+                case Explain(Insert() as insert):
+                    actions.append(ExplainQuery(self._bound_insert(insert), self._options(restarts=False)))
+                case Describe():
+                    actions.append(PrintLines(tuple(self._describe(statement))))
+                case Show():
+                    actions.append(PrintLines(tuple(self._show(statement))))
+        if inserts_at is not None:
+            self._check_tables_written()
+            actions.insert(inserts_at, RunInserts(tuple(self._inserts), self._insert_options))
+        return actions
+
+    # Options
+
+    def _options(self, *, restarts: bool) -> dict[str, Any]:
+        options = {**self._state.options, **self._given}
+        return (
+            options if restarts else {name: each for name, each in options.items() if name not in _RESTARTS}
+        )
+
+    def _set(self, statement: SetOption, has_inserts: bool) -> None:
+        options = set_option(statement, self._script, self._state.options)
+        if has_inserts:
+            what = f"SET {statement.name} comes after an INSERT, and all of them are one pipeline"
+            self._script.refuse(what, statement.at, "move it before the first INSERT or CREATE TABLE … AS")
+        self._state.options = options
+
+    # Declarations
+
+    def _create_table(self, statement: CreateTable) -> None:
+        name = statement.name.lower()
+        if name in self._state.tables or self._state.view(name) is not None:
+            if statement.if_absent and name in self._state.tables:
+                return
+            if not (statement.replace and name in self._state.tables):
+                kind = "table" if name in self._state.tables else "view"
+                self._refuse_second(kind, statement.name, statement.at)
+        self._state.tables[name] = make_table(statement, self._script)
+        self._state.written.pop(name, None)
+
+    def _refuse_second(self, kind: str, name: str, at: int) -> None:
+        hint = f"choose another name, or write DROP {kind.upper()} {name} before"
+        self._script.refuse(f"there is a {kind} {name!r} already", at, hint)
+
+    def _create_view(self, statement: CreateView) -> None:
+        name = statement.name.lower()
+        if name in self._state.tables:
+            self._refuse_second("table", statement.name, statement.at)
+        if self._state.view(name) is not None:
+            if statement.if_absent:
+                return
+            if not statement.replace:
+                self._refuse_second("view", statement.name, statement.at)
+        text = statement.query.text
+        if statement.columns:
+            text = _with_names(text, statement.query.at, statement.columns)
+        with self._named():
+            self._state.catalog.create_view(statement.name, text, replace=True)
+        self._state.shared.discard(name)
+        if statement.materialized:
+            self._state.shared.add(name)
+        # A wrong view is refused here, and not where it is read.
+        self._query(QueryText(f"SELECT * FROM {quote_name(statement.name)}", statement.at))
+
+    def _drop(self, statement: Drop) -> None:
+        name, state = statement.name.lower(), self._state
+        there: dict[str, str] = {
+            "TABLE": {each: each for each in state.tables},
+            "VIEW": {each.lower(): each for each in state.catalog.views},
+            "FUNCTION": {each.lower(): each for each in state.catalog.functions},
+        }[statement.kind]
+        if name not in there:
+            if statement.if_there:
+                return
+            kind = statement.kind.lower()
+            meant = find_nearest(statement.name, there)
+            hint = f"did you mean {meant!r}?" if meant else f"write DROP {statement.kind} IF EXISTS"
+            self._script.refuse(f"there is no {kind} {statement.name!r}", statement.at, hint)
+        if statement.kind == "TABLE":
+            del state.tables[name]
+        elif statement.kind == "VIEW":
+            state.catalog.drop_view(name)
+            state.shared.discard(name)
+        else:
+            del state.catalog.functions[name.upper()]
+
+    # Queries
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors inside name the file, and not the query."""
+        try:
+            with allow_deep_calls():
+                yield
+        except SqlError as error:
+            text = str(error).replace(" of the query\n", f" of {self._script.name}\n")
+            raise SqlError(text) from None
+
+    def _query(self, query: QueryText) -> BoundQuery:
+        state = self._state
+        with self._named():
+            names = names_read(query.text, state.catalog.views)
+        tables = {table.name: table for name, table in state.tables.items() if name in names}
+        # Errors suggest the names of all tables.
+        columns = {table.name: table.types for table in state.tables.values()}
+        columns |= {name: self._columns(table) for name, table in tables.items()}
+        with self._named():
+            plan = bind(query.text, Tables(columns, state.catalog.views, state.catalog.functions))
+        shared = frozenset(state.shared & names)
+        return BoundQuery(
+            query.text.strip(),
+            plan,
+            _columns_of(plan),
+            tables,
+            state.copy_catalog(),
+            shared,
+            self._script,
+            query.at,
+        )
+
+    def _columns(self, table: Table) -> Columns:
+        """The columns of a table that is read."""
+        connector = table.connector
+        if connector.read is None:
+            hint = "read another table: this connector only writes"
+            self._script.refuse(
+                f"SQL cannot read the table {table.name!r} of {table.system}", table.declared.at, hint
+            )
+        if table.name.lower() in self._state.written and not table.types:
+            return self._state.written[table.name.lower()]
+        told = connector.needs_columns or (connector.schema == "spark" and connector.finds_in_engine)
+        if table.types and (told or table.name.lower() in self._filled):
+            return table.types
+        found = self._found_columns(table)
+        if not found and not table.types:
+            hint = f"declare them: CREATE TABLE {table.name} (team STRING, points BIGINT) WITH (…)"
+            self._script.refuse(
+                f"the columns of the table {table.name!r} are unknown", table.declared.at, hint
+            )
+        self._check_found(table, found)
+        return found or table.types
+
+    def _found_columns(self, table: Table) -> Columns:
+        """The columns that the data of a table has."""
+        try:
+            pipeline = Pipeline(**self._options(restarts=False))
+            if table.connector.finds_in_engine:
+                # Only Spark finds the columns of a table in its files.
+                pipeline.runner.start_engine(pipeline.options)
+            rows = pipeline | f"Table {table.name}" >> ReadTable(table, as_stream=False)
+        except (ValueError, TypeError, OSError, LookupError, ImportError) as error:
+            refuse_as_sql(error, table)
+        return columns_of_type(rows.element_type)
+
+    def _check_found(self, table: Table, found: Columns) -> None:
+        """Refuses declared columns that the data has with other types."""
+        by_name = {each.name: each.type for each in found}
+        for declared, column in zip(table.declared.columns, table.types, strict=True):
+            kind = by_name.get(column.name)
+            if kind is None or "ANY" in (kind.name, column.type.name):
+                continue
+            if (kind.name, kind.precision, kind.scale) != (
+                column.type.name,
+                column.type.precision,
+                column.type.scale,
+            ):
+                what = f"the column {column.name!r} of {table.name!r} is declared as {column.type.or_null()}"
+                what += f", and is {kind.or_null()} in the data"
+                hint = "leave the columns out, which takes the columns of the data, and CAST in a view"
+                self._script.refuse(what, declared.at, hint)
+
+    # Statements that insert
+
+    def _insert(self, statement: Insert) -> None:
+        bound = self._bound_insert(statement)
+        if not self._inserts:
+            self._insert_options = self._options(restarts=True)
+        self._inserts.append(bound)
+        self._written_by.setdefault(statement.table.lower(), statement)
+        if not bound.table.types:
+            self._state.written[statement.table.lower()] = bound.filling.columns
+
+    def _bound_insert(self, statement: Insert) -> BoundInsert:
+        table = self._state.table(statement.table)
+        if table is None:
+            if self._state.view(statement.table) is not None:
+                hint = "insert into a table, which has a connector"
+                self._script.refuse(f"{statement.table!r} is a view", statement.at, hint)
+            meant = find_nearest(statement.table, [each.name for each in self._state.tables.values()])
+            hint = (
+                f"did you mean {meant!r}?" if meant else f"write CREATE TABLE {statement.table} (…) WITH (…)"
+            )
+            self._script.refuse(f"there is no table {statement.table!r}", statement.at, hint)
+        connector = table.connector
+        if connector.write is None:
+            self._script.refuse(
+                f"SQL cannot write the table {table.name!r} of {table.system}",
+                statement.at,
+                "insert into a table of another connector",
+            )
+        if statement.overwrite and connector.overwrites is None:
+            self._script.refuse(
+                f"a table of {table.system} cannot be overwritten", statement.at, "write INSERT INTO"
+            )
+        if statement.overwrite and table.declared.key:
+            self._script.refuse(
+                f"the table {table.name!r} merges rows by its primary key, and is not overwritten",
+                statement.at,
+                "write INSERT INTO",
+            )
+        if table.declared.key and not table.takes_changes:
+            hint = "leave PRIMARY KEY out; tables of delta, iceberg, database and kafka replace rows by their key"
+            self._script.refuse(
+                f"a table of {table.system} has no keys, and the table {table.name!r} declares one",
+                table.declared.at,
+                hint,
+            )
+        query = self._query(statement.query)
+        if query.plan.rendering == "TVR":
+            hint = "leave TVR out"
+            self._script.refuse(
+                "a table takes rows, and SELECT TVR makes snapshots", statement.query.at, hint
+            )
+        filling = fill_columns(statement, table, query.columns, self._script)
+        return BoundInsert(statement, table, query, filling)
+
+    def _check_tables_written(self) -> None:
+        """Refuses statements of one pipeline that read what others of it write."""
+        for insert in self._inserts:
+            for name in insert.query.tables:
+                writer = self._written_by.get(name.lower())
+                if writer is not None:
+                    what = f"the table {name!r} is read and written by one pipeline"
+                    hint = f"make it a view: CREATE VIEW {name} AS SELECT …; or read it in a job of its own"
+                    self._script.refuse(what, insert.statement.query.at, hint)
+
+    def _check_reads(self, query: BoundQuery, at: int) -> None:
+        """Refuses a query that would wait for the end of a stream that it is to read after."""
+        written = [name for name in query.tables if name.lower() in self._written_by]
+        if written and any(each.query.streams(self._insert_options) for each in self._inserts):
+            what = f"the table {written[0]!r} is written by a stream of this job, and is read when that has ended"
+            self._script.refuse(what, at, "read it in a job of its own")
+
+    # Descriptions
+
+    def _describe(self, statement: Describe) -> Iterable[str]:
+        table = self._state.table(statement.name)
+        if table is not None:
+            columns = table.types or self._columns(table)
+        elif self._state.view(statement.name) is not None:
+            text = f"SELECT * FROM {quote_name(statement.name)}"
+            columns = self._query(QueryText(text, statement.at)).columns
+        else:
+            names = [each.name for each in self._state.tables.values()] + list(self._state.catalog.views)
+            meant = find_nearest(statement.name, names)
+            hint = f"did you mean {meant!r}?" if meant else "SHOW TABLES and SHOW VIEWS name all"
+            self._script.refuse(f"there is no table or view {statement.name!r}", statement.at, hint)
+        key = {name.lower() for name in table.declared.key} if table is not None else set()
+        mark = table.declared.watermark if table is not None else None
+        rows = []
+        for column in columns:
+            notes = ["primary key"] if column.name.lower() in key else []
+            if mark is not None and mark.column.lower() == column.name.lower():
+                notes.append(f"watermark {mark.seconds:g} seconds behind")
+            rows.append([column.name, str(column.type), ", ".join(notes)])
+        return align_cells(["column", "type", "note"], rows)
+
+    def _show(self, statement: Show) -> Iterable[str]:
+        state = self._state
+        match statement.kind:
+            case "TABLES":
+                rows = [[each.name, each.system] for each in state.tables.values()]
+                return align_cells(["table", "connector"], rows)
+            case "VIEWS":
+                return align_cells(["view"], [[name] for name in state.catalog.views])
+            case "FUNCTIONS":
+                kinds = {True: "aggregate", False: "function"}
+                rows = [
+                    [name, kinds[each.aggregates], str(each.type)]
+                    for name, each in state.catalog.functions.items()
+                ]
+                return align_cells(["function", "kind", "type"], rows)
+        table = state.table(statement.name)
+        if table is None:
+            meant = find_nearest(statement.name, [each.name for each in state.tables.values()])
+            hint = f"did you mean {meant!r}?" if meant else "SHOW TABLES names all"
+            self._script.refuse(f"there is no table {statement.name!r}", statement.at, hint)
+        return write_create_table(table).splitlines()
+
+
+def _columns_of(plan: Query) -> Columns:
+    """The columns of the result of a query."""
+    known = {each.name: each.type for each in columns_of_type(result_hint(plan))}
+    types = [each.type for each in plan.relation.columns]
+    return tuple(
+        ColumnDef(name, types[place] if isinstance(place, int) else known[name]) for name, place in plan.shown
+    )
+
+
+def write_create_table(table: Table) -> str:
+    """Returns the statement of a table; values of settings that may be secret are left out."""
+    declared = table.declared
+    lines = [f"{quote_name(each.name)} {each.text}" for each in declared.columns]
+    if declared.watermark is not None:
+        name, seconds = quote_name(declared.watermark.column), declared.watermark.seconds
+        lines.append(f"WATERMARK FOR {name} AS {name} - INTERVAL '{seconds:g}' SECONDS")
+    if declared.key:
+        lines.append(f"PRIMARY KEY ({', '.join(map(quote_name, declared.key))}) NOT ENFORCED")
+    inside = ",\n  ".join(lines)
+    text = f"CREATE TABLE {quote_name(declared.name)}" + (f" (\n  {inside}\n)" if lines else "")
+    if declared.partition_by:
+        text += f" PARTITIONED BY ({', '.join(map(quote_name, declared.partition_by))})"
+    settings = ",\n  ".join(f"'{each.name}' = {_shown(each.name, each.value)}" for each in declared.options)
+    return f"{text} WITH (\n  {settings}\n)"
+
+
+_SHOWN_SETTINGS = frozenset(["connector", "format", "path", "topic", "table", "header", "rejects", "ends"])
+
+
+def _shown(name: str, value: str) -> str:
+    if name.lower() not in _SHOWN_SETTINGS:
+        return "…"
+    quoted = value.replace("'", "''")
+    return f"'{quoted}'"
+
+
+def _with_names(text: str, at: int, columns: Iterable[str]) -> str:
+    """The query of a view that names its columns; errors inside still tell their places."""
+    names = ", ".join(map(quote_name, columns))
+    before, query = text[:at], text[at:]
+    opening = "SELECT * FROM ("
+    line_end = before.rfind("\n")
+    if line_end >= 0:
+        before = f"{before[:line_end]}{opening}{before[line_end:]}"
+    else:
+        before = f"{opening}{before[len(opening) :]}"
+    return f"{before}{query}\n) AS named ({names})"
+
+
+def bind_job(script: Script, given: Mapping[str, Any]) -> list[Action]:
+    """Returns what a text of statements will do; nothing of it has begun.
+
+    Args:
+        script: The text.
+        given: Options of pipelines that win over SET.
+
+    Raises:
+        SqlError: A statement is wrong; the message shows where.
+
+    >>> bind_job(Script("CREATE VIEW one AS SELECT 1 AS n; SHOW VIEWS;"), {})
+    [PrintLines(lines=('view', '----', 'one'))]
+    """
+    return JobBinder(script, given).bind()

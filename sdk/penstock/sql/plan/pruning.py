@@ -1,0 +1,370 @@
+"""Makes a plan that computes less: equal parts once, only the columns that something reads, and no needless numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import fields, replace
+from typing import Any, get_args
+
+from penstock.scalars import functions
+from penstock.scalars.row_functions import Predicate
+from penstock.scalars.tree import Scalar, columns_of, shift_columns, split_conjuncts
+from penstock.sql.plan.relations import (
+    Aggregate,
+    Columns,
+    Emitted,
+    Filter,
+    Join,
+    Over,
+    OverCall,
+    Project,
+    Relation,
+    Scan,
+    Top,
+    Union_,
+    Windowed,
+    columns_as_scalars,
+    inputs_of,
+    origin_of,
+)
+
+_MOST_NUMBERS = 1_000
+"""The largest limit of which each number is tried in a condition."""
+
+Needs = dict[int, set[int]]
+"""The columns of each relation that something reads, by the relation's id."""
+
+
+def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
+    """Returns a plan with the same rows and columns that computes less.
+
+    - Parts that are equal, such as a view that is read twice, are one object, which is lowered once.
+    - Joins, rankings and emissions hold only columns that something above them reads, or that they need.
+    - A condition that all numbers of a limited ranking satisfy goes, and so does a number that nothing reads. One row
+      more at the top would else change the numbers of all rows after it.
+
+    Args:
+        relation: The plan.
+        retracting: The names of the inputs whose rows may be taken back.
+    """
+    shared = _share(_drop_conditions(relation), {})
+    needs = _needs_of(shared)
+    scans: dict[str, set[int]] = {}
+    for each in _walk(shared):
+        if isinstance(each, Scan):
+            base = range(len(each.columns) - each.arrival)
+            # A row that is taken back has the arrival time of the very row that came.
+            is_whole = each.arrival and each.name in retracting
+            read = base if is_whole else needs[id(each)].intersection(base) or {0}
+            scans.setdefault(each.name, set()).update(read)
+    return _Pruning(needs, scans).made(shared)[0]
+
+
+def columns_read(relation: Relation) -> dict[str, Columns]:
+    """Returns the columns of each input that a plan reads, by the input's name; without the time of arrival."""
+    return {
+        each.name: each.columns[:-1] if each.arrival else each.columns
+        for each in _walk(relation)
+        if isinstance(each, Scan)
+    }
+
+
+def _walk(relation: Relation) -> list[Relation]:
+    """All relations of a plan, each once, inputs before what reads them."""
+    found: dict[int, Relation] = {}
+
+    def visit(each: Relation) -> None:
+        if id(each) not in found:
+            for below in inputs_of(each):
+                visit(below)
+            found[id(each)] = each
+
+    visit(relation)
+    return list(found.values())
+
+
+def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
+    """Returns a relation with other inputs, in the order of `inputs_of`."""
+    following: Iterator[Relation] = iter(inputs)
+    changed: dict[str, Any] = {}
+    for one in fields(relation):
+        value = getattr(relation, one.name)
+        if isinstance(value, get_args(Relation)):
+            changed[one.name] = next(following)
+        elif isinstance(value, tuple) and value and isinstance(value[0], get_args(Relation)):
+            changed[one.name] = tuple(next(following) for _ in value)
+    return replace(relation, **changed) if changed else relation
+
+
+def _share(relation: Relation, known: dict[str, Relation]) -> Relation:
+    """The plan, in which equal parts are one object."""
+    made = with_inputs(relation, [_share(each, known) for each in inputs_of(relation)])
+    # Texts tell values apart that Python finds equal, such as 0.0 and -0.0.
+    name = repr(made)
+    found = known.get(name)
+    if found is not None and found == made:
+        return found
+    known[name] = made
+    return made
+
+
+# Numbers of rows
+
+
+def _drop_conditions(relation: Relation) -> Relation:
+    """The plan without conditions that all rows of a ranking satisfy."""
+    made = with_inputs(relation, [_drop_conditions(each) for each in inputs_of(relation)])
+    if not isinstance(made, Filter):
+        return made
+    parts = split_conjuncts(made.condition)
+    left = [part for part in parts if not _is_always_true(made.input, part)]
+    if len(left) == len(parts):
+        return made
+    if not left:
+        return made.input
+    condition = left[0]
+    for part in left[1:]:
+        condition = functions.call("AND", [condition, part])
+    return Filter(made.input, condition)
+
+
+def _is_always_true(relation: Relation, condition: Scalar) -> bool:
+    """True if a condition reads only the number of a row, and holds for each number that there is."""
+    top, below = origin_of(relation, condition)
+    if not (isinstance(top, Top) and top.numbered and top.limit is not None and top.limit <= _MOST_NUMBERS):
+        return False
+    number = len(top.columns) - 1
+    if columns_of(below) != {number}:
+        return False
+    holds, others = Predicate(below), (None,) * number
+    return all(holds((*others, top.offset + place)) for place in range(1, top.limit + 1))
+
+
+# Columns
+
+
+def _needs_of(relation: Relation) -> Needs:
+    """The columns that something reads; all of the plan's own."""
+    needs: Needs = {id(relation): set(range(len(relation.columns)))}
+    for each in reversed(_walk(relation)):
+        own = needs[id(each)]
+        if not own:
+            # A row has one column at least.
+            own.add(0)
+        for below, wanted in zip(inputs_of(each), _wanted(each, own), strict=True):
+            needs.setdefault(id(below), set()).update(wanted)
+    return needs
+
+
+def _read_by(scalars: Iterable[Scalar | None]) -> set[int]:
+    return {at for each in scalars if each is not None for at in columns_of(each)}
+
+
+def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
+    """The columns of each input that a relation reads so that it has some of its own."""
+    match relation:
+        case Project(_, scalars):
+            yield _read_by(scalars[at] for at in own)
+        case Filter(_, condition):
+            yield own | _read_by([condition])
+        case Windowed():
+            yield _within(own, relation.input) | _read_by([relation.time, *(relation.partition or ())])
+        case Aggregate(_, keys, calls):
+            yield _read_by([*keys, *(each for call in calls for each in call.scalars)])
+        case Join():
+            width = len(relation.left.columns)
+            both = own | _read_by([relation.condition])
+            yield {at for at in both if at < width} | _read_by(relation.left_keys)
+            yield {at - width for at in both if at >= width} | _read_by(relation.right_keys)
+        case Union_():
+            for _ in relation.inputs:
+                yield own
+        case Top():
+            orders = [each.scalar for each in relation.orders]
+            yield _within(own, relation.input) | _read_by([*relation.keys, *orders])
+        case Over():
+            orders = [each.scalar for each in relation.orders]
+            yield _within(own, relation.input) | _read_by(
+                [*relation.keys, *orders, *_read_by_calls(relation, own)]
+            )
+        case Emitted() if relation.keys:
+            yield own | {*relation.keys} | _read_by([relation.past])
+        case _:
+            for below in inputs_of(relation):
+                yield set(range(len(below.columns)))
+
+
+def _read_by_calls(relation: Over, own: set[int]) -> Iterator[Scalar]:
+    """Yields what the calls read whose results something reads."""
+    for call in _calls_of(relation, own):
+        yield from call.scalars
+
+
+def _calls_of(relation: Over, own: set[int]) -> list[OverCall]:
+    """Returns the calls whose results something reads; the first, if there are none."""
+    width = len(relation.input.columns)
+    return [call for at, call in enumerate(relation.calls, width) if at in own] or [relation.calls[0]]
+
+
+def _within(own: set[int], relation: Relation) -> set[int]:
+    return {at for at in own if at < len(relation.columns)}
+
+
+Places = Mapping[int, int]
+"""The new place of each column that is left, by the place that it had."""
+
+
+class _Pruning:
+    """Makes relations without the columns that nothing reads.
+
+    Args:
+        needs: The columns that something reads.
+        scans: The columns of inputs that something reads, by name.
+    """
+
+    def __init__(self, needs: Needs, scans: Mapping[str, set[int]]) -> None:
+        self._needs = needs
+        self._scans = scans
+        self._made: dict[int, tuple[Relation, Places]] = {}
+
+    def made(self, relation: Relation) -> tuple[Relation, Places]:
+        """Returns the relation, and where its columns are now."""
+        known = self._made.get(id(relation))
+        if known is None:
+            known = self._made[id(relation)] = self._make(relation)
+        return known
+
+    def _exactly(self, relation: Relation, wanted: set[int]) -> tuple[Relation, Places]:
+        """A relation with these columns alone."""
+        made, places = self.made(relation)
+        kept = sorted(wanted or self._needs[id(relation)])
+        if len(made.columns) == len(kept):
+            return made, places
+        scalars = columns_as_scalars(made.columns)
+        project = Project(
+            made,
+            tuple(scalars[places[at]] for at in kept),
+            tuple(made.columns[places[at]] for at in kept),
+        )
+        return project, {at: new for new, at in enumerate(kept)}
+
+    def _make(self, relation: Relation) -> tuple[Relation, Places]:
+        own = self._needs[id(relation)]
+        match relation:
+            case Scan():
+                return self._scan(relation)
+            case Project(_, scalars):
+                return self._project(relation, sorted(own), scalars)
+            case Filter(below, condition):
+                made, places = self.made(below)
+                return Filter(made, shift_columns(condition, places)), places
+            case Windowed():
+                return self._windowed(relation)
+            case Aggregate():
+                return self._aggregate(relation)
+            case Join():
+                return self._join(relation)
+            case Union_():
+                kept = sorted(own)
+                inputs = tuple(self._exactly(each, {*kept})[0] for each in relation.inputs)
+                columns = tuple(relation.columns[at] for at in kept)
+                return Union_(inputs, columns), {at: new for new, at in enumerate(kept)}
+            case Top():
+                return self._top(relation, own)
+            case Over():
+                return self._over(relation, own)
+            case Emitted() if relation.keys:
+                [wanted] = _wanted(relation, own)
+                made, places = self._exactly(relation.input, wanted)
+                keys = tuple(places[at] for at in relation.keys)
+                past = None if relation.past is None else shift_columns(relation.past, places)
+                return replace(relation, input=made, keys=keys, past=past), places
+        made_inputs = [self._exactly(each, {*range(len(each.columns))})[0] for each in inputs_of(relation)]
+        return with_inputs(relation, made_inputs), {at: at for at in range(len(relation.columns))}
+
+    def _scan(self, relation: Scan) -> tuple[Relation, Places]:
+        kept = sorted(self._scans[relation.name])
+        if relation.arrival:
+            kept.append(len(relation.columns) - 1)
+        columns = tuple(relation.columns[at] for at in kept)
+        return replace(relation, columns=columns), {at: new for new, at in enumerate(kept)}
+
+    def _project(
+        self, relation: Project, kept: list[int], scalars: tuple[Scalar, ...]
+    ) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+        own = tuple(shift_columns(scalars[at], places) for at in kept)
+        columns = tuple(relation.columns[at] for at in kept)
+        return Project(made, own, columns), {at: new for new, at in enumerate(kept)}
+
+    def _windowed(self, relation: Windowed) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+        before, width = len(relation.input.columns), len(made.columns)
+        bounds = {before: width, before + 1: width + 1}
+        partition = relation.partition
+        if partition is not None:
+            partition = tuple(shift_columns(each, places) for each in partition)
+        columns = (*made.columns, *relation.columns[before:])
+        time = shift_columns(relation.time, places)
+        changed = replace(relation, input=made, time=time, columns=columns, partition=partition)
+        return changed, {**places, **bounds}
+
+    def _aggregate(self, relation: Aggregate) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+
+        def moved(scalar: Scalar) -> Scalar:
+            return shift_columns(scalar, places)
+
+        calls = tuple(call.replaced(moved) for call in relation.calls)
+        changed = replace(relation, input=made, keys=tuple(map(moved, relation.keys)), calls=calls)
+        return changed, {at: at for at in range(len(relation.columns))}
+
+    def _join(self, relation: Join) -> tuple[Relation, Places]:
+        own = self._needs[id(relation)]
+        of_left, of_right = _wanted(relation, own)
+        left, lefts = self._exactly(relation.left, of_left)
+        right, rights = self._exactly(relation.right, of_right)
+        before, width = len(relation.left.columns), len(left.columns)
+        places = {**lefts, **{before + at: width + new for at, new in rights.items()}}
+        condition = relation.condition
+        changed = replace(
+            relation,
+            left=left,
+            right=right,
+            left_keys=tuple(shift_columns(each, lefts) for each in relation.left_keys),
+            right_keys=tuple(shift_columns(each, rights) for each in relation.right_keys),
+            condition=None if condition is None else shift_columns(condition, places),
+        )
+        return changed, places
+
+    def _top(self, relation: Top, own: set[int]) -> tuple[Relation, Places]:
+        [wanted] = _wanted(relation, own)
+        made, places = self._exactly(relation.input, wanted)
+        number = len(relation.input.columns)
+        numbered = relation.numbered and number in own
+        orders = tuple(replace(each, scalar=shift_columns(each.scalar, places)) for each in relation.orders)
+        columns = made.columns
+        if numbered:
+            columns, places = (*columns, relation.columns[number]), {**places, number: len(made.columns)}
+        keys = tuple(shift_columns(each, places) for each in relation.keys)
+        changed = replace(relation, input=made, keys=keys, orders=orders, columns=columns, numbered=numbered)
+        return changed, places
+
+    def _over(self, relation: Over, own: set[int]) -> tuple[Relation, Places]:
+        [wanted] = _wanted(relation, own)
+        made, places = self._exactly(relation.input, wanted)
+
+        def moved(scalar: Scalar) -> Scalar:
+            return shift_columns(scalar, places)
+
+        before, width, calls = len(relation.input.columns), len(made.columns), _calls_of(relation, own)
+        results = [before + relation.calls.index(call) for call in calls]
+        changed = replace(
+            relation,
+            input=made,
+            keys=tuple(map(moved, relation.keys)),
+            orders=tuple(replace(each, scalar=moved(each.scalar)) for each in relation.orders),
+            calls=tuple(call.replaced(moved) for call in calls),
+            columns=(*made.columns, *(relation.columns[at] for at in results)),
+        )
+        return changed, {**places, **{at: width + new for new, at in enumerate(results)}}

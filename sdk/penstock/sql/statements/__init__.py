@@ -1,0 +1,1 @@
+"""The statements of jobs in SQL, and how they are read."""

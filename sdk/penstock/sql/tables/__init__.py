@@ -1,0 +1,1 @@
+"""Tables of SQL: what they are read from and written to."""

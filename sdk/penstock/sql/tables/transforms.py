@@ -1,0 +1,318 @@
+"""The transforms that read and write declared tables, with their watermarks, rejected records and keys."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+from penstock.construction.ptransform import PTransform
+from penstock.construction.pvalue import PBegin, PCollection
+from penstock.elements.row import Row
+from penstock.error import split_hint
+from penstock.io.sink_transforms import TableSinkTransform
+from penstock.io.source_transforms import SourceTransform
+from penstock.io.sparkio import WriteToSpark
+from penstock.io.streaming.stream_sources import REJECTED
+from penstock.relations.upserts import Upserts
+from penstock.scalars.types import STRING, from_hint
+from penstock.sql.errors import SqlError
+from penstock.sql.plan.relations import ColumnDef, Columns
+from penstock.sql.tables.columns import row_hint, spark_schema
+from penstock.sql.tables.connectors import Setting, settings_of
+from penstock.sql.tables.table import Table
+from penstock.transforms.elements.pardo import Filter, Map
+from penstock.transforms.grouping.group_by_key import Flatten
+from penstock.typehints import KV, row_type
+from penstock.typehints import Any as AnyHint
+
+REJECT_COLUMNS = (ColumnDef("record", STRING), ColumnDef("reason", STRING))
+"""The columns of a table of rejected records."""
+
+_MALFORMED = "_corrupt_record"
+_REASON = (
+    "the record does not fit the columns of the table: a field is missing or too many, or is not of its type"
+)
+_WILDCARDS = frozenset("*?[{")
+
+
+class ReadTable(PTransform[Any, Any]):
+    """Reads a table, and writes the records that it rejects to another.
+
+    Args:
+        table: The table.
+        as_stream: Whether it is read continuously.
+        rejects: Writes rejected records; None if they are errors.
+    """
+
+    def __init__(self, table: Table, as_stream: bool, rejects: PTransform[Any, Any] | None = None) -> None:
+        super().__init__()
+        self._table = table
+        self._as_stream = as_stream
+        self._rejects = rejects
+
+    def expand(self, pbegin: PBegin) -> Any:
+        table, connector = self._table, self._table.connector
+        marks_malformed = self._rejects is not None and connector.rejects
+        read = self._read(marks_malformed)
+        rejected: list[PCollection[Any]] = []
+        if self._as_stream:
+            rows, letters = self._stream(pbegin, read)
+            if letters is not None:
+                rejected.append(
+                    letters | "Rejected" >> Map(_reject).with_output_types(row_hint(REJECT_COLUMNS))
+                )
+        else:
+            rows = pbegin | "Read" >> read
+        if marks_malformed:
+            malformed = rows | "Malformed" >> Filter(_is_malformed)
+            rejected.append(
+                malformed | "Malformed records" >> Map(_malformed).with_output_types(row_hint(REJECT_COLUMNS))
+            )
+            names = tuple(each.name for each in table.types)
+            rows = rows | "Well formed" >> Filter(_is_well_formed)
+            rows = rows | "Columns" >> Map(RowOf(names)).with_output_types(row_hint(table.types))
+        if rejected and self._rejects is not None:
+            both = rejected[0] if len(rejected) == 1 else tuple(rejected) | "All rejected" >> Flatten()
+            _ = both | "Write rejected" >> self._rejects
+        if connector.after_read is not None:
+            return rows | "Rows" >> connector.after_read(self._columns_inside(rows))
+        if table.types and not _is_row_type(rows.element_type):
+            named = Map(RowOf(tuple(each.name for each in table.types)))
+            rows = rows | "Columns" >> named.with_output_types(row_hint(table.types))
+        return rows
+
+    def _columns_inside(self, rows: PCollection[Any]) -> Columns:
+        """The columns of what is in the elements: the declared ones, or those that the source tells."""
+        if self._table.types:
+            return self._table.types
+        parts: tuple[object, ...] = getattr(rows.element_type, "tuple_types", ())
+        return columns_of_type(parts[-1]) if parts else ()
+
+    def _read(self, marks_malformed: bool) -> SourceTransform[Any]:
+        table, connector = self._table, self._table.connector
+        assert connector.read is not None
+        parameters = inspect.signature(connector.read).parameters
+        check_needed(table, settings_of(connector.read, connector), table.reading, "read")
+        arguments = dict(table.reading)
+        names = tuple(each.name for each in table.types)
+        if "as_rows" in parameters:
+            arguments["as_rows"] = True
+        if "columns" in parameters and names:
+            arguments["columns"] = names
+        if "partition_by" in parameters and table.declared.partition_by:
+            arguments["partition_by"] = table.declared.partition_by
+            arguments["schema"] = row_hint(
+                tuple(each for each in table.types if each.name in table.declared.partition_by)
+            )
+        elif connector.file_pattern is not None:
+            arguments[connector.file_pattern] = find_files_of(str(arguments[connector.file_pattern]))
+        if connector.schema == "spark" and connector.finds_in_engine:
+            if names:
+                schema = spark_schema(table.types, tuple(each.type for each in table.declared.columns))
+                arguments["schema"] = f"{schema}, {_MALFORMED} STRING" if marks_malformed else schema
+            elif table.system == "csv":
+                arguments.setdefault("inferSchema", "true")
+        if connector.element_reader is not None:
+            arguments["value_deserializer"] = connector.element_reader(table.types)
+        read = connector.read(**arguments)
+        assert isinstance(read, SourceTransform)
+        return read
+
+    def _stream(self, pbegin: PBegin, read: SourceTransform[Any]) -> tuple[Any, Any]:
+        table = self._table
+        mark = table.declared.watermark
+        selector: FieldInside | str | None = None
+        if mark is not None:
+            inside = table.connector.after_read is not None
+            selector = FieldInside(mark.column) if inside else mark.column
+        stream = read.as_stream(
+            selector, table.watermark, rejects=self._rejects is not None, **table.streaming
+        )
+        found = pbegin | "Read" >> stream
+        if self._rejects is None:
+            return found, None
+        return found[None], found[REJECTED]
+
+
+def _is_row_type(element_type: object) -> bool:
+    """True if elements have named fields that are known."""
+    return row_type.RowTypeConstraint.from_user_type(element_type) is not None or isinstance(
+        element_type, row_type.RowTypeConstraint
+    )
+
+
+def columns_of_type(element_type: object) -> Columns:
+    """The columns of a type of rows; none if it tells no fields."""
+    row = element_type
+    if not isinstance(row, row_type.RowTypeConstraint):
+        row = row_type.RowTypeConstraint.from_user_type(element_type)
+    if not isinstance(row, row_type.RowTypeConstraint):
+        return ()
+    return tuple(ColumnDef(name, from_hint(hint)) for name, hint in row.fields)
+
+
+@dataclass(frozen=True)
+class RowOf:
+    """A row with some columns of an element: of a row, a dict or a tuple in the order of the columns.
+
+    >>> RowOf(("team", "points"))(("blue", 3)), RowOf(("team",))({"team": "red", "points": 5})
+    (Row(team='blue', points=3), Row(team='red'))
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, element: object) -> Row:
+        """The row of an element."""
+        if isinstance(element, Mapping):
+            return Row(**{name: element.get(name) for name in self.names})
+        if isinstance(element, tuple | list) and not hasattr(element, "_fields"):
+            return Row(**dict(zip(self.names, element, strict=True)))
+        return Row(**{name: getattr(element, name) for name in self.names})
+
+
+@dataclass(frozen=True)
+class FieldInside:
+    """The field of the second part of a pair; the start of 1970 for a pair without one, which is no row."""
+
+    name: str
+
+    def __call__(self, pair: tuple[object, object]) -> object:
+        """The value of the field."""
+        return 0 if pair[1] is None else getattr(pair[1], self.name)
+
+
+def _is_malformed(row: object) -> bool:
+    return getattr(row, _MALFORMED) is not None
+
+
+def _is_well_formed(row: object) -> bool:
+    return getattr(row, _MALFORMED) is None
+
+
+def _malformed(row: object) -> Row:
+    return Row(record=getattr(row, _MALFORMED), reason=_REASON)
+
+
+def _reject(letter: tuple[object, tuple[object, str, object]]) -> Row:
+    """The row of an element that is rejected."""
+    element, (_, reason, _) = letter
+    text = getattr(element, _MALFORMED, None)
+    if text is not None:
+        return Row(record=text, reason=_REASON)
+    return Row(record=element if isinstance(element, str) else str(element), reason=reason)
+
+
+def find_files_of(path: str) -> str:
+    """The pattern of the files of a path: of a folder, all files in it.
+
+    >>> find_files_of("/nowhere/goals"), find_files_of("/nowhere/*.parquet"), find_files_of("s3://lake/a.parquet")
+    ('/nowhere/goals/*', '/nowhere/*.parquet', 's3://lake/a.parquet')
+    """
+    if not _WILDCARDS.isdisjoint(path) or os.path.isfile(path):
+        return path
+    name = path.rstrip("/").rpartition("/")[2]
+    return f"{path.rstrip('/')}/*" if os.path.isdir(path) or "." not in name else path
+
+
+def check_needed(
+    table: Table, settings: Mapping[str, Setting], given: Mapping[str, object], verb: str
+) -> None:
+    """Refuses a table that lacks a setting without which it cannot be read or written."""
+    missing = [name for name, each in settings.items() if each.is_needed and each.argument not in given]
+    if missing and not (missing == ["path"] and table.system == "spark"):
+        what = f"the table {table.name!r} of {table.system} lacks the setting {missing[0]!r}"
+        table.script.refuse(what, table.declared.at, f"write WITH (…, {missing[0]} = '…') to {verb} it")
+
+
+class WriteTable(PTransform[Any, Any]):
+    """Writes rows, or changes of rows by the primary key, to a table.
+
+    Args:
+        table: The table.
+        columns: The columns of the rows.
+        overwrite: Whether the rows that are there go.
+    """
+
+    def __init__(self, table: Table, columns: Columns, overwrite: bool = False) -> None:
+        super().__init__()
+        self._table = table
+        self._columns = columns
+        self._overwrite = overwrite
+
+    def expand(self, pcoll: PCollection[Any]) -> Any:
+        table, connector = self._table, self._table.connector
+        key = table.declared.key if table.takes_changes else ()
+        if key:
+            pairs = Map(KeyAndRow(self._spelled(key)))
+            pcoll = pcoll | "Key" >> pairs.with_output_types(KV[AnyHint, pcoll.element_type])
+            pcoll = pcoll | "Changes" >> Upserts()
+        if connector.before_write is not None:
+            pcoll = pcoll | "Elements" >> connector.before_write(self._spelled(key))
+        return pcoll | "Write" >> self._write(key)
+
+    def _spelled(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names of columns as the columns spell them."""
+        spelled = {each.name.lower(): each.name for each in self._columns}
+        return tuple(spelled.get(name.lower(), name) for name in names)
+
+    def _write(self, key: tuple[str, ...]) -> PTransform[Any, Any]:
+        table, connector = self._table, self._table.connector
+        assert connector.write is not None
+        parameters = inspect.signature(connector.write).parameters
+        check_needed(table, settings_of(connector.write, connector), table.writing, "write")
+        arguments = dict(table.writing)
+        if connector.file_prefix is not None:
+            arguments[connector.file_prefix] = f"{str(arguments[connector.file_prefix]).rstrip('/')}/part"
+        arguments.update(connector.appends)
+        if self._overwrite:
+            arguments.update(connector.overwrites or {})
+        if key and connector.has_keys:
+            arguments.update(connector.merges)
+            arguments["key"] = self._spelled(key)
+        if "partition_by" in parameters and table.declared.partition_by:
+            arguments["partition_by"] = self._spelled(table.declared.partition_by)
+        if connector.schema == "spark" and (table.types or key):
+            declared = tuple(each.type for each in table.declared.columns)
+            arguments["schema"] = spark_schema(self._columns, declared)
+        write = connector.write(**arguments)
+        if key and isinstance(write, TableSinkTransform) and write.sink.schema is None:
+            # The elements are changes, which do not tell the columns.
+            write.sink = replace(write.sink, element_type=row_hint(self._columns))
+        return write
+
+
+@dataclass(frozen=True)
+class KeyAndRow:
+    """A pair of the key of a row and the row.
+
+    >>> KeyAndRow(("team",))(Row(team="blue", points=3))
+    ('blue', Row(team='blue', points=3))
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, row: object) -> tuple[object, object]:
+        """The pair of a row."""
+        values = tuple(getattr(row, name) for name in self.names)
+        return (values if len(values) > 1 else values[0]), row
+
+
+def make_reject_folder(path: str) -> PTransform[Any, Any]:
+    """Returns a transform that writes rejected records as JSON into a folder."""
+    return WriteToSpark("json", path, mode="append", schema="record STRING, reason STRING")
+
+
+def refuse_as_sql(error: Exception, table: Table) -> NoReturn:
+    """Raises the error of a transform of a table with the place of its statement."""
+    if isinstance(error, SqlError):
+        raise error
+    what, hint = split_hint(str(error))
+    if "validate=" in hint:
+        # A table has no such setting.
+        hint = "check the path"
+    table.script.refuse(
+        f"the table {table.name!r}: {what.splitlines()[0]}", table.declared.at, hint or "correct the table"
+    )

@@ -1,0 +1,244 @@
+"""Jobs in SQL on Spark: results land, streams are stopped and continued, and users see what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.sql.jobs.running import Job
+from penstock_conformance.command import main
+
+SECONDS_MAX = 120
+
+GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
+  WATERMARK FOR at AS at - INTERVAL '5' SECONDS)
+WITH (format = 'csv', path = '{folder}/goals', header = 'true');
+"""
+JOB = """SET checkpoint = '{folder}/checkpoint'; SET shuffle_partitions = 2;
+CREATE TABLE minutes (start TIMESTAMP, team STRING, total BIGINT) WITH (format = 'parquet', path = '{folder}/minutes');
+CREATE TABLE high (team STRING, points BIGINT) WITH (format = 'json', path = '{folder}/high');
+CREATE VIEW named AS SELECT team, points, at FROM goals WHERE team IS NOT NULL;
+INSERT INTO minutes SELECT window_start, team, SUM(points) AS total
+  FROM TUMBLE(TABLE named, DESCRIPTOR(at), INTERVAL '1' MINUTE)
+  GROUP BY window_start, window_end, team EMIT AFTER WATERMARK;
+INSERT INTO high SELECT team, points FROM named WHERE points > 3;
+"""
+
+
+def add_goals(folder: Path, name: str, *lines: str) -> None:
+    """A file that is complete when it appears."""
+    goals = folder / "goals"
+    goals.mkdir(exist_ok=True)
+    hidden = goals / f".{name}"
+    hidden.write_text("team,points,at\n" + "".join(f"{line}\n" for line in lines))
+    hidden.rename(goals / f"{name}.csv")
+
+
+def rows_of(folder: Path) -> list[tuple[Any, ...]]:
+    """All rows of the files of Parquet or JSON in a folder."""
+    rows = [
+        tuple(row.values()) for file in folder.glob("*.parquet") for row in pq.read_table(file).to_pylist()
+    ]
+    for file in folder.glob("*.json"):
+        rows += [tuple(json.loads(line).values()) for line in file.read_text().splitlines()]
+    return sorted(rows)
+
+
+def until(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not _is_so(is_done):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def _is_so(is_done: Callable[[], bool]) -> bool:
+    try:
+        return is_done()
+    except FileNotFoundError:  # A micro-batch that is written again replaces its files.
+        return False
+
+
+def minute(number: int) -> datetime:
+    return datetime(2026, 1, 1, 12, number)
+
+
+def test_a_job_is_stopped_continued_changed_and_drained(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = (GOALS + JOB).format(folder=tmp_path)
+    first = ["blue,3,2026-01-01T12:00:01Z", "red,5,2026-01-01T12:00:02Z", ",9,2026-01-01T12:00:03Z"]
+    add_goals(tmp_path, "a", *first, "blue,4,2026-01-01T12:01:10Z")
+    started = Job(job, "job.sql").start()
+    assert started is not None
+    until(lambda: len(rows_of(tmp_path / "minutes")) == len(rows_of(tmp_path / "high")) == 2)
+    started.cancel()
+    assert rows_of(tmp_path / "high") == [("blue", 4), ("red", 5)]
+
+    # The filter may change, and an INSERT without state may come or stand in another place.
+    changed = job.replace("points > 3", "points > 6")
+    add_goals(tmp_path, "b", "red,7,2026-01-01T12:01:20Z", "blue,1,2026-01-01T12:03:00Z")
+    lines = changed.splitlines(keepends=True)
+    (tmp_path / "job.sql").write_text("".join([*lines[:-1], "\n", lines[-1]]))
+    continued = Job((tmp_path / "job.sql").read_text(), "job.sql").start()
+    assert continued is not None
+    until(lambda: len(rows_of(tmp_path / "minutes")) == 4)
+    continued.drain()
+    continued.wait_until_finish()
+    # The windows that were open when the job was stopped have what came before and after.
+    assert rows_of(tmp_path / "minutes") == [
+        *((minute(0), "blue", 3), (minute(0), "red", 5), (minute(1), "blue", 4), (minute(1), "red", 7)),
+        (minute(3), "blue", 1),
+    ]
+    assert rows_of(tmp_path / "high") == [("blue", 4), ("red", 5), ("red", 7)]
+
+
+def test_a_job_that_lost_a_grouping_is_refused_by_the_name_of_its_table(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = (GOALS + JOB).format(folder=tmp_path)
+    add_goals(tmp_path, "a", "blue,4,2026-01-01T12:01:10Z")
+    started = Job(job, "job.sql").start()
+    assert started is not None
+    until(lambda: len(rows_of(tmp_path / "high")) == 1)
+    started.cancel()
+    before, after = job.index("INSERT INTO minutes"), job.index("INSERT INTO high")
+    (tmp_path / "job.sql").write_text(job[:before] + job[after:])
+    assert main(["sql", str(tmp_path / "job.sql")]) == 2
+    shown = capsys.readouterr().err
+    assert "Insert minutes/Group" in shown
+    assert "does not fit the state in its checkpoint" in shown
+
+
+def test_queries_print_tables_and_changes(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_goals(
+        tmp_path,
+        "a",
+        "blue,3,2026-01-01T12:00:01Z",
+        "red,5,2026-01-01T12:00:02Z",
+        "blue,4,2026-01-01T12:01:10Z",
+    )
+    (tmp_path / "shouting.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
+    (tmp_path / "job.sql").write_text(
+        GOALS.format(folder=tmp_path).replace("header =", "ends = true, header =")
+        + """CREATE VIEW totals (`the team`, total) AS SELECT team, SUM(points) FROM goals GROUP BY team;
+        CREATE FUNCTION shout AS 'shouting:shout';
+        SELECT STREAM team, SUM(points) AS total, Sys.Undo FROM goals GROUP BY team;
+        SELECT TABLE SHOUT(`the team`) AS team, total FROM totals;
+        SELECT points FROM goals WHERE points > 100;
+        """
+    )
+    assert main(["sql", str(tmp_path / "job.sql")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "  team | total"
+    assert [line for line in lines if "blue" in line][-1] == "+ blue | 7"
+    assert lines[-6:] == ["team | total", "-----+------", "BLUE | 7", "RED  | 5", "(2 rows)", "  points"]
+
+
+def test_a_table_over_a_stream_stays_in_its_place(spark: Any, tmp_path: Path) -> None:
+    add_goals(tmp_path, "a", "blue,3,2026-01-01T12:00:01Z", "blue,4,2026-01-01T12:01:10Z")
+    screen = io.StringIO()
+    statements = GOALS.format(folder=tmp_path).replace("header =", "ends = true, header =")
+    Job(f"{statements} SELECT TABLE team, SUM(points) AS total FROM goals GROUP BY team", screen=screen).run()
+    assert screen.getvalue().endswith("team | total\n-----+------\nblue | 7\n(1 row)\n")
+
+
+@pytest.mark.parametrize("line", ["blue,4,9,2", "blue", "blue,x,2026-01-01T12:01:10Z"])
+def test_a_line_that_does_not_fit_is_an_error_with_its_number(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z", line)
+    (tmp_path / "job.sql").write_text(
+        GOALS.format(folder=tmp_path) + "SELECT SUM(points) AS total FROM goals;"
+    )
+    assert main(["sql", str(tmp_path / "job.sql"), "--mode=batch"]) != 0
+    shown = capsys.readouterr().err
+    assert f"line 3 of {tmp_path}/goals/a.csv does not fit the columns" in shown
+    assert "blue" not in shown
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_lines_that_do_not_fit_go_to_the_table_of_rejects(spark: Any, tmp_path: Path, mode: str) -> None:
+    add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z", "blue,x,2026-01-01T12:00:01Z", "blue", "blue,4,")
+    goals = GOALS.format(folder=tmp_path).replace("header =", "rejects = 'bad', ends = true, header =")
+    Job(
+        f"""{goals} CREATE TABLE bad (record STRING, reason STRING) WITH (format = 'json', path = '{tmp_path}/bad');
+        CREATE TABLE good WITH (format = 'json', path = '{tmp_path}/good') AS SELECT team, points FROM goals""",
+        mode=mode,
+    ).run()
+    rejected = dict(rows_of(tmp_path / "bad"))
+    assert {"blue,x,2026-01-01T12:00:01Z", "blue"} <= set(rejected)
+    assert all(
+        "does not fit the columns" in rejected[each] for each in ("blue", "blue,x,2026-01-01T12:00:01Z")
+    )
+    # A row without a time has no place in a stream.
+    good = [("blue", 4), ("red", 3)] if mode == "batch" else [("red", 3)]
+    assert rows_of(tmp_path / "good") == good
+
+
+def test_changing_rows_are_merged_by_the_primary_key(spark: Any, tmp_path: Path) -> None:
+    add_goals(
+        tmp_path,
+        "a",
+        "red,3,2026-01-01T12:00:01Z",
+        "blue,4,2026-01-01T12:00:01Z",
+        "red,2,2026-01-01T12:02:01Z",
+    )
+    goals = GOALS.format(folder=tmp_path).replace("header =", "ends = true, header =")
+    Job(
+        f"""SET shuffle_partitions = 2; {goals}
+        CREATE TABLE totals (team STRING, total BIGINT, PRIMARY KEY (team) NOT ENFORCED)
+        WITH (connector = 'database', url = 'sqlite:///{tmp_path}/game.db', 'table' = 'totals', 'create' = true);
+        CREATE TABLE lake (team STRING, total BIGINT, PRIMARY KEY (team) NOT ENFORCED)
+        WITH (connector = 'delta', path = '{tmp_path}/lake');
+        CREATE MATERIALIZED VIEW sums AS SELECT team, SUM(points) AS total FROM goals GROUP BY team;
+        INSERT INTO totals SELECT * FROM sums;
+        INSERT INTO lake SELECT * FROM sums;"""
+    ).run()
+    with sqlite3.connect(tmp_path / "game.db") as database:
+        assert sorted(database.execute("SELECT team, total FROM totals")) == [("blue", 4), ("red", 5)]
+    lines: list[str] = []
+    Job(
+        f"""CREATE TABLE lake WITH (connector = 'delta', path = '{tmp_path}/lake');
+        CREATE TABLE totals WITH (connector = 'database', url = 'sqlite:///{tmp_path}/game.db', 'table' = 'totals');
+        SELECT lake.team, lake.total + totals.total AS both FROM lake JOIN totals ON lake.team = totals.team""",
+        show=lines.append,
+    ).run()
+    assert lines[2:] == ["blue | 8", "red  | 10", "(2 rows)"]
+
+
+def test_a_function_that_raises_tells_its_step(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z")
+    (tmp_path / "raising.py").write_text("def half(n: int) -> int:\n    raise LookupError('no half')\n")
+    statements = f"""{GOALS.format(folder=tmp_path)} CREATE FUNCTION half AS 'raising:half';
+    CREATE TABLE halves (n BIGINT) WITH (format = 'json', path = '{tmp_path}/halves');
+    INSERT INTO halves SELECT HALF(points) AS n FROM goals"""
+    with pytest.raises(LookupError) as raised:
+        Job(statements, "job.sql", folder=tmp_path, mode="batch").run()
+    assert "no half" in str(raised.value)
+    assert "Insert halves" in str(raised.value)
+    assert not rows_of(tmp_path / "halves")
+
+
+def test_settings_of_text_formats_are_known_to_spark(spark: Any) -> None:
+    from penstock.sql.tables import spark_settings
+
+    packages = {"csv": "csv.CSVOptions", "json": "json.JSONOptions"}
+    for format, name in packages.items():
+        options = getattr(spark._jvm.org.apache.spark.sql.catalyst, "csv" if format == "csv" else "json")
+        found = getattr(options, name.rpartition(".")[2]).getAllOptions()
+        known = {found.toSeq().apply(at) for at in range(found.size())}
+        known = {each.lower() for each in known}
+        assert sorted(known - {each.lower() for each in spark_settings.of_format(format)}) == []

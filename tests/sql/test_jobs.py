@@ -1,0 +1,233 @@
+"""Jobs in SQL: what is refused before anything runs, what is bound, and the steps that are built."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
+from penstock.sql.errors import SqlError
+from penstock.sql.jobs.binding import bind_job
+from penstock.sql.jobs.bound import PrintQuery, RunInserts
+from penstock.sql.jobs.building import JobPipeline
+from penstock.sql.jobs.running import Job, run_command
+from penstock.sql.plan.relations import ColumnDef
+from penstock.sql.statements.forms import Select
+from penstock.sql.statements.parsing import parse_script
+from penstock.sql.statements.words import Script, split_statements
+from penstock.sql.tables.connectors import CONNECTORS, stream_settings
+from penstock.sql.tables.transforms import find_files_of
+
+GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
+  WATERMARK FOR at AS at - INTERVAL '5' SECONDS) WITH (format = 'csv', path = '/data/goals', header = 'true');
+CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path = '/data/totals');
+"""
+
+REFUSALS = Path(__file__).with_name("job_refusals.txt")
+
+
+def cases() -> Iterator[object]:
+    """The cases of a file: a title, statements after GOALS, and the error."""
+    for block in REFUSALS.read_text(encoding="utf-8").split("\n### ")[1:]:
+        title, _, rest = block.partition("\n")
+        statements, _, error = rest.partition("\n---\n")
+        yield pytest.param(statements.strip(), error.strip(), id=title.strip())
+
+
+@pytest.mark.parametrize(("statements", "error"), list(cases()))
+def test_a_statement_that_is_wrong_is_refused_with_its_place(
+    statements: str, error: str, tmp_path: Path
+) -> None:
+    (tmp_path / "scores.py").write_text("def stars(n: int) -> str:\n    return '*' * n\n")
+    (tmp_path / "broken.py").write_text("raise RuntimeError('no key')\n")
+    with pytest.raises(SqlError) as raised:
+        Job(GOALS + statements, "job.sql", folder=tmp_path)
+    assert str(raised.value) == error
+
+
+def test_words_are_split_as_the_parser_of_queries_splits_them() -> None:
+    text = r"""SELECT 'a;''b', "c;\"d", `e;``f`, r'\' /* g; /* h; */ */ -- i;
+    , 1.5e3;; SET a.b-c = -3"""
+    first, second = split_statements(Script(text))
+    assert first.start == 0
+    assert [word.text for word in first._words if word.kind in ("string", "name")] == [
+        "a;'b",
+        'c;"d',
+        "e;`f",
+        "\\",
+    ]
+    assert second.take().text == "SET"
+
+
+def test_an_error_of_a_query_tells_its_line_in_the_file() -> None:
+    script = Script("SET mode = batch;\n\n  SELECT 1,\n  2 +", "job.sql")
+    [_, select] = parse_script(script)
+    assert isinstance(select, Select)
+    assert select.query.text.count("\n") == 3
+    with pytest.raises(SqlError, match=r"line 4, column \d+ of job.sql"):
+        bind_job(script, {})
+
+
+def test_all_statements_that_insert_are_one_pipeline() -> None:
+    script = Script(
+        GOALS
+        + """SELECT COUNT(*) AS n FROM goals;
+        INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;
+        SELECT team FROM totals;
+        INSERT INTO totals (total, team) SELECT points, team FROM goals;
+        CREATE TABLE copy WITH (format = 'json', path = '/data/copy') AS SELECT team AS t FROM goals;"""
+    )
+    first, inserts, second = bind_job(script, {"mode": "batch"})
+    assert isinstance(first, PrintQuery)
+    assert isinstance(second, PrintQuery)
+    assert isinstance(inserts, RunInserts)
+    assert [each.table.name for each in inserts.inserts] == ["totals", "totals", "copy"]
+    positional, named, made = (each.filling for each in inserts.inserts)
+    assert positional.scalars == ("`team`", "`column_2` AS `total`")
+    assert named.scalars == ("`team`", "`points` AS `total`")
+    assert made.scalars is None
+    assert made.columns == (ColumnDef("t", STRING),)
+
+
+def steps_of(text: str, folder: Path, **options: object) -> list[str]:
+    """The labels of the steps of the pipeline that inserts."""
+    (folder / "goals").mkdir(exist_ok=True)
+    (folder / "goals" / "a.csv").write_text("team,points,at\n")
+    actions = bind_job(Script(text.replace("/data", str(folder))), options)
+    [inserts] = [each for each in actions if isinstance(each, RunInserts)]
+    streams = any(each.query.streams(inserts.options) for each in inserts.inserts)
+    built = JobPipeline(inserts.options, streams, False, {})
+    for insert in inserts.inserts:
+        built.insert(insert)
+    return [part.full_label for part in built.pipeline.root_transform().parts]
+
+
+def test_labels_come_from_names_and_not_from_places(tmp_path: Path) -> None:
+    loud = "CREATE TABLE loud WITH (format = 'json', path = '/data/loud') AS SELECT team FROM goals;"
+    quiet = "INSERT INTO totals SELECT team, points FROM goals;"
+    first = steps_of(GOALS + loud + quiet, tmp_path)
+    second = steps_of(GOALS + quiet + loud, tmp_path)
+    assert first == ["Table goals", "Insert loud", "Write loud", "Insert totals", "Write totals"]
+    assert sorted(first) == sorted(second)
+
+
+def test_a_materialized_view_is_computed_once_for_all_that_read_it(tmp_path: Path) -> None:
+    windows = """SELECT window_end, team, SUM(points) AS total
+    FROM TUMBLE(TABLE goals, DESCRIPTOR(at), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, team"""
+    statements = f"""{GOALS} CREATE MATERIALIZED VIEW minutes AS {windows} EMIT AFTER WATERMARK;
+    INSERT INTO totals SELECT team, total FROM minutes;
+    CREATE TABLE high WITH (format = 'json', path = '/data/high') AS SELECT team FROM minutes WHERE total > 3;"""
+    steps = steps_of(statements, tmp_path)
+    assert steps == [
+        "Table goals",
+        "View minutes",
+        "Insert totals",
+        "Write totals",
+        "Insert high",
+        "Write high",
+    ]
+    # In a batch, each query goes whole to Spark.
+    assert "View minutes" not in steps_of(statements, tmp_path, mode="batch")
+    plain = steps_of(statements.replace("MATERIALIZED ", ""), tmp_path)
+    assert "View minutes" not in plain
+
+
+@pytest.mark.parametrize("name", sorted(set(CONNECTORS) - {"print", "noop"}))
+def test_settings_of_streams_belong_to_what_reads(name: str) -> None:
+    settings = stream_settings(CONNECTORS[name])
+    assert {"arrival_time", "ends", "max_records_per_batch"} <= set(settings)
+    assert not {"event_time", "watermark", "rejects"} & set(settings)
+
+
+def test_declared_tables_are_described(capsys: pytest.CaptureFixture[str]) -> None:
+    statements = f"""{GOALS} CREATE VIEW winners AS SELECT team AS name FROM goals;
+    CREATE TABLE scores (team STRING NOT NULL PRIMARY KEY NOT ENFORCED, at TIMESTAMP)
+    PARTITIONED BY (team) WITH (connector = 'database', url = 'sqlite:///secret', 'table' = 'scores');
+    SHOW TABLES; SHOW VIEWS; SHOW FUNCTIONS; DESCRIBE goals; DESCRIBE winners; SHOW CREATE TABLE scores"""
+    Job(statements).run()
+    expected = """
+    table  | connector
+    -------+----------
+    goals  | csv
+    totals | parquet
+    scores | database
+    view
+    -------
+    winners
+    function | kind | type
+    ---------+------+-----
+    column | type      | note
+    -------+-----------+---------------------------
+    team   | STRING    |
+    points | BIGINT    |
+    at     | TIMESTAMP | watermark 5 seconds behind
+    column | type   | note
+    -------+--------+-----
+    name   | STRING |
+    CREATE TABLE `scores` (
+      `team` STRING NOT NULL,
+      `at` TIMESTAMP,
+      PRIMARY KEY (`team`) NOT ENFORCED
+    ) PARTITIONED BY (`team`) WITH (
+      'connector' = 'database',
+      'url' = …,
+      'table' = 'scores'
+    )
+    """
+    assert capsys.readouterr().out.rstrip() == textwrap.dedent(expected).strip()
+
+
+def test_values_of_settings_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """CREATE TABLE t (a INT) WITH (connector = 'database', url = '${HERE}', 'table' = 't');
+    INSERT INTO t VALUES (1)"""
+    monkeypatch.setenv("HERE", "sqlite:///here.db")
+    [inserts] = bind_job(Script(text), {})
+    assert isinstance(inserts, RunInserts)
+    assert inserts.inserts[0].table.writing["url"] == "sqlite:///here.db"
+    monkeypatch.delenv("HERE")
+    with pytest.raises(SqlError, match="the environment has no variable HERE"):
+        bind_job(Script(text), {})
+
+
+def test_options_of_the_command_line_win_over_set() -> None:
+    script = Script("SET parallelism = 4; SET spark.ui.enabled = false; SELECT 1 AS one")
+    [query] = bind_job(script, {"shuffle_partitions": 8})
+    assert isinstance(query, PrintQuery)
+    assert query.options == {"shuffle_partitions": 8, "spark_conf": ["spark.ui.enabled=false"]}
+
+
+def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
+    text = (
+        GOALS
+        + "SET checkpoint = '/data/checkpoint'; SELECT team FROM goals; INSERT INTO totals SELECT team, 1 FROM goals"
+    )
+    query, inserts = bind_job(Script(text), {})
+    assert isinstance(query, PrintQuery)
+    assert isinstance(inserts, RunInserts)
+    assert "checkpoint_location" not in query.options
+    assert inserts.options["checkpoint_location"] == "/data/checkpoint"
+
+
+def test_a_file_that_is_not_there_and_an_option_that_is_none_are_named() -> None:
+    with pytest.raises(ValueError, match=r"the job 'absent.sql' cannot be read: No such file or directory"):
+        run_command("absent.sql", [])
+    with pytest.raises(
+        ValueError, match=r"there is no option --checkpont\n  hint: did you mean --checkpoint\?"
+    ):
+        run_command("SELECT 1", ["--checkpont=/data"])
+
+
+def test_the_files_of_a_folder_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.d").mkdir()
+    assert find_files_of(f"{tmp_path}/a.d/") == f"{tmp_path}/a.d/*"
+    assert find_files_of("s3://lake/goals") == "s3://lake/goals/*"
+
+
+def test_types_of_declared_columns() -> None:
+    [inserts] = bind_job(Script(GOALS + "INSERT INTO totals SELECT team, points FROM goals"), {})
+    assert isinstance(inserts, RunInserts)
+    [table] = inserts.inserts[0].query.tables.values()
+    assert table.types == (ColumnDef("team", STRING), ColumnDef("points", BIGINT), ColumnDef("at", TIMESTAMP))
