@@ -182,21 +182,40 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a window of a query that is not supported, in a stream",
+            "a window function in WHERE, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
                 p = beam.Pipeline(mode="streaming")
-                query = "SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLECTION"
+                query = "SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER BY points) <= 3"
                 p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
                 """,
             see="""
-                penstock.sql.errors.SqlError: RANK() OVER is not supported
+                penstock.sql.errors.SqlError: RANK() OVER stands where rows are not complete yet
+                  line 1, column 38 of the query
+                    SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER BY points) <= 3
+                                                         ^
+                  at step 'SqlTransform(SELECT points FROM PCOLLECTION WHERE RANK() OVER (ORDER B...)' (game.py:5)
+                  hint: write it in SELECT or QUALIFY, or in a query inside this one
+                """,
+        ),
+        Row(
+            "a frame of a window function that ends before it starts, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                frame = "ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING"
+                query = f"SELECT SUM(points) OVER (ORDER BY points {frame}) AS total FROM PCOLLECTION"
+                p | beam.Create([beam.Row(points=3)]) | SqlTransform(query)
+                """,
+            see="""
+                penstock.sql.errors.SqlError: the frame of SUM starts after its end
                   line 1, column 8 of the query
-                    SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLECTION
+                    SELECT SUM(points) OVER (ORDER BY points ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDIN...
                            ^
-                  at step 'SqlTransform(SELECT RANK() OVER (ORDER BY points) AS place FROM PCOLLE...)' (game.py:5)
-                  hint: use ROW_NUMBER() OVER (...) with QUALIFY, or join with a grouped query
+                  at step 'SqlTransform(SELECT SUM(points) OVER (ORDER BY points ROWS BETWEEN 1 F...)' (game.py:6)
+                  hint: write the earlier bound first
                 """,
         ),
         Row(

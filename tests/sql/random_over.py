@@ -148,7 +148,7 @@ class OverGenerator(Generator):
     """
 
     def __init__(self, seed: int, weights: Mapping[str, float] = FAMILIES) -> None:
-        super().__init__(Random(seed), {"value of a subquery": 0}, depth=2)
+        super().__init__(Random(seed), {"value of a subquery": 0.1}, depth=2)
         self._families = weights
         self._has_types: list[bool] = []
 

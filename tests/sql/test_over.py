@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -19,9 +19,10 @@ from penstock.sql.execution.lowering import argument_of
 from penstock.sql.execution.over import change_partition
 from penstock.sql.execution.over_results import OverResults
 from penstock.sql.execution.sorted_rows import SortedRows
+from penstock.sql.plan.pruning import prune
 from penstock.sql.plan.relations import ColumnDef, Over, Relation, inputs_of
 from penstock.typehints import row_type
-from tests.sql.law import check, first_broken
+from tests.sql.law import check, check_text, first_broken
 from tests.sql.random_over import FAMILIES, random_over, random_over_query
 from tests.sql.random_queries import TABLES, Text, Value
 from tests.sql.relations import KINDS, as_rows, expected, random_input
@@ -50,19 +51,21 @@ def test_a_query_with_over_always_gives_what_it_means_of_the_rows_so_far(start: 
 # Without streams
 
 
-def overs(query: str) -> list[Over]:
-    """The relations of window functions in the plan of a query."""
+def _plan(query: str) -> Relation:
     row = row_type.RowTypeConstraint.from_user_type(KINDS["a"])
     assert row is not None
     columns = tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
+    return bind(query, Tables({"a": columns}, {}, {})).relation
 
-    def found(relation: Relation) -> Iterator[Over]:
-        if isinstance(relation, Over):
-            yield relation
-        for each in inputs_of(relation):
-            yield from found(each)
 
-    return list(found(bind(query, Tables({"a": columns}, {}, {})).relation))
+def _overs_in(relation: Relation) -> list[Over]:
+    own = [relation] if isinstance(relation, Over) else []
+    return [*own, *(over for each in inputs_of(relation) for over in _overs_in(each))]
+
+
+def overs(query: str) -> list[Over]:
+    """The relations of window functions in the plan of a query."""
+    return _overs_in(_plan(query))
 
 
 def check_meaning(seed: int, weights: Any = FAMILIES) -> None:
@@ -88,6 +91,23 @@ def check_meaning(seed: int, weights: Any = FAMILIES) -> None:
 def test_window_functions_have_the_results_that_duckdb_computes(start: int) -> None:
     for seed in range(start, start + 100):
         check_meaning(seed)
+
+
+def test_a_partition_keeps_only_the_columns_and_results_that_something_reads() -> None:
+    over = "SELECT ts, RANK() OVER w AS r, LAG(s) OVER w AS l FROM a WINDOW w AS (PARTITION BY k ORDER BY v)"
+    [found] = _overs_in(prune(_plan(f"SELECT r FROM ({over}) AS x")))
+    assert [call.name for call in found.calls] == ["rank"]
+    assert [each.name for each in found.input.columns] == ["k", "v"]
+    [found] = _overs_in(prune(_plan(f"SELECT l, ts FROM ({over}) AS x")))
+    assert [call.name for call in found.calls] == ["lag"]
+    assert [each.name for each in found.input.columns] == ["k", "s", "v", "ts"]
+
+
+@pytest.mark.parametrize("frame", ["", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"])
+def test_an_array_has_the_order_of_the_rows(frame: str) -> None:
+    call = f"ARRAY_AGG(v) OVER (PARTITION BY k ORDER BY ts DESC, v, s{frame})"
+    for seed in range(3):
+        check_text(f"SELECT k, {call} AS c FROM a WHERE v IS NOT NULL", seed)
 
 
 def check_changes(seed: int, weights: Any = FAMILIES) -> None:

@@ -197,7 +197,9 @@ class OverBinder:
         called = called_aggregate(self.statement, node.this)
         assert called is not None
         found = bind_aggregate(self.statement, called, self.expressions)
-        return OverCall("aggregate", found.type, (), frame, aggregate=found)
+        # An array has the order of the rows, unless it has one of its own.
+        is_listed = found.name == "array_agg" and not called.orders
+        return OverCall("list" if is_listed else "aggregate", found.type, (), frame, aggregate=found)
 
     def _refuse_distinct(self, node: exp.Expression, name: str) -> None:
         hint = "aggregate the rows of SELECT DISTINCT, or count those with ROW_NUMBER() = 1 of each value"
@@ -318,7 +320,7 @@ class OverBinder:
             relation: The rows.
             place: Makes of a value of the rows, or of the groups, a value of the relation.
         """
-        calls = [(_placed_window(window, place), _placed_call(call, place)) for window, call in self.calls]
+        calls = [(_placed_window(window, place), call.replaced(place)) for window, call in self.calls]
         moved: dict[int, int] = {}
         for window in dict.fromkeys(window for window, _ in calls):
             own = [(at, call) for at, (other, call) in enumerate(calls) if other == window]
@@ -354,8 +356,3 @@ def _as_length(bound: object) -> datetime.timedelta:
 def _placed_window(window: _Window, place: Callable[[Scalar], Scalar]) -> _Window:
     orders = tuple(replace(each, scalar=place(each.scalar)) for each in window.orders)
     return _Window(tuple(map(place, window.keys)), orders)
-
-
-def _placed_call(call: OverCall, place: Callable[[Scalar], Scalar]) -> OverCall:
-    aggregate = None if call.aggregate is None else call.aggregate.replaced(place)
-    return replace(call, arguments=tuple(map(place, call.arguments)), aggregate=aggregate)

@@ -528,6 +528,21 @@ class _Aggregate(_Framed):
         return found
 
 
+class _List(_Framed):
+    """The values of a frame that are not NULL, in the order of its rows."""
+
+    def __init__(self, frame: Frame, argument: Scalar) -> None:
+        super().__init__(frame)
+        self._argument = Projection((argument,))
+
+    def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
+        values, first = stretch.values(self._argument), stretch.first
+        return [
+            [value for value in values[start - first : end - first] if value is not None]
+            for start, end in stretch.frames(self._frame, span)
+        ]
+
+
 def _function_of(call: OverCall, argument_of: Callable[[AggregateCall], Scalar]) -> _Function:
     match call.name:
         case "row_number":
@@ -547,6 +562,8 @@ def _function_of(call: OverCall, argument_of: Callable[[AggregateCall], Scalar])
     assert call.frame is not None
     if call.aggregate is None:
         return _ValueAt(call, call.frame)
+    if call.name == "list":
+        return _List(call.frame, argument_of(call.aggregate))
     return _Aggregate(call, call.frame, argument_of(call.aggregate))
 
 

@@ -15,6 +15,8 @@ from penstock.sql.plan.relations import (
     Emitted,
     Filter,
     Join,
+    Over,
+    OverCall,
     Project,
     Relation,
     Scan,
@@ -201,11 +203,28 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
         case Top():
             orders = [each.scalar for each in relation.orders]
             yield _within(own, relation.input) | _read_by([*relation.keys, *orders])
+        case Over():
+            orders = [each.scalar for each in relation.orders]
+            yield _within(own, relation.input) | _read_by(
+                [*relation.keys, *orders, *_read_by_calls(relation, own)]
+            )
         case Emitted() if relation.keys:
             yield own | {*relation.keys} | _read_by([relation.past])
         case _:
             for below in inputs_of(relation):
                 yield set(range(len(below.columns)))
+
+
+def _read_by_calls(relation: Over, own: set[int]) -> Iterator[Scalar]:
+    """Yields what the calls read whose results something reads."""
+    for call in _calls_of(relation, own):
+        yield from call.scalars
+
+
+def _calls_of(relation: Over, own: set[int]) -> list[OverCall]:
+    """Returns the calls whose results something reads; the first, if there are none."""
+    width = len(relation.input.columns)
+    return [call for at, call in enumerate(relation.calls, width) if at in own] or [relation.calls[0]]
 
 
 def _within(own: set[int], relation: Relation) -> set[int]:
@@ -269,6 +288,8 @@ class _Pruning:
                 return Union_(inputs, columns), {at: new for new, at in enumerate(kept)}
             case Top():
                 return self._top(relation, own)
+            case Over():
+                return self._over(relation, own)
             case Emitted() if relation.keys:
                 [wanted] = _wanted(relation, own)
                 made, places = self._exactly(relation.input, wanted)
@@ -345,3 +366,22 @@ class _Pruning:
         keys = tuple(shift_columns(each, places) for each in relation.keys)
         changed = replace(relation, input=made, keys=keys, orders=orders, columns=columns, numbered=numbered)
         return changed, places
+
+    def _over(self, relation: Over, own: set[int]) -> tuple[Relation, Places]:
+        [wanted] = _wanted(relation, own)
+        made, places = self._exactly(relation.input, wanted)
+
+        def moved(scalar: Scalar) -> Scalar:
+            return shift_columns(scalar, places)
+
+        before, width, calls = len(relation.input.columns), len(made.columns), _calls_of(relation, own)
+        results = [before + relation.calls.index(call) for call in calls]
+        changed = replace(
+            relation,
+            input=made,
+            keys=tuple(map(moved, relation.keys)),
+            orders=tuple(replace(each, scalar=moved(each.scalar)) for each in relation.orders),
+            calls=tuple(call.replaced(moved) for call in calls),
+            columns=(*made.columns, *(relation.columns[at] for at in results)),
+        )
+        return changed, {**places, **{at: width + new for new, at in enumerate(results)}}

@@ -340,7 +340,7 @@ class OverCall:
     """One call of a window function.
 
     Attributes:
-        name: Its name in small letters; ``aggregate`` for an aggregate.
+        name: Its name in small letters; ``aggregate`` for an aggregate, and ``list`` for an array in the order of rows.
         type: The type of the result.
         arguments: The values of a row that it reads: for ``lag`` and ``lead``, perhaps also the value where there is
             no row.
@@ -366,6 +366,16 @@ class OverCall:
         nulls = " IGNORE NULLS" if self.ignores_nulls else ""
         frame = "" if self.frame is None else f" {self.frame}"
         return f"{name.upper()}({', '.join(shown)}){nulls}{frame}"
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """All expressions of a row that it reads."""
+        return self.arguments if self.aggregate is None else (*self.arguments, *self.aggregate.scalars)
+
+    def replaced(self, change: Callable[[Scalar], Scalar]) -> OverCall:
+        """Returns the same call with what a function makes of each expression in its place."""
+        aggregate = None if self.aggregate is None else self.aggregate.replaced(change)
+        return replace(self, arguments=tuple(map(change, self.arguments)), aggregate=aggregate)
 
 
 @dataclass(frozen=True)
