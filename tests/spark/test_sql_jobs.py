@@ -242,3 +242,13 @@ def test_settings_of_text_formats_are_known_to_spark(spark: Any) -> None:
         known = {found.toSeq().apply(at) for at in range(found.size())}
         known = {each.lower() for each in known}
         assert sorted(known - {each.lower() for each in spark_settings.of_format(format)}) == []
+
+
+def test_a_batch_may_ask_for_what_only_spark_knows(spark: Any, tmp_path: Path) -> None:
+    add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z", "red,4,2026-01-01T12:00:01Z")
+    lines: list[str] = []
+    query = (
+        "SELECT team, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY points) AS middle FROM goals GROUP BY team"
+    )
+    Job(GOALS.format(folder=tmp_path) + query, show=lines.append, mode="batch").run()
+    assert lines == ["team | middle", "-----+-------", "red  | 3.5", "(1 row)"]

@@ -153,7 +153,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
-            whole = self._asked_of_spark(pcolls, what, hint) if ends else None
+            whole = self._asked_of_spark(pcolls, what, hint) if ends and pcolls else None
             if whole is not None:
                 return self._as_output(whole)
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None

@@ -49,7 +49,7 @@ from penstock.sql.tables.transforms import (
     columns_of_type,
     refuse_as_sql,
 )
-from penstock.sql.transform import allow_deep_calls, result_hint
+from penstock.sql.transform import SqlTransform, allow_deep_calls, result_hint
 
 _RESTARTS = frozenset(["checkpoint_location", "take_over", "drop_state"])
 """The options that only a pipeline with a checkpoint has."""
@@ -220,19 +220,50 @@ class JobBinder:
         # Errors suggest the names of all tables.
         columns = {table.name: table.types for table in state.tables.values()}
         columns |= {name: self._columns(table) for name, table in tables.items()}
-        with self._named():
-            plan = bind(query.text, Tables(columns, state.catalog.views, state.catalog.functions))
+        rendering, found = self._bind(query, tables, columns)
         shared = frozenset(state.shared & names)
         return BoundQuery(
             query.text.strip(),
-            plan,
-            _columns_of(plan),
+            rendering,
+            found,
             tables,
             state.copy_catalog(),
             shared,
             self._script,
             query.at,
         )
+
+    def _bind(
+        self, query: QueryText, tables: Mapping[str, Table], columns: Mapping[str, Columns]
+    ) -> tuple[str | None, Columns]:
+        """The rendering of a query, and the columns of its result."""
+        catalog = self._state.catalog
+        try:
+            with self._named():
+                plan = bind(query.text, Tables(columns, catalog.views, catalog.functions))
+            return plan.rendering, _columns_of(plan)
+        except SqlError:
+            found = self._asked_columns(query, tables)
+            if not found:
+                raise
+            return None, found
+
+    def _asked_columns(self, query: QueryText, tables: Mapping[str, Table]) -> Columns:
+        """The columns of a batch query that only Spark knows; none if Spark does not know it either."""
+        options = self._options(restarts=False)
+        streams = options.get("mode") != "batch" and any(each.streams for each in tables.values())
+        if streams or not tables:
+            return ()
+        try:
+            pipeline = Pipeline(**{**options, "mode": "batch"})
+            inputs = {
+                name: pipeline | f"Table {name}" >> ReadTable(table, as_stream=False)
+                for name, table in tables.items()
+            }
+            rows = inputs | "Query" >> SqlTransform(query.text.strip(), self._state.copy_catalog())
+        except (ValueError, TypeError, OSError, LookupError, ImportError):
+            return ()
+        return columns_of_type(rows.element_type)
 
     def _columns(self, table: Table) -> Columns:
         """The columns of a table that is read."""
@@ -332,7 +363,7 @@ class JobBinder:
                 hint,
             )
         query = self._query(statement.query)
-        if query.plan.rendering == "TVR":
+        if query.rendering == "TVR":
             hint = "leave TVR out"
             self._script.refuse(
                 "a table takes rows, and SELECT TVR makes snapshots", statement.query.at, hint

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from penstock.sql.catalog import Catalog
 from penstock.sql.jobs.columns_to_fill import Filling
-from penstock.sql.plan.relations import Columns, Query
+from penstock.sql.plan.relations import Columns
 from penstock.sql.statements.forms import Insert
 from penstock.sql.statements.words import Script
 from penstock.sql.tables.table import Table
@@ -20,7 +20,7 @@ class BoundQuery:
 
     Attributes:
         text: Its text.
-        plan: Its plan.
+        rendering: Its rendering; None if it has none.
         columns: The columns of its result.
         tables: The tables that it reads, itself or through views, by their names.
         catalog: The views and functions that it may use.
@@ -30,7 +30,7 @@ class BoundQuery:
     """
 
     text: str
-    plan: Query
+    rendering: str | None
     columns: Columns
     tables: Mapping[str, Table]
     catalog: Catalog

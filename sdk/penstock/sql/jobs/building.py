@@ -152,7 +152,7 @@ class JobPipeline:
 
 def _is_plain(text: str, query: BoundQuery) -> bool:
     """True if a query may be a part of another: it has no rendering and no EMIT."""
-    return query.plan.rendering is None and parse_query(text).args.get("emit") is None
+    return query.rendering is None and parse_query(text).args.get("emit") is None
 
 
 def _refuse_changes(insert: BoundInsert) -> None:

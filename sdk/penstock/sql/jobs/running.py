@@ -122,14 +122,14 @@ class Job:
         streams = query.streams(options)
         built = self._pipeline((query,), options)
         names = [each.name for each in query.columns if each.name.lower() != "undo"]
-        if not streams or (query.plan.rendering == "TABLE" and self._screen is None):
+        if not streams or (query.rendering == "TABLE" and self._screen is None):
             result, transform = built.query(query, "Query")
             rows: list[Any] = []
             _ = result | "Keep" >> WriteToMemory(rows)
             built.pipeline.run().wait_until_finish()
             for line in format_table(rows, transform.order):
                 self._show(line)
-        elif query.plan.rendering == "TABLE":
+        elif query.rendering == "TABLE":
             assert self._screen is not None
             result, transform = built.query(query, "Query", without_rendering(query.text))
             screen = TableOnScreen(self._screen, transform.order)
@@ -137,7 +137,7 @@ class Job:
             built.pipeline.run().wait_until_finish()
         else:
             result, _ = built.query(query, "Query")
-            if query.plan.rendering is None:
+            if query.rendering is None:
                 result |= Changelog()
             shown = _ChangesAsLines(self._show, names)
             _ = result | "Show" >> ForEachBatch(shown.show)
