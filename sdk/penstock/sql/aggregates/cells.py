@@ -99,11 +99,13 @@ class Bag(Cell):
     Args:
         result: What becomes of the values.
         copies: How they are held.
+        once: Whether copies do not change the result, so that it is computed without them.
     """
 
-    def __init__(self, result: Callable[[list[Any]], Any], copies: Copies) -> None:
+    def __init__(self, result: Callable[[list[Any]], Any], copies: Copies, *, once: bool = False) -> None:
         self._result = result
         self._copies = copies
+        self._once = once
 
     def empty(self) -> Counter[Any]:
         return Counter()
@@ -119,7 +121,7 @@ class Bag(Cell):
                 del held[value]
 
     def result(self, held: Counter[Any]) -> object:
-        return self._result(list(self._copies.elements(held)))
+        return self._result(self._copies.distinct(held) if self._once else list(self._copies.elements(held)))
 
 
 class DistinctValues(Bag):

@@ -76,11 +76,13 @@ def _bind_truth(bound: Callable[[], AggregateFunction]) -> Bind:
 
 
 def _hold_least(call: AggregateCall, holding: Holding) -> Cell:
-    return Bag(_least_of, holding.copies(shown=False)) if holding.retracts else Extreme(least)
+    return Bag(_least_of, holding.copies(shown=False), once=True) if holding.retracts else Extreme(least)
 
 
 def _hold_greatest(call: AggregateCall, holding: Holding) -> Cell:
-    return Bag(_greatest_of, holding.copies(shown=False)) if holding.retracts else Extreme(greatest)
+    return (
+        Bag(_greatest_of, holding.copies(shown=False), once=True) if holding.retracts else Extreme(greatest)
+    )
 
 
 def _fold_extreme(symbol: str) -> Callable[[AggregateCall], FoldText | None]:
