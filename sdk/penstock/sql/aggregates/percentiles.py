@@ -95,7 +95,7 @@ def _percentile(shares: _Shares, descending: bool, weighted: bool, rows: list[An
     return _of_shares(shares, at)
 
 
-def _number(value: Any) -> float:
+def _number(value: datetime.timedelta | float) -> float:
     return value // _MICROSECOND if isinstance(value, datetime.timedelta) else float(value)
 
 
@@ -106,7 +106,7 @@ def _repeated(rows: list[Any]) -> list[Any]:
     return [value for value, count in sorted(rows, key=_by_first) for _ in range(count)]
 
 
-def _by_first(row: Sequence[Any]) -> Any:
+def _by_first(row: Sequence[Any]) -> tuple[int, Any]:
     return ordered(row[0])
 
 

@@ -330,7 +330,7 @@ class SortKey(RowFunction):
 
     def __call__(self, row: Any) -> Any:
         values = self._projection.function(row)
-        parts = []
+        parts: list[tuple[int, object]] = []
         for order, value in zip(self._orders, values, strict=True):
             if value is None:
                 parts.append((0 if order.nulls_first else 2, _Reversed(0)))
