@@ -116,6 +116,19 @@ def test_a_part_that_is_not_merged_is_found(name: str, monkeypatch: pytest.Monke
     )
 
 
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        ("PERCENTILE(n, 0.5, u - 5)", "a frequency of PERCENTILE is negative\n  hint: filter such rows out"),
+        ("SUM(n * 4000000000000000000)", "a whole number of an SQL expression has more than 64 bits"),
+        ("SUM(99999999999999999999999999999999999999)", "has more digits than DECIMAL"),
+    ],
+)
+def test_a_value_that_has_no_result_is_an_error(call: str, what: str) -> None:
+    with pytest.raises(ArithmeticError, match=what):
+        values_of(call, [(1, row) for row in ROWS])
+
+
 def test_each_name_of_an_aggregate_has_a_case() -> None:
     texts_of_calls = " ".join(case.call for case in CASES)
     assert [name for name in AGGREGATES if f"{name}(" not in texts_of_calls] == []

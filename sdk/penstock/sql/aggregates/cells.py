@@ -47,7 +47,7 @@ class Total(Cell):
         result: Callable[[int, Any], Any],
         add: Callable[[Any, Any], Any] = operator.add,
         subtract: Callable[[Any, Any], Any] = operator.sub,
-        nothing: Any = 0,
+        nothing: object = 0,
     ) -> None:
         self._result = result
         self._add = add
@@ -99,11 +99,13 @@ class Bag(Cell):
     Args:
         result: What becomes of the values.
         copies: How they are held.
+        once: Whether copies do not change the result, so that it is computed without them.
     """
 
-    def __init__(self, result: Callable[[list[Any]], Any], copies: Copies) -> None:
+    def __init__(self, result: Callable[[list[Any]], Any], copies: Copies, *, once: bool = False) -> None:
         self._result = result
         self._copies = copies
+        self._once = once
 
     def empty(self) -> Counter[Any]:
         return Counter()
@@ -119,7 +121,7 @@ class Bag(Cell):
                 del held[value]
 
     def result(self, held: Counter[Any]) -> object:
-        return self._result(list(self._copies.elements(held)))
+        return self._result(self._copies.distinct(held) if self._once else list(self._copies.elements(held)))
 
 
 class DistinctValues(Bag):
@@ -149,7 +151,7 @@ class DistinctValues(Bag):
 _BY_PARTS = cmp_to_key(order)
 
 
-def ordered(value: object) -> Any:
+def ordered(value: object) -> tuple[int, Any]:
     """Returns what orders a value as SQL does: NaN is the greatest number, and NULL the least part of an array."""
     if isinstance(value, (list, tuple)):
         return 0, _BY_PARTS(value)
@@ -160,7 +162,7 @@ def in_order(values: Iterable[Any]) -> list[Any]:
     """Returns values in ascending order; those that have none, such as values of several types, by their encoding.
 
     >>> in_order([2.0, float("nan"), -1.0]), in_order(["b", 1])
-    ([-1.0, 2.0, nan], ['b', 1])
+    ([-1.0, 2.0, nan], [1, 'b'])
     """
     found = list(values)
     try:
@@ -185,5 +187,5 @@ def in_orders(rows: Iterable[tuple[Any, ...]], orders: Sequence[Order], first: i
     return found
 
 
-def _key_at(at: int, null: Any) -> Callable[[Any], Any]:
+def _key_at(at: int, null: tuple[int, int]) -> Callable[[Any], Any]:
     return lambda row: null if row[at] is None else (1, ordered(row[at]))

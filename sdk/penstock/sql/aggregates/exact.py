@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 
 class ExactPowers:
@@ -92,6 +91,6 @@ def quotient(numerator: int, denominator: int) -> float:
         return math.inf if (numerator > 0) == (denominator > 0) else -math.inf
 
 
-def as_powers(held: Any) -> list[int]:
+def as_powers(held: list[int]) -> list[int]:
     """Returns the number of values and the sums of their powers."""
     return [held[0], *held[5:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -76,11 +77,13 @@ def _bind_truth(bound: Callable[[], AggregateFunction]) -> Bind:
 
 
 def _hold_least(call: AggregateCall, holding: Holding) -> Cell:
-    return Bag(_least_of, holding.copies(shown=False)) if holding.retracts else Extreme(least)
+    return Bag(_least_of, holding.copies(shown=False), once=True) if holding.retracts else Extreme(least)
 
 
 def _hold_greatest(call: AggregateCall, holding: Holding) -> Cell:
-    return Bag(_greatest_of, holding.copies(shown=False)) if holding.retracts else Extreme(greatest)
+    return (
+        Bag(_greatest_of, holding.copies(shown=False), once=True) if holding.retracts else Extreme(greatest)
+    )
 
 
 def _fold_extreme(symbol: str) -> Callable[[AggregateCall], FoldText | None]:
@@ -115,7 +118,7 @@ def _bind_by(function: AggregateFunction, asked: Asked) -> AggregateCall:
     return function.of(asked, (value, by), SqlType("ARRAY", True, value.type), parameters=(count,))
 
 
-def _by_second(row: Sequence[Any]) -> Any:
+def _by_second(row: Sequence[Any]) -> tuple[Any, Any]:
     """Returns what rows are compared by: the second value, and then the first, so that no other row is equal."""
     value, by = row
     return ordered(by), (0, 0) if value is None else (1, ordered(value))
@@ -187,7 +190,7 @@ class _Single(Bag):
         super().__init__(self._only, holding.copies(shown=True))
         self._retracts = holding.retracts
 
-    def change(self, held: Any, value: object, sign: int) -> None:
+    def change(self, held: Counter[Any], value: object, sign: int) -> None:
         self._copies.change(held, value, sign)
 
     def _only(self, values: list[Any]) -> object:

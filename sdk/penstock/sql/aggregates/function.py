@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from penstock.relations.bags import Copies
 from penstock.scalars import resolving
@@ -41,19 +41,23 @@ class Asked:
         return self.nulls == "RESPECT NULLS"
 
 
+Held: TypeAlias = Any
+"""The values that a cell holds, in a form that only the cell reads."""
+
+
 class Cell(Protocol):
     """Holds what a group needs of one aggregate; values come and go, and only the cell reads what is held."""
 
-    def empty(self) -> Any:
+    def empty(self) -> Held:
         """Returns what is held of no values."""
 
-    def change(self, held: Any, value: Any, sign: int) -> None:
+    def change(self, held: Held, value: Any, sign: int) -> None:
         """Adds a value if the sign is 1, and takes it out if it is -1; None is no value."""
 
-    def merge(self, held: Any, other: Any) -> None:
+    def merge(self, held: Held, other: Held) -> None:
         """Adds all that another part holds."""
 
-    def result(self, held: Any) -> object:
+    def result(self, held: Held) -> object:
         """Returns the result."""
 
 
@@ -147,7 +151,7 @@ class AggregateFunction:
     takes_order: bool = False
     takes_nulls: bool = False
     repeats: bool = True
-    result_of_nothing: Any = None
+    result_of_nothing: object = None
     spark: SparkForm | None = None
     not_in_spark: str = ""
     from_spark: str = ""

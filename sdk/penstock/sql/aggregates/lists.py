@@ -43,7 +43,7 @@ def _bind_text(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 1, 2)
     value, is_text = asked.arguments[0], asked.arguments[0].type.name in ("BINARY", "ANY")
     text = value if is_text else resolving.cast(value, STRING.or_null(value.type.nullable))
-    between: Any = b"" if value.type.name == "BINARY" else ""
+    between: str | bytes = b"" if value.type.name == "BINARY" else ""
     if len(asked.arguments) > 1:
         given = function.constant(asked.arguments[1], "the text between values")
         between = between if given is None else given
@@ -58,7 +58,7 @@ def _array(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _text(between: Any, rows: list[Any]) -> object:
+def _text(between: str | bytes, rows: list[Any]) -> object:
     return between.join(rows) if rows else None
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from penstock.scalars.casting import refuse
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.types import BIGINT, DOUBLE, SqlType
 from penstock.sql.aggregates.cells import Bag, Count, DistinctValues, in_order, ordered
@@ -94,18 +95,18 @@ def _percentile(shares: _Shares, descending: bool, weighted: bool, rows: list[An
     return _of_shares(shares, at)
 
 
-def _number(value: Any) -> float:
+def _number(value: datetime.timedelta | float) -> float:
     return value // _MICROSECOND if isinstance(value, datetime.timedelta) else float(value)
 
 
 def _repeated(rows: list[Any]) -> list[Any]:
     """Returns values in order, each as often as the number beside it says."""
     if any(count < 0 for _, count in rows):
-        raise ArithmeticError("a frequency of PERCENTILE is negative\n  hint: filter such rows out")
+        refuse("a frequency of PERCENTILE is negative", "filter such rows out")
     return [value for value, count in sorted(rows, key=_by_first) for _ in range(count)]
 
 
-def _by_first(row: Sequence[Any]) -> Any:
+def _by_first(row: Sequence[Any]) -> tuple[int, Any]:
     return ordered(row[0])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from penstock.scalars.tree import Literal
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType
 from penstock.sql.aggregates.cells import Count, DistinctValues, Total
 from penstock.sql.aggregates.exact import ExactPowers
-from penstock.sql.aggregates.function import AggregateFunction, Asked, Cell, CellText, FoldText, Holding
+from penstock.sql.aggregates.function import AggregateFunction, Asked, Cell, CellText, FoldText, Held, Holding
 from penstock.sql.plan.relations import AggregateCall
 
 SUM_TEXT = CellText("0 + {value}", "{held} + {value}", "{held} + {other}")
@@ -54,7 +54,7 @@ def _bind_count_if(function: AggregateFunction, asked: Asked) -> AggregateCall:
     return COUNT.of(Asked((), condition=condition), (), BIGINT)
 
 
-def _write_count(call: AggregateCall, arguments: Any, distinct: str) -> str:
+def _write_count(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
     return f"COUNT({distinct}{', '.join(arguments)})"
 
 
@@ -173,7 +173,7 @@ class _Attempt:
         self._cell = cell
         self.empty, self.change, self.merge = cell.empty, cell.change, cell.merge
 
-    def result(self, held: Any) -> object:
+    def result(self, held: Held) -> object:
         try:
             return self._cell.result(held)
         except ArithmeticError:
@@ -225,7 +225,7 @@ def _fold_mean(call: AggregateCall) -> FoldText | None:
     return FoldText((SUM_TEXT, COUNT_TEXT), "{0} / {1} if {1} else None")
 
 
-def _write_mean(call: AggregateCall, arguments: Any, distinct: str) -> str:
+def _write_mean(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
     [value] = arguments
     if kind_of(call) == "BIGINT":
         return f"(SUM({distinct}{value}) / COUNT({distinct}{value}))"

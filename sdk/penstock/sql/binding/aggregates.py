@@ -39,11 +39,11 @@ class CalledAggregate:
         nulls: ``IGNORE NULLS``, ``RESPECT NULLS``, or empty.
     """
 
-    node: Any
+    node: exp.Expression
     arguments: tuple[Any, ...]
     distinct: bool = False
     orders: tuple[Any, ...] = ()
-    condition: Any = None
+    condition: exp.Expression | None = None
     nulls: str = ""
 
     @property

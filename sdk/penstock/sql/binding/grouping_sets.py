@@ -66,7 +66,7 @@ def _limited(statement: Statement, group: exp.Expression, sets: Iterable[Set]) -
     return found
 
 
-def _sets_of(node: Any) -> Iterator[Set]:
+def _sets_of(node: exp.Expression) -> Iterator[Set]:
     """Yields the sets of one item of GROUP BY; the first one of ROLLUP and CUBE has all keys."""
     parts = [_keys_of(each) for each in node.expressions] if isinstance(node, _SEVERAL) else []
     match node:
@@ -83,7 +83,7 @@ def _sets_of(node: Any) -> Iterator[Set]:
             yield _keys_of(node)
 
 
-def _keys_of(node: Any) -> Set:
+def _keys_of(node: exp.Expression) -> Set:
     """Returns the keys of one item: the parts of a tuple, or itself."""
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
@@ -105,7 +105,7 @@ class RowBinder(Protocol):
 
 
 def bind_grouping_function(
-    statement: Statement, node: Any, grouping: Grouping, rows: RowBinder
+    statement: Statement, node: object, grouping: Grouping, rows: RowBinder
 ) -> Scalar | None:
     """Returns the value of GROUPING(key), GROUPING_ID(…) or grouping__id; None for any other part of the tree."""
     if isinstance(node, exp.Column) and not node.table and node.name.lower() == "grouping__id":

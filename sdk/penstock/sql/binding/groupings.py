@@ -97,7 +97,8 @@ class GroupingBinder:
             if not self.statement.aggregate_in(each) and not isinstance(each, (exp.Literal, exp.Window))
         ]
 
-    def _refuse_window_in_sets(self, node: Any, as_named: Any, named: KeySets) -> None:
+    def _refuse_window_in_sets(self, node: object, as_named: object, named: KeySets) -> None:
+        assert isinstance(node, exp.Expression)
         name = node.name.upper()
         if named.sets is not None and (
             name in ("SESSION", "VALIDITY_WINDOW") or not all(as_named in one for one in named.sets)

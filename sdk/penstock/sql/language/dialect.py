@@ -128,7 +128,7 @@ def _typed_literal(parser: _Parser, this: exp.Expression, kind: exp.DataType) ->
     return this
 
 
-def _any_of(operand: Any) -> exp.Expression:
+def _any_of(operand: exp.Expression) -> exp.Expression:
     """Returns ``ANY (SELECT …)`` as what it is, and ``ANY(x)`` as a call of the aggregate."""
     if isinstance(operand, exp.Paren) and not isinstance(operand.this, (exp.Subquery, exp.Query)):
         return exp.Anonymous(this="ANY", expressions=[operand.this])
