@@ -163,6 +163,9 @@ def _elt_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _levenshtein_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     found = takes("STRING STRING [INT] -> BIGINT")(function, arguments)
     assert isinstance(found, Call)
+    if any(isinstance(each, Literal) and each.value is None for each in arguments[2:]):
+        # Spark reads the NULL of a column as 0, and not one that the query names.
+        return Literal(None, found.type.or_null())
     return function.of(found.arguments, found.type.or_null(is_any_nullable(found.arguments[:2])))
 
 
