@@ -187,7 +187,7 @@ class Plan:
         return tuple(node for node in self.nodes if isinstance(node, Stage))
 
     def count_stages(self) -> int:
-        """Returns the number of stages of this plan and of those of its tables."""
+        """Returns the number of its own stages and of its tables' stages."""
         return len(self.stages) + sum(each.count_stages() for each in self.tables.values())
 
 
