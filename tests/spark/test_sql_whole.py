@@ -11,6 +11,11 @@ import penstock as beam
 from penstock.error import RunnerError
 from penstock.io import WriteToMemory
 from penstock.io.sparkio import WriteToSpark, from_dataframe
+from penstock.scalars.types import BIGINT
+from penstock.sql.binding.queries import bind
+from penstock.sql.binding.statement import Tables
+from penstock.sql.execution.spark_query import spark_query
+from penstock.sql.plan.relations import ColumnDef
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.sql import Catalog, SqlTransform
 from tests.sql.query_cases import CASES as QUERY_CASES
@@ -110,6 +115,20 @@ def test_errors_of_values_end_the_run_and_do_not_show_them(frame: Any, query: st
         assert "\n  hint: set the logger" not in text
         assert "py4j" not in text
         assert "blue" not in text
+
+
+def test_tables_of_from_are_joined_by_the_equalities_of_where(spark: Any) -> None:
+    names = {"a": ("x",), "b": ("y",), "c": ("x", "y")}
+    columns = {table: tuple(ColumnDef(name, BIGINT) for name in each) for table, each in names.items()}
+    for table, each in names.items():
+        schema = ", ".join(f"{name} BIGINT" for name in each)
+        spark.createDataFrame([tuple(range(len(each)))], schema).createOrReplaceTempView(f"joined_{table}")
+    query = "SELECT a.x FROM a, b, c WHERE a.x = c.x AND b.y = c.y AND c.x < 3"
+    text = spark_query(bind(query, Tables(columns, {}, {})), {name: f"joined_{name}" for name in names})
+    plan = spark.sql(text)._jdf.queryExecution().optimizedPlan().toString()
+    joins = [line for line in plan.splitlines() if "Join" in line]
+    assert len(joins) == 2
+    assert all(" = " in line for line in joins)
 
 
 def test_a_result_is_a_table_for_what_follows(frame: Any) -> None:

@@ -26,6 +26,7 @@ from penstock.io.sparkio import DataFrameSource, FrameSink, SparkSink, SparkSour
 from penstock.io.streaming.periodic_sequence import PeriodicSource
 from penstock.io.streaming.recorded_stream import RecordedStream
 from penstock.io.streaming.stream_sources import Streamable, StreamSource
+from penstock_spark.columns.types import is_unsupported_by_spark
 from penstock_spark.files.file_store import Reach, reach_of
 from penstock_spark.formats.connectors import connector_of
 from penstock_spark.formats.csv import CSV
@@ -44,9 +45,11 @@ from penstock_spark.formats.text import TEXT
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.reports.lineage import unwrap_source
+from penstock_spark.session.session import empty_frame
 from penstock_spark.sinks.files import plan_files, prepare_files
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.window_files import WindowFiles, files_of_windows
+from penstock_spark.sources.frame_rows import rows_of
 from penstock_spark.sources.scan import Scan, StreamScan
 
 
@@ -165,7 +168,16 @@ def open_stream(stream: StreamSource, spark: SparkSession, where: str) -> Stream
 
 def columns_of_query(source: QuerySource, spark: SparkSession, where: str) -> ResultColumns:
     """The columns of a query's result; QueryError if it has no meaning over its tables."""
-    return analyse_query(source, spark, where, open_source)
+    return analyse_query(source, spark, where, _open_without_rows)
+
+
+def _open_without_rows(source: Source, spark: SparkSession, where: str) -> Scan:
+    """Opens a table for its columns; one whose columns are known without Spark is not read."""
+    tell = format_of(source).schema
+    schema = None if tell is None else tell(source)
+    if schema is None or is_unsupported_by_spark(schema):
+        return open_source(source, spark, where)
+    return rows_of(empty_frame(spark, schema), where)
 
 
 def element_type_of(source: Source, spark: SparkSession | None, where: str) -> object:

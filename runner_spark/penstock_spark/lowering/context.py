@@ -59,12 +59,16 @@ class Context:
     tidy: list[Callable[[], Any]] = field(default_factory=list)  # Functions to call when the run is over.
     # The number of the part of a batch that runs, the number of all parts, and the labels of its steps.
     at_work: tuple[int, int, str] = (0, 0, "")
+    # The number of the first stage in metrics, where each stage of the run has a number.
+    first_stage: int = 0
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
 
-    def for_another_plan(self) -> Context:
+    def for_another_plan(self, first_stage: int) -> Context:
         """Returns the context of another plan of the same run, whose stages and edges have numbers of their own."""
-        return replace(self, scans={}, sinks={}, frames={}, outputs={}, views={}, written={})
+        return replace(
+            self, scans={}, sinks={}, frames={}, outputs={}, views={}, written={}, first_stage=first_stage
+        )
 
     def tidy_up(self) -> None:
         """Frees the resources of the run; those that cannot be freed, for example after Java died, are gone anyway."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Set
 from dataclasses import replace
 from functools import reduce
@@ -75,6 +76,12 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
         scan.check()
 
 
+def _first_stages(plan: Plan) -> dict[str, int]:
+    """The numbers of the first stages of the plans of tables, after the stages of the plan itself."""
+    counts = [each.count_stages() for each in plan.tables.values()]
+    return dict(zip(plan.tables, itertools.accumulate(counts, initial=len(plan.stages)), strict=False))
+
+
 def _parts(plan: Plan) -> list[Node | None]:
     """Returns the nodes that run separate jobs, and None for the job at the end."""
     found: list[Node | None] = [
@@ -106,7 +113,8 @@ def _with_frames(source: QuerySource, plan: Plan, context: Context) -> QuerySour
             last = table.rows.graph.steps[-1].primitive
             assert isinstance(last, Write)
             assert isinstance(last.sink, FrameSink)
-            run_plan(plan.tables[table.rows.table], context.for_another_plan())
+            first = context.first_stage + _first_stages(plan)[table.rows.table]
+            run_plan(plan.tables[table.rows.table], context.for_another_plan(first))
             table = replace(table, rows=DataFrameSource(last.sink.into.pop()))
         tables.append(table)
     return replace(source, tables=tuple(tables))

@@ -186,6 +186,10 @@ class Plan:
     def stages(self) -> tuple[Stage, ...]:
         return tuple(node for node in self.nodes if isinstance(node, Stage))
 
+    def count_stages(self) -> int:
+        """Returns the number of its own stages and of its tables' stages."""
+        return len(self.stages) + sum(each.count_stages() for each in self.tables.values())
+
 
 def edges_of(steps: Iterable[Step]) -> frozenset[int]:
     """The edges that steps make."""

@@ -42,7 +42,6 @@ _USES_MAX = 500
 """The greatest number of relations in a text; one that several others read counts several times."""
 
 _JOINS = {
-    "inner": "JOIN",
     "left": "LEFT JOIN",
     "right": "RIGHT JOIN",
     "full": "FULL JOIN",
@@ -186,24 +185,46 @@ class _Text:
 
     def _join(self, relation: Join) -> str:
         widths = len(relation.left.columns), len(relation.right.columns)
+        if relation.kind == "inner":
+            return self._inner_joins(relation)
         if relation.kind not in _JOINS:
             raise NotForSpark("Spark's anti join returns the rows of the left side only")
         lefts = [f"c{at}" for at in range(widths[0])]
         rights = [f"r{at}" for at in range(widths[1])]
         renamed = ", ".join(f"c{at} AS {name}" for at, name in enumerate(rights)) or "1"
-        equal = [
-            f"{_text(mine)} {'<=>' if place in relation.null_safe else '='} {_text(other, rights)}"
-            for place, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True))
-        ]
-        if relation.condition is not None:
-            equal.append(_text(relation.condition, lefts + rights))
-        kind = "CROSS JOIN" if relation.kind == "inner" and not equal else _JOINS[relation.kind]
+        equal = _equalities(relation, lefts, rights)
+        kind = _JOINS[relation.kind]
         sides = f"({self.of(relation.left)}) {kind} (SELECT {renamed} FROM ({self.of(relation.right)}))"
         on = f" ON {' AND '.join(equal)}" if equal else ""
         if relation.kind in ("semi", "left_anti"):
             return f"SELECT * FROM {sides}{on}"
         moved = [*lefts, *(f"{name} AS c{widths[0] + at}" for at, name in enumerate(rights))]
         return f"SELECT {', '.join(moved)} FROM {sides}{on}"
+
+    def _inner_joins(self, relation: Join) -> str:
+        """Writes joins inside each other as one, so that Spark's optimizer may choose their order."""
+        tables: list[str] = []
+        conditions: list[str] = []
+
+        def visit(each: Relation) -> list[str]:
+            """The names of the columns of a side, whose tables and conditions it adds."""
+            if isinstance(each, Join) and each.kind == "inner":
+                lefts, rights = visit(each.left), visit(each.right)
+                conditions.extend(_equalities(each, lefts, rights))
+                return lefts + rights
+            if isinstance(each, Filter) and isinstance(each.input, Join) and each.input.kind == "inner":
+                found = visit(each.input)
+                conditions.append(_text(each.condition, found))
+                return found
+            names = [f"t{len(tables)}_{at}" for at in range(len(each.columns))]
+            renamed = ", ".join(f"c{at} AS {name}" for at, name in enumerate(names)) or "1 AS nothing"
+            tables.append(f"(SELECT {renamed} FROM ({self.of(each)}))")
+            return names
+
+        names = visit(relation)
+        columns = ", ".join(f"{name} AS c{at}" for at, name in enumerate(names)) or "1 AS nothing"
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {columns} FROM {' CROSS JOIN '.join(tables)}{where}"
 
     def _top(self, relation: Top) -> str:
         inner = self.of(relation.input)
@@ -226,6 +247,17 @@ class _Text:
         shown = ", ".join(f"c{at}" for at in range(width)) or "1 AS nothing"
         last = "" if relation.limit is None else f" AND {place} <= {relation.offset + relation.limit}"
         return f"SELECT {shown} FROM ({numbered}) WHERE {place} > {relation.offset}{last}"
+
+
+def _equalities(relation: Join, lefts: list[str], rights: list[str]) -> list[str]:
+    """The conditions of a join, given the names of the columns of both sides."""
+    found = [
+        f"{_text(mine, lefts)} {'<=>' if place in relation.null_safe else '='} {_text(other, rights)}"
+        for place, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True))
+    ]
+    if relation.condition is not None:
+        found.append(_text(relation.condition, lefts + rights))
+    return found
 
 
 def _values(relation: Values) -> str:
