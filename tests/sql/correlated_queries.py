@@ -42,6 +42,7 @@ class CorrelatedGenerator(Generator):
         super().__init__(random)
         self._chances = random
         self._wanted = wanted
+        self._join_chances = Random(str(random.getstate()))
         self._around: list[list[Value]] = []
         self.kinds: set[str] = set()
         self.forms: set[str] = set()
@@ -86,10 +87,11 @@ class CorrelatedGenerator(Generator):
             return left
         right = self._simple("table", 0)
         one, two = left.values[0].text, right.values[0].text
-        join = self._chances.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
-        if join != "FULL JOIN" and self._chances.random() < 0.4:
+        join = self._chances.choice(["JOIN", "LEFT JOIN", "FULL JOIN"])
+        if join != "FULL JOIN" and self._join_chances.random() < 0.4:
             # DuckDB has no full join by another condition than an equality.
-            operator = self._chances.choice(_COMPARISONS[1:])
+            join = self._join_chances.choice([join, "RIGHT JOIN"])
+            operator = self._join_chances.choice(_COMPARISONS[1:])
             made = text("{} " + join + " {} ON {} " + operator + " {}", left.text, right.text, one, two)
             return Source(made, [*left.values, *right.values])
         made = text("{} " + join + " {} ON {} = {}", left.text, right.text, one, two)

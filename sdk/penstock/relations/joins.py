@@ -255,14 +255,18 @@ class JoinFn(DoFn):
         partners = [one for one in _rows_in(other) if self._match(side, timed, one)]
         if not partners:
             return (), _unmatched(kind, side, [timed])
-        # A partner that no other row of this side matches is without a match when this row is not there.
-        lonely = [one for one in partners if not any(self._match(side, each, one) for each in _rows_in(own))]
+        if not kind.pairs and side == LEFT:
+            return ((), [timed]) if kind.matched else NO_CHANGE
+        lonely: list[Timed] = []
+        if not kind.pairs or kind.unmatched[1 - side]:
+            # A partner that no other row of this side matches is without a match when this row is not there.
+            lonely = [
+                one for one in partners if not any(self._match(side, each, one) for each in _rows_in(own))
+            ]
         if kind.pairs:
             joined = [_pair(side, timed, one) for one in partners] if kind.matched else ()
             return _unmatched(kind, 1 - side, lonely), joined
-        if kind.matched:
-            return (), [timed] if side == LEFT else lonely
-        return NO_CHANGE if side == LEFT else (_unmatched(kind, LEFT, lonely), ())
+        return ((), lonely) if kind.matched else (_unmatched(kind, LEFT, lonely), ())
 
     def _match(self, side: int, timed: Timed, other: Timed) -> bool:
         assert self._matching is not None
