@@ -125,7 +125,7 @@ def _conditions_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 def _limit_of_all(patch: pytest.MonkeyPatch) -> None:
-    was = decorrelation._Unnesting._top
+    was = decorrelation._Unnesting._by_outer_rows
 
     def top(self: Any, relation: Any) -> Any:
         rows = was(self, relation)
@@ -133,7 +133,7 @@ def _limit_of_all(patch: pytest.MonkeyPatch) -> None:
             rows = replace(rows, relation=replace(rows.relation, keys=relation.keys))
         return rows
 
-    patch.setattr(decorrelation._Unnesting, "_top", top)
+    patch.setattr(decorrelation._Unnesting, "_by_outer_rows", top)
 
 
 def _outer_joins_lost(patch: pytest.MonkeyPatch) -> None:

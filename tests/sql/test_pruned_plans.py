@@ -8,7 +8,7 @@ from penstock.scalars.types import BIGINT, STRING
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.plan.pruning import prune
-from penstock.sql.plan.relations import ColumnDef, Filter, Join, Relation, Scan, Top, Union_, inputs_of
+from penstock.sql.plan.relations import ColumnDef, Filter, Join, Over, Relation, Scan, Top, Union_, inputs_of
 
 COLUMNS = {
     "bids": tuple(ColumnDef(name, BIGINT) for name in ("auction", "price", "at", "bidder"))
@@ -44,10 +44,11 @@ def test_joins_and_rankings_hold_only_what_is_read() -> None:
 
 
 def test_a_number_that_only_its_limit_reads_is_not_given() -> None:
-    for condition, is_numbered in (("<= 2", False), ("= 1", False), ("= 2", True), ("< 2.5", True)):
+    for condition, is_numbered in (("<= 2", False), ("= 1", False), ("= 2", True)):
         plan = _pruned(BEST.format(condition))
         [top] = (each for each in _all(plan) if isinstance(each, Top))
         assert (top.numbered, any(isinstance(each, Filter) for each in _all(plan))) == (is_numbered,) * 2
+    assert any(isinstance(each, Over) for each in _all(_pruned(BEST.format("< 2.5"))))
 
 
 def test_a_view_that_is_read_twice_is_computed_once() -> None:

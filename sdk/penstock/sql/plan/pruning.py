@@ -169,8 +169,8 @@ def _needs_of(relation: Relation) -> Needs:
     needs: Needs = {id(relation): set(range(len(relation.columns)))}
     for each in reversed(_walk(relation)):
         own = needs[id(each)]
-        if not own:
-            # A row has one column at least.
+        if not own and each.columns:
+            # A row keeps one of its columns.
             own.add(0)
         for below, wanted in zip(inputs_of(each), _wanted(each, own), strict=True):
             needs.setdefault(id(below), set()).update(wanted)
