@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 import penstock as beam
 from penstock.io import WriteToMemory
-from penstock.sql.errors import SqlError
 from penstock.transforms.sql import Catalog, SqlTransform
 from tests.benchmarks.benchmark_programs import Load, numbers_of
 
@@ -170,15 +169,15 @@ AS_FIRST_WRITTEN = {
         """SELECT seller, AVG(price) OVER (
             PARTITION BY seller ORDER BY expires ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) AS mean
         FROM winning""",
-        "ROW_NUMBER",
+        "Over(",
     ),
 }
-"""What Nexmark's own SQL has in other words, which the language does not know, and what the refusal says."""
+"""What Nexmark's own SQL has in other words than ours, and what the plan of that has."""
 
 
 @pytest.mark.parametrize("query", AS_FIRST_WRITTEN)
-def test_the_language_refuses_some_of_the_suites_own_words(load: Load, query: str) -> None:
-    text, said = AS_FIRST_WRITTEN[query]
+def test_the_language_has_the_suites_own_words(load: Load, query: str) -> None:
+    text, planned = AS_FIRST_WRITTEN[query]
     catalog = Catalog()
     for name, view in load("nexmark.sql").views(load("nexmark.sql").BATCH).items():
         catalog.create_view(name, view)
@@ -187,8 +186,9 @@ def test_the_language_refuses_some_of_the_suites_own_words(load: Load, query: st
         name: pipeline | name >> beam.Create([]).with_output_types(kind)
         for name, kind in load("nexmark.model").KINDS.items()
     }
-    with pytest.raises(SqlError, match=said):
-        _ = tables | SqlTransform(text, catalog)
+    query = SqlTransform(text, catalog)
+    _ = tables | query
+    assert planned in query.explained
 
 
 def test_a_row_that_is_undone_must_have_been_there(load: Load) -> None:

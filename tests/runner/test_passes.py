@@ -71,7 +71,7 @@ def _unit_lines(units: tuple[fuse.Unit, ...]) -> Iterator[str]:
 
 
 def target_of(run_pass: Pass) -> Target:
-    targets = (BATCH, RECORDED, STREAM) if run_pass in PASSES else (STREAM,)
+    targets = (BATCH, RECORDED, STREAM) if any(each.name == run_pass.name for each in PASSES) else (STREAM,)
     return next(target for target in targets if run_pass.serves(target))
 
 

@@ -120,6 +120,8 @@ EXCUSED = {
     "penstock.transforms.stats.ApproximateQuantiles.Globally": "a CombineGlobally",
     "penstock.transforms.stats.ApproximateUnique.Globally": "a CombineGlobally",
     "penstock.ml.": "an element at a time",
+    "penstock.sql.execution.as_written.": "of a batch",
+    "penstock.sql.tables.": "reads, writes, or makes an element of an element",
 }
 """Public transforms without a case, by the beginning of their names, and why they have none."""
 

@@ -284,7 +284,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         except NotForSpark:
             return None
         inputs = tuple(pcolls[each.name] for each in tables if isinstance(each.rows, RowsOfStep))
-        if inputs and is_streaming(pipeline.options):
+        if is_streaming(pipeline.options) and (inputs or not tables):
             return None
         source = QuerySource(self.query, asked.text, tables, asked.views)
         found = pipeline.runner.columns_of_query(source, pipeline.options, self._where() or "")

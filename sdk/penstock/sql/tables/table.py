@@ -50,7 +50,7 @@ class Table:
         connector: What reads and writes it.
         types: The declared columns; empty if the statement has none.
         reading: Arguments of what reads it.
-        streaming: Arguments of what makes a stream of that.
+        stream_arguments: Arguments of what makes a stream of that.
         writing: Arguments of what writes it.
         watermark: The policy of its watermark; None if the statement has none.
         rejects: Where malformed records go: the name of a table, or a folder; None if they are errors.
@@ -62,7 +62,7 @@ class Table:
     connector: TableConnector
     types: Columns
     reading: Arguments
-    streaming: Arguments
+    stream_arguments: Arguments
     writing: Arguments
     watermark: WatermarkPolicy | None = None
     rejects: TableOption | None = None
@@ -75,7 +75,7 @@ class Table:
     @property
     def streams(self) -> bool:
         """True if it is read as a stream, unless the job is a batch."""
-        return self.watermark is not None or self.connector.always_streams or bool(self.streaming)
+        return self.watermark is not None or self.connector.always_streams or bool(self.stream_arguments)
 
     @property
     def takes_changes(self) -> bool:

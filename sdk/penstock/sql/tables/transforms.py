@@ -129,7 +129,7 @@ class ReadTable(PTransform[Any, Any]):
             inside = table.connector.after_read is not None
             selector = FieldInside(mark.column) if inside else mark.column
         stream = read.as_stream(
-            selector, table.watermark, rejects=self._rejects is not None, **table.streaming
+            selector, table.watermark, rejects=self._rejects is not None, **table.stream_arguments
         )
         found = pbegin | "Read" >> stream
         if self._rejects is None:
