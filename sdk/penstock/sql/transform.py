@@ -218,7 +218,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         numbers = list_kept_numbers(query, rendering) if endless else ()
         if kept := list(dict.fromkeys([*list_kept_state(query.relation, endless), *numbers])):
             self.explained += "\n\nkept forever:\n" + "\n".join(f"- {each}" for each in kept)
-            _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), self._where())
+            where = self._where() or f"at step {self.label!r}"
+            _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), where)
         if whole is not None:
             return whole
         pipeline = next(iter(pcolls.values())).pipeline
