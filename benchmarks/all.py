@@ -1,7 +1,7 @@
 """Measures everything, one program after the other, and puts the numbers into the page about speed.
 
 Run it with ``python benchmarks/all.py``, on a machine that does nothing else; ``--streams`` adds what takes longer:
-streams and Nexmark.
+streams, Nexmark and TPC-H.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ STREAMS = (
     "nexmark/run.py",
     "nexmark/run.py --sql",
     "sql_speed.py",
+    "tpch.py",
 )
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Runs the programs with their own defaults, prints the time of each, and continues if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--streams", action="store_true", help="also streams and Nexmark")
+    parser.add_argument("--streams", action="store_true", help="also streams, Nexmark and TPC-H")
     settings = parser.parse_args(given)
     failed = [program for program in PROGRAMS + (STREAMS if settings.streams else ()) if not _runs(program)]
     subprocess.run([sys.executable, str(_HERE / "page.py")], check=True)

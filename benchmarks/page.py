@@ -19,6 +19,7 @@ import stream_peers
 import stream_shards
 import stream_state
 import stream_table
+import tpch
 from comparisons import COMPARISONS
 from goals import goals_table, summary_table
 from options import ROOT
@@ -200,6 +201,7 @@ TABLES: dict[str, Callable[[Recorded], str]] = {
     **{name: _program(name, f"{name}.py", shown) for name, shown in _STREAMS.items()},
     "sql_pairs": _program("sql_speed", "sql_speed.py", sql_speed.pairs_table),
     "sql_planning": _program("sql_speed", "sql_speed.py", sql_speed.planning_table),
+    "tpch": _program("tpch", "tpch.py", lambda numbers: tpch.table(numbers["queries"])),
     **{
         f"nexmark_sql_{mode}": _program(
             f"nexmark_sql_{mode}", f"nexmark/run.py --sql --mode {mode}", _nexmark_sql
