@@ -70,16 +70,20 @@ def _unit_lines(units: tuple[fuse.Unit, ...]) -> Iterator[str]:
         yield from (f"  {step.label}" for step in unit.steps)
 
 
+def _names(passes: Iterable[Pass]) -> list[str]:
+    return [each.name for each in passes]
+
+
 def target_of(run_pass: Pass) -> Target:
-    targets = (BATCH, RECORDED, STREAM) if any(each.name == run_pass.name for each in PASSES) else (STREAM,)
+    targets = (BATCH, RECORDED, STREAM) if run_pass.name in _names(PASSES) else (STREAM,)
     return next(target for target in targets if run_pass.serves(target))
 
 
 def before_and_after(run_pass: Pass, found: graph.Graph) -> tuple[graph.Graph, graph.Graph]:
     """The graph that a pass gets from the passes before it, and the graph that it makes."""
     target = target_of(run_pass)
-    passes = PASSES if run_pass in PASSES else (*PASSES, *STREAM_PASSES)
-    before, _ = rewrite_graph(found, passes[: passes.index(run_pass)], target)
+    passes = PASSES if run_pass.name in _names(PASSES) else (*PASSES, *STREAM_PASSES)
+    before, _ = rewrite_graph(found, passes[: _names(passes).index(run_pass.name)], target)
     return before, run_pass.rewrite(before, target)
 
 
