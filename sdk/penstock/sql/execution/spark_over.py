@@ -105,7 +105,7 @@ def _over(relation: Over, write: Write, is_total: bool, frame: Frame | None) -> 
     parts = []
     if relation.keys:
         parts.append(f"PARTITION BY {', '.join(map(write, relation.keys))}")
-    orders = [_order(each, write) for each in relation.orders]
+    orders = [write_order(each, write) for each in relation.orders]
     if is_total:
         columns = relation.input.columns
         if any(not has_order(each.type) for each in columns):
@@ -122,7 +122,8 @@ def _over(relation: Over, write: Write, is_total: bool, frame: Frame | None) -> 
     return f"({' '.join(parts)})"
 
 
-def _order(order: Order, write: Write) -> str:
+def write_order(order: Order, write: Write) -> str:
+    """Returns a part of ORDER BY."""
     direction = "DESC" if order.descending else "ASC"
     return f"{write(order.scalar)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 

@@ -16,7 +16,7 @@ from penstock.scalars.types import BIGINT, NULL, SqlType
 from penstock.sql.aggregates.extremes import SINGLE
 from penstock.sql.aggregates.functions import record_of
 from penstock.sql.execution.aggregating import argument_of
-from penstock.sql.execution.spark_over import write_over
+from penstock.sql.execution.spark_over import write_order, write_over
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
@@ -24,7 +24,6 @@ from penstock.sql.plan.relations import (
     Expand,
     Filter,
     Join,
-    Order,
     Over,
     Project,
     Query,
@@ -229,7 +228,9 @@ class _Text:
     def _top(self, relation: Top) -> str:
         inner = self.of(relation.input)
         width = len(relation.input.columns)
-        order = ", ".join([*map(_order, relation.orders), *(f"c{at}" for at in range(width))])
+        order = ", ".join(
+            [*(write_order(each, _text) for each in relation.orders), *(f"c{at}" for at in range(width))]
+        )
         if not relation.keys and not relation.numbered:
             limit = "" if relation.limit is None else f" LIMIT {relation.limit}"
             offset = f" OFFSET {relation.offset}" if relation.offset else ""
@@ -307,11 +308,6 @@ def _has_one_row(relation: Relation) -> bool:
     while isinstance(relation, Project):
         relation = relation.input
     return isinstance(relation, Aggregate) and not relation.keys
-
-
-def _order(order: Order) -> str:
-    direction = "DESC" if order.descending else "ASC"
-    return f"{_text(order.scalar)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
 
 def _listed(scalars: Sequence[Scalar]) -> str:
