@@ -155,7 +155,6 @@ class _Parser(SparkParser):
         "BTRIM": _trim("BOTH"),
         "EXISTS": _of_query(exp.Exists, "EXISTS"),
         "ALL": _of_query(exp.All, "ALL"),
-        "ANY": _of_query(exp.Any, "ANY"),
         "SOME": _of_query(exp.Any, "SOME"),
     }
     # Brackets after a call of ARRAY are an index, as after any other value.
