@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import logging
 import os
 import signal
 import subprocess
@@ -134,6 +135,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     finally:
         watch.cancel()
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Undoes what PySpark does to two loggers when a query fails, before pytest looks at them.
+
+    PySpark keeps what they log from the root. Pytest adds its own handlers to such loggers, and a logger of PySpark
+    sets the format of a handler that it gets: all later tests would read JSON in ``caplog.text``.
+    """
+    try:
+        return (yield)
+    finally:
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+            logging.getLogger(name).propagate = True
 
 
 def _seconds_until_a_hang(item: pytest.Item) -> float:
