@@ -19,6 +19,7 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
+from penstock.sql.binding.generators import SelectedGenerators
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
@@ -64,7 +65,6 @@ from penstock.sql.plan.relations import (
 _SET_KINDS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 _REFUSED = {
     "MATCH_RECOGNIZE": "match",
-    "LATERAL": "laterals",
     "CLUSTER BY": "cluster",
     "DISTRIBUTE BY": "distribute",
     "SORT BY": "sort",
@@ -337,8 +337,12 @@ class Binder:
         groupings = GroupingBinder(self.statement, self.expressions)
         grouping, has_window = groupings.grouping(tree, scope, aliases)
         rows: Scope | Grouping = scope if grouping is None else grouping
+        generated = SelectedGenerators(self.statement)
+        generated.bind(tree, rows, self.expressions)
         over = self._over(tree, rows, aliases)
-        selections = SelectionBinder(self.statement, self.expressions(rows, over=over), rows)
+        selections = SelectionBinder(
+            self.statement, self.expressions(rows, over=over), rows, generated.columns
+        )
         items = selections.items(tree, shown is not None)
         condition = self._having(tree, grouping, aliases)
         named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
@@ -355,7 +359,8 @@ class Binder:
             place = grouping.placed
         if condition is not None:
             relation = Filter(relation, place(condition))
-        relation, place = over.compute(relation, place)
+        generated.refuse_over(bool(over.calls))
+        relation, place = over.compute(*generated.compute(relation, place))
         items = [(name, value if isinstance(value, str) else place(value)) for name, value in items]
         orders = tuple((node, place(scalar)) for node, scalar in orders)
         if qualified is not None:

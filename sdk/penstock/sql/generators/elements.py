@@ -1,0 +1,89 @@
+"""The generators that make a row of each element of arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from penstock.scalars.resolving import SqlTypeError
+from penstock.scalars.types import ANY, BIGINT, SqlType
+from penstock.sql.generators.generator import Arguments, Generator
+from penstock.sql.plan.relations import ColumnDef, Columns
+
+_POSITION = ColumnDef("pos", BIGINT.or_null(False))
+_ORDINALITY = ColumnDef("ordinality", BIGINT.or_null(False))
+_HINT = "make one, such as SPLIT(text, ',') or ARRAY(a, b)"
+
+
+# One array
+
+
+def _explode(arguments: Arguments) -> tuple[Arguments, Columns]:
+    return arguments, _columns_of("EXPLODE", _only("EXPLODE", arguments))
+
+
+def _posexplode(arguments: Arguments) -> tuple[Arguments, Columns]:
+    return arguments, (_POSITION, *_columns_of("POSEXPLODE", _only("POSEXPLODE", arguments)))
+
+
+def _only(name: str, arguments: Arguments) -> SqlType:
+    if len(arguments) != 1:
+        raise SqlTypeError(f"{name} takes one argument, not {len(arguments)}", f"write {name}(array)")
+    return arguments[0].type
+
+
+def _columns_of(name: str, kind: SqlType) -> Columns:
+    if kind.name == "ARRAY":
+        return (ColumnDef("col", kind.element or ANY),)
+    raise SqlTypeError(f"{name} takes an ARRAY, not {kind.or_null()}", _HINT)
+
+
+def _rows(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
+    [held] = values
+    return zip(held, strict=True) if held else ()
+
+
+def _numbered_rows(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
+    [held] = values
+    return enumerate(held) if held else ()
+
+
+# Several arrays
+
+
+def _unnest(arguments: Arguments) -> tuple[Arguments, Columns]:
+    if not arguments:
+        raise SqlTypeError("UNNEST takes an array", "write UNNEST(array)")
+    for each in arguments:
+        if each.type.name != "ARRAY":
+            raise SqlTypeError(f"UNNEST takes arrays, not {each.type.or_null()}", _HINT)
+    elements = [each.type.element or ANY for each in arguments]
+    if len(arguments) == 1:
+        return arguments, (ColumnDef("col", elements[0]),)
+    # A shorter array has NULL where a longer one has an element.
+    return arguments, tuple(ColumnDef(f"col{at}", each.or_null()) for at, each in enumerate(elements))
+
+
+def _unnest_with_ordinality(arguments: Arguments) -> tuple[Arguments, Columns]:
+    arguments, columns = _unnest(arguments)
+    return arguments, (*columns, _ORDINALITY)
+
+
+def _rows_of_all(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
+    return itertools.zip_longest(*(each or () for each in values))
+
+
+def _ordinal_rows_of_all(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
+    return ((*each, number) for number, each in enumerate(_rows_of_all(values, width), 1))
+
+
+# Records
+
+GENERATORS = (
+    Generator("EXPLODE", _explode, _rows, "EXPLODE({all})"),
+    Generator("POSEXPLODE", _posexplode, _numbered_rows, "POSEXPLODE({all})"),
+    Generator("UNNEST", _unnest, _rows_of_all, in_from_only=True),
+    Generator("UNNEST WITH ORDINALITY", _unnest_with_ordinality, _ordinal_rows_of_all, in_from_only=True),
+)
+"""The records."""
