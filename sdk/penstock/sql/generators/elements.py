@@ -83,7 +83,13 @@ def _ordinal_rows_of_all(values: Sequence[Any], width: int) -> Iterable[tuple[An
 GENERATORS = (
     Generator("EXPLODE", _explode, _rows, "EXPLODE({all})"),
     Generator("POSEXPLODE", _posexplode, _numbered_rows, "POSEXPLODE({all})"),
-    Generator("UNNEST", _unnest, _rows_of_all, in_from_only=True),
-    Generator("UNNEST WITH ORDINALITY", _unnest_with_ordinality, _ordinal_rows_of_all, in_from_only=True),
+    Generator("UNNEST", _unnest, _rows_of_all, "UNNEST({all})", in_from_only=True),
+    Generator(
+        "UNNEST WITH ORDINALITY",
+        _unnest_with_ordinality,
+        _ordinal_rows_of_all,
+        "UNNEST({all}) WITH ORDINALITY",
+        in_from_only=True,
+    ),
 )
 """The records."""

@@ -71,7 +71,7 @@ def _numbers(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
 
 
 GENERATORS = (
-    Generator("STACK", _stack, _stacked_rows, "STACK({count}, {all})", constants=1),
-    Generator("RANGE", _range, _numbers, in_from_only=True, has_outer=False, constants=4),
+    Generator("STACK", _stack, _stacked_rows, "STACK({rows}, {all})", constants=1),
+    Generator("RANGE", _range, _numbers, "RANGE({all})", in_from_only=True, has_outer=False, constants=4),
 )
 """The records."""
