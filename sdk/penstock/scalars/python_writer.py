@@ -229,7 +229,9 @@ class PythonWriter:
             known = [part.value for part in call.arguments[1:] if isinstance(part, Literal)]
             if None not in known and len(known) == len(call.arguments) - 1:
                 return f"({self.name_of(function.prepared(*known))}({{0}}) is not None)"
-        if function.inline is None or any(part.type.name in ("ARRAY", "ANY") for part in call.arguments):
+        if function.inline is None or any(
+            part.type.is_nested or part.type.name == "ANY" for part in call.arguments
+        ):
             return None
         return function.inline(call, codes)
 

@@ -30,7 +30,7 @@ def write_scalar(scalar: Scalar, names: Sequence[str]) -> str:
     '(`score` + 1L)'
     """
     for part in walk(scalar):
-        if "ANY" in str(part.type):
+        if part.type.has("ANY"):
             raise NotForSpark(f"the type of {part} is not known")
     return _Writer(names, _no_field, "").text(scalar)
 

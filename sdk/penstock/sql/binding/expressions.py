@@ -21,6 +21,7 @@ from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
 from penstock.sql.binding.generators import called_generator, refuse_inside
 from penstock.sql.binding.grouping_sets import bind_grouping_function
+from penstock.sql.binding.nested_types import nested_type
 from penstock.sql.binding.scopes import Env, Grouping, Scope, make_outer, scope_of, window_columns
 from penstock.sql.binding.statement import Statement, walk_own_parts
 from penstock.sql.binding.time_windows import (
@@ -82,7 +83,7 @@ class ExpressionBinder:
     def column(self, node: exp.Expression) -> Scalar:
         """Returns a value that can be a column."""
         value = self.scalar(node)
-        if "MONTHS" in str(value.type):
+        if value.type.has("MONTHS"):
             what = "an interval of months cannot be a column"
             self._statement.refuse(node, what, "add it to a time, or select EXTRACT(MONTH FROM interval)")
         return value
@@ -456,14 +457,7 @@ class ExpressionBinder:
     def _cast(self, node: exp.Cast) -> Scalar:
         operand, kind = self.scalar(node.this), node.to.this.name
         is_try = isinstance(node, exp.TryCast)
-        target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
-        if kind == "FLOAT":
-            what = "CAST to FLOAT is not supported: numbers have 64 bits"
-            self._statement.refuse(node, what, "write DOUBLE")
-        if target is None:
-            names = sorted({"DECIMAL", *(each.name for each in _TYPES.values())})
-            what = f"CAST to {node.to.sql()} is not supported"
-            self._statement.refuse(node, what, f"there are {', '.join(names)}")
+        target = nested_type(self._statement, node.to, self._plain_type)
 
         def make() -> Scalar:
             found = (resolving.try_cast if is_try else resolving.cast)(operand, target)
@@ -483,11 +477,24 @@ class ExpressionBinder:
         # A whole number stays a call, which knows how many bits it has.
         return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
 
-    def _decimal_type(self, node: exp.Cast) -> SqlType:
+    def _plain_type(self, node: exp.DataType) -> SqlType:
+        """A type that holds no others."""
+        kind = node.this.name
+        target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
+        if kind == "FLOAT":
+            what = "CAST to FLOAT is not supported: numbers have 64 bits"
+            self._statement.refuse(node, what, "write DOUBLE")
+        if target is None:
+            names = sorted({"DECIMAL", *(each.name for each in _TYPES.values())})
+            what = f"CAST to {node.sql()} is not supported"
+            self._statement.refuse(node, what, f"there are {', '.join(names)}")
+        return target
+
+    def _decimal_type(self, node: exp.DataType) -> SqlType:
         """The type DECIMAL with the digits that a query names; ten without any."""
         precision, scale = (
-            *(int(each.name) for each in node.to.expressions),
-            *(10, 0)[len(node.to.expressions) :],
+            *(int(each.name) for each in node.expressions),
+            *(10, 0)[len(node.expressions) :],
         )
         if not 1 <= precision <= types.DIGITS_MAX or not 0 <= scale <= precision:
             what = f"DECIMAL({precision}, {scale}) has other digits than a DECIMAL may have"
