@@ -1,4 +1,4 @@
-"""The generators that make a row of each element of arrays."""
+"""The generators that make a row of each element of an array, or of each entry of a map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORDINALITY = ColumnDef("ordinality", BIGINT.or_null(False))
 _HINT = "make one, such as SPLIT(text, ',') or ARRAY(a, b)"
 
 
-# One array
+# One array or map
 
 
 def _explode(arguments: Arguments) -> tuple[Arguments, Columns]:
@@ -33,20 +33,44 @@ def _only(name: str, arguments: Arguments) -> SqlType:
     return arguments[0].type
 
 
+def _inline(arguments: Arguments) -> tuple[Arguments, Columns]:
+    kind = _only("INLINE", arguments)
+    if kind.name != "ARRAY" or kind.element is None or kind.element.name != "STRUCT":
+        hint = "write EXPLODE for an array of other values"
+        raise SqlTypeError(f"INLINE takes an ARRAY of structs, not {kind.or_null()}", hint)
+    # NULL in place of a struct makes NULLs.
+    may_be_null = kind.element.nullable
+    fields = kind.element.fields
+    return arguments, tuple(
+        ColumnDef(name, each.or_null(each.nullable or may_be_null)) for name, each in fields
+    )
+
+
 def _columns_of(name: str, kind: SqlType) -> Columns:
     if kind.name == "ARRAY":
         return (ColumnDef("col", kind.element or ANY),)
-    raise SqlTypeError(f"{name} takes an ARRAY, not {kind.or_null()}", _HINT)
+    if kind.name == "MAP":
+        return ColumnDef("key", kind.key or ANY), ColumnDef("value", kind.element or ANY)
+    raise SqlTypeError(f"{name} takes an ARRAY or a MAP, not {kind.or_null()}", _HINT)
 
 
 def _rows(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
     [held] = values
-    return zip(held, strict=True) if held else ()
+    if not held:
+        return ()
+    return held.items() if isinstance(held, dict) else zip(held, strict=True)
 
 
 def _numbered_rows(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
     [held] = values
+    if isinstance(held, dict):
+        return ((at, *each) for at, each in enumerate(held.items()))
     return enumerate(held) if held else ()
+
+
+def _rows_of_structs(values: Sequence[Any], width: int) -> Iterable[tuple[Any, ...]]:
+    [held] = values
+    return ((None,) * width if each is None else tuple(each) for each in held or ())
 
 
 # Several arrays
@@ -83,6 +107,7 @@ def _ordinal_rows_of_all(values: Sequence[Any], width: int) -> Iterable[tuple[An
 GENERATORS = (
     Generator("EXPLODE", _explode, _rows, "EXPLODE({all})"),
     Generator("POSEXPLODE", _posexplode, _numbered_rows, "POSEXPLODE({all})"),
+    Generator("INLINE", _inline, _rows_of_structs, "INLINE({all})"),
     Generator("UNNEST", _unnest, _rows_of_all, "UNNEST({all})", in_from_only=True),
     Generator(
         "UNNEST WITH ORDINALITY",

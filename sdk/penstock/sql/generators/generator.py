@@ -24,8 +24,8 @@ class Generator:
         name: Its name in capitals.
         bind: Checks a call.
         rows: Makes the rows.
-        spark: The call as Spark has it, with ``{all}`` for the arguments and ``{rows}`` for the number of rows that they
-            make; empty if there is none.
+        spark: The call as Spark has it, with ``{all}`` for the arguments and ``{rows}`` for the number of rows that
+            they make.
         in_from_only: Whether it may stand in ``FROM`` alone, and not in ``SELECT`` and ``LATERAL VIEW``.
         has_outer: Whether ``_OUTER`` behind its name makes a row of NULLs where there would be none.
         constants: How many of its first arguments do not depend on a row.
@@ -34,7 +34,7 @@ class Generator:
     name: str
     bind: Bind
     rows: MakeRows
-    spark: str = ""
+    spark: str
     in_from_only: bool = False
     has_outer: bool = True
     constants: int = 0
