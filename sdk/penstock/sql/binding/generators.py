@@ -9,12 +9,16 @@ from typing import Any, NoReturn, Protocol
 from sqlglot import exp
 
 from penstock.scalars.tree import Literal, Scalar, columns_of, shift_columns
-from penstock.sql.binding.scopes import Grouping, Scope, Visible
+from penstock.sql.binding.scopes import Grouping, Scope, Visible, suggest
 from penstock.sql.binding.statement import Statement, text_of
 from penstock.sql.generators.functions import NAMES, REFUSED
 from penstock.sql.generators.generator import Generator
 from penstock.sql.plan.generating import generate
 from penstock.sql.plan.relations import ColumnDef, Columns, Generate, Relation, columns_as_scalars
+
+IN_FROM = tuple(name for name in NAMES if " " not in name)
+"""The names of generators that FROM may call."""
+_SELECTED = tuple(name for name, (record, _) in NAMES.items() if not record.in_from_only)
 
 
 class Expressions(Protocol):
@@ -97,18 +101,18 @@ def bind_generator(statement: Statement, called: Called, expressions: Expression
     inner = next((each for part in called.arguments for each in _generators_in(statement, part)), None)
     if inner is not None:
         refuse_inside(statement, inner)
+    given = [each.expression if isinstance(each, exp.Kwarg) else each for each in called.arguments]
     count = called.record.constants
+    for each in given[:count]:
+        if each.find(exp.Column) is not None:
+            what = f"{called.name} takes a constant here, and {each.sql()} is not one"
+            statement.refuse(each, what, "EXPLODE(SEQUENCE(a, b)) makes numbers of columns")
     arguments: list[Scalar] = [
-        expressions.constant(each) if at < count else expressions.scalar(each)
-        for at, each in enumerate(map(_without_name, called.arguments))
+        *map(expressions.constant, given[:count]),
+        *map(expressions.scalar, given[count:]),
     ]
     found, columns = statement.typed(called.node, lambda: called.record.bind(tuple(arguments)))
     return Bound(called, found, columns)
-
-
-def _without_name(node: Any) -> Any:
-    """The value of an argument that is given by name; no generator has two of which the order matters."""
-    return node.expression if isinstance(node, exp.Kwarg) else node
 
 
 def _generators_in(statement: Statement, node: exp.Expression) -> list[Called]:
@@ -149,10 +153,10 @@ def visible_of(
     """
     if names and len(names) != len(bound.columns):
         count = len(bound.columns)
-        what = (
-            f"{bound.called.name} makes {count} column{'s' * (count != 1)}, and there are {len(names)} names"
-        )
-        statement.refuse(bound.called.node, what, f"its columns are {_listed(bound.columns)}")
+        made = f"{bound.called.name} makes {count} column{'s' * (count != 1)}"
+        what = f"{made}, and the number of names is {len(names)}"
+        own_names = ", ".join(each.name for each in bound.columns)
+        statement.refuse(bound.called.node, what, f"name {own_names}, in this order")
     columns = bound.columns
     if is_outer:
         columns = tuple(ColumnDef(each.name, each.type.or_null()) for each in columns)
@@ -163,17 +167,14 @@ def visible_of(
     ]
 
 
-def _listed(columns: Columns) -> str:
-    return ", ".join(each.name for each in columns)
-
-
 def view_of(statement: Statement, node: exp.Expression, scope: Scope, expressions: Expressions) -> Scope:
     """Returns the rows of a scope behind one LATERAL VIEW."""
     called = called_generator(statement, node.this)
     if called is None or called.record.in_from_only:
-        what = f"LATERAL VIEW takes a generator, and {node.this.name.upper()} is not one"
-        names = sorted(name for name, (record, _) in NAMES.items() if not record.in_from_only)
-        statement.refuse(node.this, what, f"there are {', '.join(names)}")
+        name = node.this.name.upper() if called is None else called.name
+        what = f"LATERAL VIEW takes a generator that may be selected, and {name} is not one"
+        hint = "write it in FROM" if called is not None else suggest(name, _SELECTED)
+        statement.refuse(node.this, what, hint)
     bound = bind_generator(statement, called, expressions)
     if node.args.get("outer"):
         bound = replace(bound, called=replace(called, is_outer=True))

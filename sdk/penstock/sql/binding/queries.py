@@ -210,7 +210,7 @@ class Binder:
             case exp.SetOperation():
                 return binder._tail(tree, binder._set_operation(tree))
             case exp.Values():
-                return binder._values(tree)
+                return binder._tail(tree, binder._values(tree))
             case exp.Select():
                 return binder._select(tree, shown)
         return self.statement.refuse(tree, f"{tree.key.upper()} is not a query", "write SELECT")
@@ -286,7 +286,7 @@ class Binder:
         if len({len(row) for row in rows}) != 1:
             what = "the rows of VALUES have different numbers of columns"
             self.statement.refuse(tree, what, "give each row the same columns")
-        columns = []
+        columns, typed = [], []
         for at, values in enumerate(zip(*rows, strict=True)):
             kind = resolving.common_type(values)
             if kind is None:
@@ -294,7 +294,8 @@ class Binder:
                 what = f"column {at + 1} of VALUES has values of types that do not fit: {kinds}"
                 self.statement.refuse(tree, what, "CAST them to one type")
             columns.append(ColumnDef(f"col{at + 1}", kind))
-        relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
+            typed.append(Projection(tuple(resolving.cast(each, kind) for each in values))(()))
+        relation = Values(tuple(zip(*typed, strict=True)), tuple(columns))
         alias = tree.args.get("alias")
         scope = scope_of(relation, None)
         return (

@@ -307,7 +307,7 @@ class SourceBinder:
             return self._table_function(node.expressions[0])
         if name not in WINDOWS:
             what = f"there is no table function {node.name!r}"
-            self.statement.refuse(node, what, suggest(name, WINDOWS))
+            self.statement.refuse(node, what, suggest(name, (*WINDOWS, *generators.IN_FROM)))
         named = {
             each.this.name.lower(): each.expression
             for each in node.expressions
