@@ -25,7 +25,7 @@ from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.over import OverBinder
-from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
+from penstock.sql.binding.scopes import Env, Grouping, NamedScope, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
     SelectionBinder,
@@ -437,9 +437,8 @@ class Binder:
             names = [Visible(None, name, value) for name, value in items if not isinstance(value, str)]
             known = {each.name.lower() for each in names}
             others = [each for each in rows.visible if each.name.lower() not in known]
-            scope = Scope(rows.relation, names + others, rows.arrival)
+            scope = NamedScope(rows, names + others)
             condition = self.expressions(scope, over=over).condition(qualify.this, "QUALIFY")
-            rows.relation = scope.relation
         if not over.calls:
             self.statement.refuse(qualify, "QUALIFY needs a window function", "write WHERE or HAVING")
         return condition
