@@ -108,7 +108,7 @@ class Scope:
 
 
 class NamedScope(Scope):
-    """A scope with other names: what is added to its relation is added to that of the scope itself."""
+    """A scope with other names, whose relation is the relation of the scope itself."""
 
     def __init__(self, scope: Scope, visible: list[Visible]) -> None:
         self._scope = scope

@@ -196,7 +196,7 @@ class _Parser(SparkParser):
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
 
     def _parse_value(self, values: bool = True) -> exp.Tuple | None:
-        """Parses a row of VALUES; a name behind one without brackets is that of the table."""
+        """Parses a row of VALUES; a name behind one without brackets names the table."""
         if self._match(TokenType.L_PAREN, advance=False):
             return super()._parse_value(values)
         only = self._parse_disjunction()
