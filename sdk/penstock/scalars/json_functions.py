@@ -180,7 +180,7 @@ def _reading(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
     def read(text: str | None, _schema: object) -> Any:
         if text is None or not text.strip():
             return None
-        found = json_texts.parse(text)
+        found = json_texts.parse(text, strict=True)
         if wraps and isinstance(found, Members):
             found = [found]
         if found is BROKEN or found is None:

@@ -26,7 +26,7 @@ class Members(tuple[tuple[str, Any], ...]):
 BROKEN: Final = object()
 """Stands for a text that is not JSON."""
 
-_DECODER = json.JSONDecoder(object_pairs_hook=Members, strict=True)
+_DECODERS = {strict: json.JSONDecoder(object_pairs_hook=Members, strict=strict) for strict in (False, True)}
 _BLANK = " \t\r\n"
 _STEP = re.compile(r"\.([^.\[]+)|\['([^'?]+)'\]|\[([0-9]+)\]|\[(\*)\]")
 _ESCAPES = {
@@ -42,14 +42,18 @@ _ESCAPES = {
 _ESCAPED = re.compile('[\x00-\x1f"\\\\]')
 
 
-def parse(text: str) -> Any:
+def parse(text: str, strict: bool = False) -> Any:
     """Returns the first value of a text; what is behind it does not count. `BROKEN` if there is none.
+
+    Args:
+        text: The text.
+        strict: Whether control characters, such as the end of a line, must be escaped in strings.
 
     >>> parse('{"a": 1}'), parse("x") is BROKEN
     ((('a', 1),), True)
     """
     try:
-        return _DECODER.raw_decode(text.lstrip(_BLANK))[0]
+        return _DECODERS[strict].raw_decode(text.lstrip(_BLANK))[0]
     except (ValueError, RecursionError):
         return BROKEN
 

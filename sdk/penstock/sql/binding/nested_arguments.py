@@ -99,4 +99,7 @@ def _name_of(part: Any) -> str:
         return str(part.alias)
     if isinstance(part, exp.Dot):
         return str(part.expression.name)
+    if isinstance(part, exp.Bracket):
+        [index, *_] = part.expressions
+        return index.name if isinstance(index, exp.Literal) and index.is_string else ""
     return str(part.name) if isinstance(part, (exp.Column, exp.Identifier)) else ""
