@@ -134,7 +134,7 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
         raise _make_refusal(place.location, _holder(holders, holders.names(), number))
     lease = Lease(place, number, timing)
     try:
-        if take_over:
+        if take_over and earlier:
             _wait_until(lambda: not is_held(place, earlier, timing), place.location)
             lease.check()
         for name in holders.names():
