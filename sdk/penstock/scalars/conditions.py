@@ -22,7 +22,7 @@ from penstock.scalars.function import (
     write_by_template,
 )
 from penstock.scalars.function import do_not_fit as values_do_not_fit
-from penstock.scalars.resolving import coerce, do_not_fit, is_any_nullable, takes, unify_types
+from penstock.scalars.resolving import SqlTypeError, coerce, do_not_fit, is_any_nullable, takes, unify_types
 from penstock.scalars.tree import Call, Literal, Local, Scalar, spell
 from penstock.scalars.types import BIGINT, BOOLEAN, NULL
 
@@ -94,6 +94,8 @@ def _compared(low: int, high: int | None, takes: str) -> Resolve:
         if len(arguments) < low or (high is not None and len(arguments) > high):
             raise do_not_fit(function, arguments, takes)
         parts, found = unify_types(function, arguments)
+        if found.has("MAP"):
+            raise _maps_have_no_order(function)
         if function.name == "NULLIF":
             if parts != arguments and parts[0] is not arguments[0]:
                 equal = Call("=", parts, BOOLEAN)
@@ -103,6 +105,11 @@ def _compared(low: int, high: int | None, takes: str) -> Resolve:
         return function.of(parts, BOOLEAN.or_null(may_be_null))
 
     return resolve
+
+
+def _maps_have_no_order(function: ScalarFunction) -> SqlTypeError:
+    hint = "compare SORT_ARRAY(MAP_ENTRIES(map)), or the values of keys"
+    return SqlTypeError(f"{function.name} does not compare maps", hint)
 
 
 def _truth(function: ScalarFunction, argument: Scalar) -> Scalar:
@@ -130,6 +137,8 @@ def _chosen(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
         raise do_not_fit(function, arguments, "at least one value")
     parts, found = unify_types(function, arguments)
+    if found.has("MAP") and function.name != "COALESCE":
+        raise _maps_have_no_order(function)
     return function.of(parts, found.or_null(all(each.type.nullable for each in parts)))
 
 

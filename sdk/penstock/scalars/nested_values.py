@@ -109,3 +109,39 @@ def _list(value: Iterable[Any]) -> list[Any]:
 
 def _same(value: object) -> object:
     return value
+
+
+class ResultOfUser:
+    """Makes SQL's value of the result of a user's function.
+
+    Args:
+        fn: The function.
+        kind: The type of its results.
+    """
+
+    def __init__(self, fn: Callable[..., Any], kind: SqlType) -> None:
+        self._fn = fn
+        self._kind = kind
+        self._make = value_maker_of(kind) or _same
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ResultOfUser, (self._fn, self._kind)
+
+    def __call__(self, *values: object) -> Any:
+        """Returns the value."""
+        found = self._fn(*values)
+        return None if found is None else self._make(found)
+
+
+def hashable(value: Any) -> Any:
+    """Returns what is the same, and has the same hash, for values that are equal in SQL.
+
+    >>> hashable(float("nan")) == hashable(float("nan")), hashable([1, None])
+    (True, (<class 'tuple'>, 1, None))
+    """
+    if isinstance(value, (list, tuple, Row)):
+        return (tuple, *map(hashable, value))
+    return _NAN if value != value else value
+
+
+_NAN = (float, "NaN")

@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from penstock.scalars.types import SqlType, array_of, is_key_of_map, map_of, struct_of
 from penstock.sql.binding.statement import Statement
+from penstock.sql.errors import SqlError
+from penstock.sql.language.dialect import parse_query
 
 
 def nested_type(
@@ -51,6 +53,27 @@ def _kind_of(statement: Statement, field: Any) -> exp.DataType:
     if not isinstance(kind, exp.DataType):
         statement.refuse(field, "a field of a STRUCT needs a name and a type", "write STRUCT<team: STRING>")
     return kind
+
+
+def schema_of(
+    statement: Statement, node: exp.Expression, plain_type: Callable[[exp.DataType], SqlType]
+) -> SqlType:
+    """Returns the type that the text of a schema names: names with types, or one type.
+
+    Args:
+        statement: The query.
+        node: The text in its tree.
+        plain_type: Returns a type that holds no others.
+    """
+    for text in (node.name, f"STRUCT<{node.name}>"):
+        try:
+            [selected] = parse_query(f"SELECT CAST(NULL AS {text})").expressions
+        except SqlError:
+            continue
+        if isinstance(selected, exp.Cast) and selected.to.this.name in ("ARRAY", "MAP", "STRUCT"):
+            return nested_type(statement, selected.to, plain_type)
+    what = f"{node.name!r} is not a schema"
+    return statement.refuse(node, what, "write names and types, such as 'team STRING, points BIGINT'")
 
 
 def refuse_key(statement: Statement, node: exp.Expression, key: SqlType) -> None:
