@@ -89,7 +89,7 @@ def test_what_does_not_read_generated_rows_acts_before() -> None:
     assert made.input == join
     assert [str(each) for each in join.left_keys] == ["text"]
     [above] = (each for each in _all(query, Filter) if each.input == made)
-    assert str(getattr(above, "condition", None)) == "(col <> 'a')"
+    assert str(getattr(above, "condition", None)) == "(tag <> 'a')"
 
 
 def test_a_generator_reads_only_the_columns_that_it_needs() -> None:
