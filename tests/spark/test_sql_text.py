@@ -30,7 +30,7 @@ from penstock.scalars.functions import FUNCTIONS, RECORDS
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.spark_forms import LAST_BIT, NotForSpark
 from penstock.scalars.spark_writer import write_scalar
-from penstock.scalars.tree import Call, Scalar, walk
+from penstock.scalars.tree import Call, Lambda, Scalar, free_parameters, walk
 from penstock.scalars.types import SqlType, from_hint, to_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
@@ -45,7 +45,7 @@ from penstock.typehints.row_type import RowTypeConstraint
 from tests.runner.plain_runner import Settings, collect, run_plain
 from tests.sdk.sql import query_texts, texts
 from tests.sdk.sql.texts import NAMES, TYPES, Refused
-from tests.spark.sql_values import AS_WRITTEN, arrow_type, identical, with_settings
+from tests.spark.sql_values import AS_WRITTEN, arrow_type, arrow_value, identical, with_settings
 
 _SETTINGS = {
     **AS_WRITTEN,
@@ -80,7 +80,7 @@ def frame_of(spark: Any) -> Any:
             *((name, arrow_type(kind)) for name, kind in zip(NAMES, TYPES, strict=True)),
         ]
     )
-    columns = [list(range(len(ROWS))), *map(list, zip(*ROWS, strict=True))]
+    columns = [list(range(len(ROWS))), *(list(map(arrow_value, each)) for each in zip(*ROWS, strict=True))]
     frame = spark.createDataFrame(pyarrow.table(columns, schema=schema))
     # A frame with an exchange is not computed by the optimizer.
     return with_local_times(frame, dict(zip(NAMES, TYPES, strict=True))).repartition(1).cache().alias("t")
@@ -133,11 +133,15 @@ def needless_failures(scalar: Scalar, rows: Iterable[tuple[Any, ...]]) -> list[i
     Of arguments beside one that is NULL, or decides AND or OR, they may compute others first. And Spark knows without
     computing it whether a value that has no NULL in its type is NULL, and what a value of the type VOID is.
     """
-    parts = [*walk(scalar)]
+    all_parts = [*walk(scalar)]
+    # A part that reads the parameter of a lambda has no value of its own; any other in it may be computed or not.
+    parts = [each for each in all_parts if not free_parameters(each) and not isinstance(each, Lambda)]
+    inside = [part for each in all_parts if isinstance(each, Lambda) for part in walk(each.body)]
     asked = [
         each for part in parts if isinstance(part, Call) and part.name in _OF_NULL for each in part.arguments
     ]
     asked += [part for part in parts if isinstance(part, Call) and part.type.name == "NULL"]
+    asked += [each for each in inside if not free_parameters(each) and not isinstance(each, Lambda)]
     known = [Projection((each,)).function for each in asked]
     calls = [
         (part.name, [Projection((each,)).function for each in part.arguments])
@@ -179,14 +183,30 @@ def computed(text: str) -> Found:
 
 def type_of(spark_type: str) -> str:
     """The name in penstock of a type in Spark."""
-    if spark_type.startswith("array<"):
-        return f"ARRAY<{type_of(spark_type[6:-1])}>"
+    if spark_type.startswith(("array<", "map<")):
+        name, _, inner = spark_type.partition("<")
+        return f"{name.upper()}<{', '.join(map(type_of, _parts_of(inner[:-1])))}>"
+    if spark_type.startswith("struct<"):
+        fields = [each.partition(":") for each in _parts_of(spark_type[7:-1])]
+        return f"STRUCT<{', '.join(f'{name}: {type_of(kind)}' for name, _, kind in fields)}>"
     if spark_type.startswith("decimal"):
         return spark_type.upper().replace(",", ", ")
     if spark_type.startswith("interval"):
         return "INTERVAL" if "month" not in spark_type and "year" not in spark_type else "MONTHS"
     others = {"int": "BIGINT", "tinyint": "BIGINT", "smallint": "BIGINT", "void": "NULL"}
     return others.get(spark_type, spark_type).upper()
+
+
+def _parts_of(types: str) -> list[str]:
+    """The types that stand between commas, which may be inside others."""
+    found, depth = [""], 0
+    for character in types:
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
+        if character == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return found
 
 
 _LAST_BITS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.scalars.casting import Compute, cast_function, try_function
+from penstock.scalars.casting import Compute, cast_function, try_cast_function
 from penstock.scalars.conditions import BETWEEN, CASE
 from penstock.scalars.function import (
     WHOLE_BITS,
@@ -89,6 +89,10 @@ def _name_of(kind: SqlType, scalar: Scalar) -> str:
         )
     if kind.name == "ARRAY":
         return f"array<{_name_of(kind.element or NULL, scalar)}>"
+    if kind.name == "MAP":
+        return f"map<{','.join(_name_of(each, scalar) for each in kind.parts)}>"
+    if kind.name == "STRUCT":
+        return f"struct<{','.join(f'{name}:{_name_of(each, scalar)}' for name, each in kind.fields)}>"
     if kind.name == "DECIMAL":
         return f"decimal({kind.precision},{kind.scale})"
     return {"BIGINT": whole_type(scalar), "NULL": "VOID"}.get(kind.name, kind.name).lower()
@@ -102,7 +106,7 @@ def _casting(exact: bool) -> Choose:
 
 
 def _trying(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
-    return try_function(cast_function(arguments[0], result))
+    return try_cast_function(arguments[0], result)
 
 
 def _inline_cast(call: Call, codes: Sequence[Code]) -> str | None:
@@ -120,8 +124,10 @@ def _cast_text(call: Call, operands: Sequence[str], overflow: str) -> str:
 
 
 def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
-    if source.name == "ARRAY" and target.name == "ARRAY" and source.element and target.element:
-        return _check_cast(source.element, target.element, is_try)
+    if source.is_nested:
+        whole = [target] * len(source.parts) if target.name == "STRING" else target.parts
+        for one, other in zip(source.parts, whole, strict=False):
+            _check_cast(one, other, is_try)
     match source.name, target.name:
         case "STRING", "TIMESTAMP" | "TIMESTAMP_NTZ":
             raise NotForSpark("a text may name a time zone, which Spark looks up elsewhere")
@@ -138,7 +144,6 @@ def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
             raise NotForSpark("Spark keeps bytes in a string that are not valid text")
         case "INTERVAL", "STRING":
             raise NotForSpark("Spark writes an interval by the units that its column has")
-    return None
 
 
 # Records

@@ -6,11 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.scalars.arrays import CONCATENATION, REVERSAL
 from penstock.scalars.casting import Compute, can_cast
 from penstock.scalars.function import Arguments, Code, Inline, ScalarFunction, choose_always, write_always
 from penstock.scalars.resolving import (
     cast,
     coerce,
+    common_type,
     do_not_fit,
     is_any_nullable,
     takes,
@@ -106,6 +108,12 @@ def _inline_trim(strip: str) -> Inline:
 def _concat_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
         return Literal("", STRING.or_null(False))
+    if any(each.type.name == "ARRAY" for each in arguments):
+        found = common_type(arguments)
+        if found is None or any(each.type.name != "ARRAY" for each in arguments):
+            raise do_not_fit(function, arguments, "strings, or arrays of one type")
+        nullable = is_any_nullable(arguments)
+        return CONCATENATION.of(tuple(cast(each, found) for each in arguments), found.or_null(nullable))
     if all(each.type.name == "BINARY" for each in arguments):
         return function.of(arguments, BINARY.or_null(is_any_nullable(arguments)))
     if any(each.type.name == "NULL" for each in arguments):
@@ -133,6 +141,12 @@ def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
         for each in arguments
     )
     return function.of(parts, STRING.or_null(parts[0].type.nullable))
+
+
+def _reverse_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) == 1 and arguments[0].type.name == "ARRAY":
+        return REVERSAL.of(arguments, arguments[0].type)
+    return takes("STRING -> STRING")(function, arguments)
 
 
 def _instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -268,7 +282,7 @@ FUNCTIONS = (
     ),
     ScalarFunction(
         name="REVERSE",
-        resolve=takes("STRING -> STRING"),
+        resolve=_reverse_of,
         python=choose_always(lambda text: text[::-1]),
         spark="reverse({0})",
     ),

@@ -25,6 +25,7 @@ from penstock.io.query_source import QueryError, QuerySource, QueryTable, Result
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.nested_values import value_maker_of
 from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
@@ -316,7 +317,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
     def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
         label = "Input" if name == _MAIN else f"Input {name}"
-        fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))
+        fields = FieldsOf(columns)
         rows = pcoll | f"{label} in all time" >> WindowInto(GlobalWindows())
         return rows | label >> Map(fields).with_output_types(hint_of(columns))
 
@@ -411,27 +412,34 @@ def allow_deep_calls() -> Iterator[None]:
 
 
 class FieldsOf(RowFunction):
-    """Makes a tuple of an element's fields; times become datetimes with a zone.
+    """Makes a tuple of an element's fields; times become datetimes with a zone, and structs Rows.
 
     Args:
-        names: The names of the fields.
-        types: The names of their types.
+        columns: The names and the types of the fields.
     """
 
-    def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
         # Python's getter takes dots apart, and returns a single value without a tuple.
+        names = tuple(each.name for each in columns)
         is_plain = len(names) > 1 and not any("." in name for name in names)
         self._get: Callable[[Any], tuple[Any, ...]] = (
             operator.attrgetter(*names) if is_plain else _Attributes(names)
         )
-        self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
+        makers = [value_maker_of(each.type, _as_datetime) for each in columns]
+        self._makers = [(at, maker) for at, maker in enumerate(makers) if maker is not None]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FieldsOf, (self._columns,)
 
     def __call__(self, row: object) -> tuple[Any, ...]:
         values = self._get(row)
-        for at in self._times:
-            time = values[at]
-            if type(time) is not datetime.datetime or time.tzinfo is None:
-                values = (*values[:at], _as_datetime(time), *values[at + 1 :])
+        for at, maker in self._makers:
+            value = values[at]
+            if type(value) is datetime.datetime and value.tzinfo is not None:
+                continue
+            if value is not None:
+                values = (*values[:at], maker(value), *values[at + 1 :])
         return values
 
 

@@ -10,6 +10,7 @@ from penstock.checks.similar_names import find_nearest
 from penstock.scalars.tree import (
     Column,
     OuterColumn,
+    Parameter,
     Scalar,
     columns_of,
     map_leaves,
@@ -177,6 +178,7 @@ class Env:
         aliases: The selected expressions by their names, where a clause may name them.
         around: What names mean in the queries around this one, whose columns it may read, the outermost first.
         over: Returns the column of a window function with OVER; None where there is none.
+        parameters: The parameters of the lambdas around, by their names in small letters.
     """
 
     scope: Scope | Grouping
@@ -184,6 +186,7 @@ class Env:
     aliases: Mapping[str, Any] = field(default_factory=dict)
     around: tuple[Env, ...] = ()
     over: Callable[[Any], Column] | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     @property
     def rows(self) -> Scope:

@@ -74,6 +74,12 @@ class SelectionBinder:
 
     def order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         """Returns what ORDER BY orders rows by: a selected column, or a value."""
+        found = self._order_scalar(node, items)
+        if found.type.has("MAP"):
+            self.statement.refuse(node, "maps have no order", "order by SORT_ARRAY(MAP_ENTRIES(map))")
+        return found
+
+    def _order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         selected = [(name, value) for name, value in items if not isinstance(value, str)]
         if isinstance(node, exp.Literal) and not node.is_string:
             return find_ordinal(self.statement, node, [value for _, value in selected])

@@ -75,8 +75,8 @@ def column_type(kind: SqlType) -> str:
     Raises:
         NotForSpark: Spark has no type with the same values.
     """
-    if kind.name == "ARRAY" and kind.element is not None:
-        return f"ARRAY<{column_type(kind.element)}>"
+    for each in kind.parts:
+        column_type(each)
     if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
         raise NotForSpark(f"values of {kind.name} are others in Spark")
     return write_type(kind)
