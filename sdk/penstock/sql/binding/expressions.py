@@ -20,6 +20,7 @@ from penstock.scalars.tree import Call, Lambda, Literal, Parameter, Scalar, User
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
 from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
+from penstock.sql.binding.generators import called_generator, refuse_inside
 from penstock.sql.binding.grouping_sets import bind_grouping_function
 from penstock.sql.binding.nested_arguments import bind_arguments
 from penstock.sql.binding.nested_types import nested_type, schema_of
@@ -297,6 +298,8 @@ class ExpressionBinder:
         if self._statement.is_aggregate(node):
             what = f"the aggregate {name} cannot be used here"
             self._statement.refuse(node, what, "aggregate in a subquery")
+        if (generator := called_generator(self._statement, node)) is not None:
+            refuse_inside(self._statement, generator)
         own = self._statement.tables.functions.get(name)
         if own is None and name in WINDOW_FUNCTIONS:
             self._statement.refuse(

@@ -19,12 +19,13 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
+from penstock.sql.binding.generators import SelectedGenerators
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.over import OverBinder
-from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
+from penstock.sql.binding.scopes import Env, Grouping, NamedScope, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
     SelectionBinder,
@@ -64,7 +65,6 @@ from penstock.sql.plan.relations import (
 _SET_KINDS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 _REFUSED = {
     "MATCH_RECOGNIZE": "match",
-    "LATERAL": "laterals",
     "CLUSTER BY": "cluster",
     "DISTRIBUTE BY": "distribute",
     "SORT BY": "sort",
@@ -210,7 +210,7 @@ class Binder:
             case exp.SetOperation():
                 return binder._tail(tree, binder._set_operation(tree))
             case exp.Values():
-                return binder._values(tree)
+                return binder._tail(tree, binder._values(tree))
             case exp.Select():
                 return binder._select(tree, shown)
         return self.statement.refuse(tree, f"{tree.key.upper()} is not a query", "write SELECT")
@@ -286,7 +286,7 @@ class Binder:
         if len({len(row) for row in rows}) != 1:
             what = "the rows of VALUES have different numbers of columns"
             self.statement.refuse(tree, what, "give each row the same columns")
-        columns = []
+        columns, typed = [], []
         for at, values in enumerate(zip(*rows, strict=True)):
             kind = resolving.common_type(values)
             if kind is None:
@@ -294,7 +294,8 @@ class Binder:
                 what = f"column {at + 1} of VALUES has values of types that do not fit: {kinds}"
                 self.statement.refuse(tree, what, "CAST them to one type")
             columns.append(ColumnDef(f"col{at + 1}", kind))
-        relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
+            typed.append(Projection(tuple(resolving.cast(each, kind) for each in values))(()))
+        relation = Values(tuple(zip(*typed, strict=True)), tuple(columns))
         alias = tree.args.get("alias")
         scope = scope_of(relation, None)
         return (
@@ -337,8 +338,12 @@ class Binder:
         groupings = GroupingBinder(self.statement, self.expressions)
         grouping, has_window = groupings.grouping(tree, scope, aliases)
         rows: Scope | Grouping = scope if grouping is None else grouping
+        generated = SelectedGenerators(self.statement)
+        generated.bind(tree, rows, self.expressions)
         over = self._over(tree, rows, aliases)
-        selections = SelectionBinder(self.statement, self.expressions(rows, over=over), rows)
+        selections = SelectionBinder(
+            self.statement, self.expressions(rows, over=over), rows, generated.columns
+        )
         items = selections.items(tree, shown is not None)
         condition = self._having(tree, grouping, aliases)
         named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
@@ -355,7 +360,8 @@ class Binder:
             place = grouping.placed
         if condition is not None:
             relation = Filter(relation, place(condition))
-        relation, place = over.compute(relation, place)
+        generated.refuse_over(bool(over.calls))
+        relation, place = over.compute(*generated.compute(relation, place))
         items = [(name, value if isinstance(value, str) else place(value)) for name, value in items]
         orders = tuple((node, place(scalar)) for node, scalar in orders)
         if qualified is not None:
@@ -431,9 +437,8 @@ class Binder:
             names = [Visible(None, name, value) for name, value in items if not isinstance(value, str)]
             known = {each.name.lower() for each in names}
             others = [each for each in rows.visible if each.name.lower() not in known]
-            scope = Scope(rows.relation, names + others, rows.arrival)
+            scope = NamedScope(rows, names + others)
             condition = self.expressions(scope, over=over).condition(qualify.this, "QUALIFY")
-            rows.relation = scope.relation
         if not over.calls:
             self.statement.refuse(qualify, "QUALIFY needs a window function", "write WHERE or HAVING")
         return condition

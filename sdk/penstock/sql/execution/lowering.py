@@ -34,6 +34,7 @@ from penstock.sql.execution.chain_steps import (
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.execution.final_over import FinalOverFn
 from penstock.sql.execution.first_rows import first_rows
+from penstock.sql.execution.generating import GeneratedRows
 from penstock.sql.execution.grouping_sets import InSets
 from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
@@ -49,6 +50,7 @@ from penstock.sql.plan.relations import (
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Order,
     Over,
@@ -161,6 +163,10 @@ class Lowering:
                 rows = self.lower(relation.input)
                 expanded = FlatMap(InSets(relation)).with_output_types(hint_of(relation.columns))
                 return rows | self._label("Grouping sets") >> expanded
+            case Generate():
+                rows = self.lower(relation.input)
+                generated = FlatMap(GeneratedRows(relation)).with_output_types(hint_of(relation.columns))
+                return rows | self._label("Generate") >> generated
             case Join():
                 return self._join(relation)
             case Valid():
@@ -301,6 +307,8 @@ class Lowering:
 
     def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
         """True if the rows come with this time as their timestamp."""
+        while isinstance(relation, Generate) and columns_of(time) <= {*range(len(relation.input.columns))}:
+            relation, time = origin_of(relation.input, time)
         if not (isinstance(relation, Scan) and isinstance(time, Column)):
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name

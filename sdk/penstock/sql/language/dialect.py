@@ -195,6 +195,13 @@ class _Parser(SparkParser):
     }
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
 
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        """Parses a row of VALUES; a name behind one without brackets names the table."""
+        if self._match(TokenType.L_PAREN, advance=False):
+            return super()._parse_value(values)
+        only = self._parse_disjunction()
+        return None if only is None else self.expression(exp.Tuple(expressions=[only]))
+
     def _parse_equality(self, parse_is: bool = True) -> Any:
         """Parses comparisons, which have one precedence in Spark, and predicates such as BETWEEN on all before them."""
         this = self._parse_bitwise()

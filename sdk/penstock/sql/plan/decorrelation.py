@@ -33,12 +33,14 @@ from penstock.scalars.tree import (
 )
 from penstock.scalars.types import BIGINT, BOOLEAN, SqlType
 from penstock.sql.plan.conditions import conjoin, filter_rows, split_and_factor
+from penstock.sql.plan.local_rows import join_local_rows
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     ColumnDef,
     Columns,
     Filter,
+    Generate,
     Join,
     Over,
     Project,
@@ -104,6 +106,16 @@ class _Rows:
     defaults: tuple[Scalar, ...] | None = None
 
 
+def replace_outer(level: int, scalar: Scalar, values: Mapping[int, Scalar] | Sequence[Scalar]) -> Scalar:
+    """Returns an expression with values in place of the columns of the outer rows of a level."""
+
+    def value_of(leaf: Scalar) -> Scalar:
+        is_outer = isinstance(leaf, OuterColumn) and leaf.level == level
+        return values[leaf.index] if is_outer else leaf  # type: ignore[union-attr]
+
+    return map_leaves(scalar, value_of)
+
+
 def has_one_row(relation: Relation) -> bool:
     """True if a query has exactly one row, whatever its tables have."""
     while isinstance(relation, Project):
@@ -159,6 +171,10 @@ class Correlation:
         Raises:
             NotDecorrelatedError: The query has a part for which no join can be written.
         """
+        outer = partial(replace_outer, self._level)
+        local = join_local_rows(left, right, kind, (left_keys, right_keys), condition, outer)
+        if local is not None:
+            return local
         if self._unnesting is None:
             self._unnesting = _Unnesting(left, self._level)
         unnesting = self._unnesting
@@ -270,6 +286,8 @@ class _Unnesting:
                 )
             case Windowed():
                 return self._windows(relation)
+            case Generate():
+                return self._generate(relation)
             case Valid():
                 return self._valid(relation)
         raise NotDecorrelatedError(type(relation).__name__.rstrip("_"))
@@ -297,12 +315,7 @@ class _Unnesting:
 
     def replaced(self, scalar: Scalar, values: Mapping[int, Scalar] | Sequence[Scalar]) -> Scalar:
         """Returns an expression with values in place of the columns of the outer rows."""
-
-        def value_of(leaf: Scalar) -> Scalar:
-            is_outer = isinstance(leaf, OuterColumn) and leaf.level == self._level
-            return values[leaf.index] if is_outer else leaf  # type: ignore[union-attr]
-
-        return map_leaves(scalar, value_of)
+        return replace_outer(self._level, scalar, values)
 
     def _values(self, rows: _Rows) -> dict[int, Scalar]:
         """The columns of the outer rows that rows have themselves."""
@@ -511,6 +524,18 @@ class _Unnesting:
         columns = (*rows.relation.columns, *made.columns[width:])
         found = replace(made, input=rows.relation, columns=columns)
         return self._with_added(rows, found, width, made.columns)
+
+    def _generate(self, relation: Generate) -> _Rows:
+        width, own = len(relation.input.columns), list(_own_scalars(relation))
+        rows = self._settled(self.rows(relation.input), width, own)
+        known, gap = self._values(rows), len(rows.relation.columns) - width
+        made: Generate = _map_scalars(relation, lambda each: self.replaced(each, known))
+        condition = made.condition
+        if condition is not None:
+            moved = {at: at + gap if at >= width else at for at in columns_of(condition)}
+            condition = shift_columns(condition, moved)
+        found = replace(made, input=rows.relation, condition=condition)
+        return self._with_added(rows, found, width, relation.columns)
 
     def _valid(self, relation: Valid) -> _Rows:
         width = len(relation.input.columns)

@@ -14,6 +14,7 @@ from penstock.sql.plan.relations import (
     Columns,
     Emitted,
     Filter,
+    Generate,
     Join,
     Over,
     OverCall,
@@ -192,6 +193,10 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
             yield _within(own, relation.input) | _read_by([relation.time, *(relation.partition or ())])
         case Aggregate(_, keys, calls):
             yield _read_by([*keys, *(each for call in calls for each in call.scalars)])
+        case Generate():
+            width = len(relation.input.columns)
+            read = own | _read_by([*relation.arguments, relation.condition])
+            yield {at for at in read if at < width}
         case Join():
             width = len(relation.left.columns)
             both = own | _read_by([relation.condition])
@@ -279,6 +284,8 @@ class _Pruning:
                 return self._windowed(relation)
             case Aggregate():
                 return self._aggregate(relation)
+            case Generate():
+                return self._generate(relation)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -335,6 +342,19 @@ class _Pruning:
         calls = tuple(call.replaced(moved) for call in relation.calls)
         changed = replace(relation, input=made, keys=tuple(map(moved, relation.keys)), calls=calls)
         return changed, {at: at for at in range(len(relation.columns))}
+
+    def _generate(self, relation: Generate) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+        before, width = len(relation.input.columns), len(made.columns)
+        every = {**places, **{before + at: width + at for at in range(len(relation.generated))}}
+        condition = relation.condition
+        changed = replace(
+            relation,
+            input=made,
+            arguments=tuple(shift_columns(each, places) for each in relation.arguments),
+            condition=None if condition is None else shift_columns(condition, every),
+        )
+        return changed, every if len(changed.columns) > width else places
 
     def _join(self, relation: Join) -> tuple[Relation, Places]:
         own = self._needs[id(relation)]

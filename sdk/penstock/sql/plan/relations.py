@@ -200,6 +200,42 @@ class Expand:
 
 
 @dataclass(frozen=True)
+class Generate:
+    """Each row with each of the rows that a generator makes of it, such as the elements of an array.
+
+    Attributes:
+        input: The rows.
+        name: The name of the generator's record (`penstock.sql.generators.functions`).
+        arguments: What the generator reads of a row.
+        generated: The columns of the rows that it makes.
+        outer: Whether it makes a row of NULLs where it would make none.
+        kind: ``inner``; ``left``, where a row for which the condition is never true comes once with NULLs; or ``semi``
+            and ``left_anti``, where a row comes alone if the condition is true once, or never.
+        condition: What must hold, of a row and a generated row in one tuple; None if nothing must.
+    """
+
+    input: Relation
+    name: str
+    arguments: tuple[Scalar, ...]
+    generated: Columns
+    outer: bool = False
+    kind: str = "inner"
+    condition: Scalar | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        if self.kind in ("semi", "left_anti"):
+            return self.input.columns
+        return (*self.input.columns, *(_nullable(self.generated) if self.may_add_nulls else self.generated))
+
+    @property
+    def may_add_nulls(self) -> bool:
+        """True if a row may come with NULLs in place of a generated row."""
+        return self.outer or self.kind == "left"
+
+
+@dataclass(frozen=True)
 class Join:
     """Pairs of rows with equal keys for which a condition holds, and the rows without a partner, by kind.
 
@@ -430,6 +466,7 @@ Relation = Union[
     Windowed,
     Aggregate,
     Expand,
+    Generate,
     Join,
     Valid,
     ValidityJoin,
@@ -520,7 +557,7 @@ def _described(relation: Relation, indent: str, seen: set[int]) -> Iterator[str]
     details = ", ".join(
         f"{one.name}={_text(value)}"
         for one in fields(relation)
-        if one.name not in ("input", "left", "right", "inputs", "columns")
+        if one.name not in ("input", "left", "right", "inputs", "columns", "generated")
         and (value := getattr(relation, one.name)) not in (None, (), False, 0, "")
     )
     inputs = list(inputs_of(relation))
