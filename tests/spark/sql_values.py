@@ -14,7 +14,11 @@ from penstock.scalars.types import SqlType
 
 _ARROW = {
     "BIGINT": pyarrow.int64(),
+    "INT": pyarrow.int32(),
+    "SMALLINT": pyarrow.int16(),
+    "TINYINT": pyarrow.int8(),
     "DOUBLE": pyarrow.float64(),
+    "FLOAT": pyarrow.float32(),
     "STRING": pyarrow.string(),
     "BOOLEAN": pyarrow.bool_(),
     "DATE": pyarrow.date32(),
@@ -36,7 +40,7 @@ def arrow_type(kind: SqlType) -> pyarrow.DataType:
     """The type of Arrow for a column of a type of SQL."""
     if kind.name == "DECIMAL":
         return pyarrow.decimal128(kind.precision, kind.scale)
-    return pyarrow.list_(arrow_type(kind.element)) if kind.element else _ARROW[kind.name]
+    return pyarrow.list_(arrow_type(kind.element)) if kind.element else _ARROW[kind.width_name]
 
 
 @contextlib.contextmanager

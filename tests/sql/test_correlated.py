@@ -140,9 +140,14 @@ def _outer_joins_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(joining, "rejects_null", lambda condition, columns: True)
 
 
+def _no_nulls_in_tuples(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(subqueries, "_any_null", lambda scalars: None)
+
+
 MUTANTS: dict[str, tuple[Patch, Sequence[str]]] = {
     "COUNT of no rows is NULL": (_count_of_nothing, ["aggregate"]),
     "NOT IN overlooks NULL": (_no_nulls_in_not_in, ["NOT IN"]),
+    "NOT IN overlooks NULL in tuples": (_no_nulls_in_tuples, ["NOT IN"]),
     "the domain has no NULL": (_domain_without_null, ["aggregate", "ALL"]),
     "the domain has copies": (_domain_with_copies, ["aggregate", "first row"]),
     "a semi join repeats rows": (_semi_as_inner, ["IN", "EXISTS"]),
