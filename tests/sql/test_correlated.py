@@ -189,7 +189,12 @@ def events(*keys: int, retracts: bool = False) -> Input:
 def test_a_value_with_two_rows_fails(retracts: bool) -> None:
     given = events(1, 1, retracts=retracts)
     message = failed(lambda: list(changes(FIRST, given)))
-    assert message.startswith("a subquery in an expression has 2 rows, not one")
+    place = f"""a subquery in an expression has 2 rows, not one
+  line 1, column 23 of the query
+    {FIRST}
+    {" " * (FIRST.index("SELECT b.s") + len("SELECT b."))}^
+"""
+    assert message.startswith(place)
     assert "hint: aggregate it, for example with MAX, or write LIMIT 1" in message
     assert failed(lambda: final_rows(FIRST, given)) == message
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 from penstock.scalars import functions, resolving
 from penstock.scalars.tree import Column, Literal, Scalar
 from penstock.scalars.types import BIGINT, BOOLEAN
+from penstock.sql.aggregates.extremes import SubqueryPlace
 from penstock.sql.binding.joining import push_semijoin_down
 from penstock.sql.binding.scopes import Env, Scope, make_outer, scope_of
 from penstock.sql.binding.statement import Statement
@@ -92,7 +93,8 @@ def value_of(statement: Statement, node: exp.Expression, env: Env, inner: Scope)
     if has_one_row_at_most(inner.relation):
         rows: Relation = Project(inner.relation, (value,), (ColumnDef("value", value.type),))
     else:
-        call = AggregateCall("single", value, value.type.or_null())
+        place = SubqueryPlace(statement.place(node))
+        call = AggregateCall("single", value, value.type.or_null(), parameters=(place,))
         rows = Aggregate(inner.relation, (), (call,), (ColumnDef("single", call.type),))
     return _attach(statement, node, env, rows, "inner" if has_one_row(rows) else "left")[0]
 
