@@ -50,6 +50,7 @@ from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
 from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.column_widths import options_of_widths, width_of_field
 from penstock.typehints.containers import ListConstraint
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import Timestamp
@@ -312,7 +313,10 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
             hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
             raise refusal(TypeError, what, where=self._where(), hint=hint)
-        return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
+        return tuple(
+            ColumnDef(field, replace(from_hint(hint), bits=width_of_field(row, field)))
+            for field, hint in row.fields
+        )
 
     def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
@@ -498,5 +502,8 @@ def result_hint(query: Query) -> Any:
         [
             (name, system[place] if isinstance(place, str) else hint_of_type(columns[place].type))
             for name, place in query.shown
-        ]
+        ],
+        field_options=options_of_widths(
+            (name, columns[place].type.bits) for name, place in query.shown if not isinstance(place, str)
+        ),
     )

@@ -396,9 +396,9 @@ class Binder:
                 plain.append(self.expressions(scope).condition(part, "WHERE"))
         scope.relation = arrange_joins(scope.relation, plain)
         for test in tests:
-            value = None if test.value is None else self.expressions(scope).scalar(test.value)
+            values = None if test.value is None else self.expressions(scope).tuple_of(test.value)
             env = Env(scope, self.ctes, around=self.around)
-            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), value)
+            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), values)
         for part in others:
             condition = self.expressions(scope).condition(part, "WHERE")
             scope.relation = push_filter_down(Filter(scope.relation, condition))

@@ -13,7 +13,7 @@ from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
 from penstock.scalars.types import SqlType
 from penstock.sql.aggregates.functions import AGGREGATES, REFUSED
-from penstock.sql.errors import make_sql_error
+from penstock.sql.errors import make_sql_error, place
 from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
 
@@ -76,6 +76,10 @@ class Statement:
         """Raises the error of a part of the query."""
         position = position_of(node) if node is not None else None
         raise make_sql_error(what, self.text, position, hint)
+
+    def place(self, node: object) -> str:
+        """Returns the line of a part of the query with a caret below it."""
+        return place(self.text, position_of(node) or 0)
 
     def at(self, node: exp.Expression) -> Callable[..., NoReturn]:
         """Returns what refuses a part of the tree."""

@@ -20,7 +20,7 @@ from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.scalars.types import SqlType, to_hint
-from penstock.sql.aggregates.extremes import FORM, SINGLE
+from penstock.sql.aggregates.extremes import FORM, SINGLE, place_of
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, argument_of, expressions_of
 from penstock.sql.execution.chain_steps import (
@@ -278,8 +278,9 @@ class Lowering:
         pairs_type = KV[key_hint(keys), AnyHint]
         pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
-        if retracts and any(call.name == SINGLE for call in calls):
-            pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
+        if retracts and (single := next((call for call in calls if call.name == SINGLE), None)):
+            one_row = steps.OneRow(place_of(single))
+            pairs = pairs | self._label("One row") >> ParDo(one_row).with_output_types(pairs_type)
         if not relation.keys:
             pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
         pairs = self._triggered(pairs, windowfn, emit or Emit(before=Delay(0)))
