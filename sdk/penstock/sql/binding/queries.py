@@ -431,9 +431,8 @@ class Binder:
             names = [Visible(None, name, value) for name, value in items if not isinstance(value, str)]
             known = {each.name.lower() for each in names}
             others = [each for each in rows.visible if each.name.lower() not in known]
-            scope = Scope(rows.relation, names + others, rows.arrival)
+            scope = _SameRows(rows, names + others)
             condition = self.expressions(scope, over=over).condition(qualify.this, "QUALIFY")
-            rows.relation = scope.relation
         if not over.calls:
             self.statement.refuse(qualify, "QUALIFY needs a window function", "write WHERE or HAVING")
         return condition
@@ -541,6 +540,22 @@ class Binder:
             what = f"the watermark is a time, and {found} is {found.type}"
             self.statement.refuse(past, what, "name a TIMESTAMP")
         return found
+
+
+class _SameRows(Scope):
+    """The rows of another scope with other names: what is joined to the ones is joined to the others."""
+
+    def __init__(self, rows: Scope, visible: list[Visible]) -> None:
+        self._rows = rows
+        super().__init__(rows.relation, visible, rows.arrival)
+
+    @property
+    def relation(self) -> Relation:
+        return self._rows.relation
+
+    @relation.setter
+    def relation(self, relation: Relation) -> None:
+        self._rows.relation = relation
 
 
 def _cast_columns(side: Scope, columns: tuple[ColumnDef, ...]) -> Project:
