@@ -462,7 +462,9 @@ def test_more_expressions_mean_in_penstock_what_they_mean_in_spark(frame, seed):
     report = compare(
         frame, [*texts.signatures(random.Random(seed), 150), *texts.generated(seed, 2_000)], as_sent=1.0
     )
-    print(f"expressions {seed}: {report.counts()}", *report.differences, report.reasons(), sep="\n", flush=True)
+    print(
+        f"expressions {seed}: {report.counts()}", *report.differences, report.reasons(), sep="\n", flush=True
+    )
     assert not report.differences, "\n" + "\n".join(report.differences)
 
 

@@ -35,7 +35,7 @@ from tests.sql.test_law import (
 )
 from tests.sql.test_over import _frames
 
-ALWAYS, ALL, BLOCK = 13, 1_092, 13
+ALWAYS, ALL, BLOCK = 7, 1_092, 7
 
 
 def check_pair(seed: int, pair: tuple[str, ...] = ()) -> None:
