@@ -477,13 +477,15 @@ def test_an_expression_means_in_penstock_what_it_means_in_spark(frame):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(10))
 def test_more_expressions_mean_in_penstock_what_they_mean_in_spark(frame, seed):
     report = compare(
         frame, [*texts.signatures(random.Random(seed), 150), *texts.generated(seed, 2_000)], as_sent=1.0
     )
+    print(
+        f"expressions {seed}: {report.counts()}", *report.differences, report.reasons(), sep="\n", flush=True
+    )
     assert not report.differences, "\n" + "\n".join(report.differences)
-    print(report.counts(), report.reasons(), sep="\n")
 
 
 def test_each_function_is_among_the_texts():
@@ -729,12 +731,12 @@ def test_spark_has_no_third_truth_value_for_in_with_a_query_that_is_selected(spa
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(15))
 def test_more_queries_mean_in_penstock_what_they_mean_in_spark(spark, tables, seed):
     report = compare_queries(spark, query_texts.queries(seed, 200))
+    print(f"queries {seed}: {report.counts()}", *report.differences, flush=True)
     assert not report.differences, "\n" + "\n".join(report.differences)
     assert not report.refused
-    print(report.counts())
 
 
 def test_a_break_of_equality_is_found(spark, tables, monkeypatch):

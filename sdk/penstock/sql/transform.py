@@ -124,7 +124,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         self.query = query
         self.catalog = catalog or Catalog()
         self.output = None if output is None else check_output_class(output)
-        self.order: tuple[tuple[str, bool, bool], ...] = ()
+        self.order: tuple[tuple[str, bool, bool], ...] | None = ()
 
     def default_label(self) -> str:
         words = " ".join(str(getattr(self, "query", "")).split())
@@ -478,13 +478,20 @@ class MakeRow(RowFunction):
         return made
 
 
-def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns the order of listed rows: names, whether they descend, and whether NULL is first."""
+def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...] | None:
+    """Returns the order of listed rows: names, whether they descend, and whether NULL is first.
+
+    None if they are ordered by something that is not among their columns.
+    """
     names = {place: name for name, place in query.shown}
+    if query.ordered is None:
+        return None
+    columns = [each.scalar.index if isinstance(each.scalar, Column) else -1 for each in query.ordered]
+    if not names.keys() >= {*columns}:
+        return None
     return tuple(
-        (names[order.scalar.index], order.descending, order.nulls_first)
-        for order in query.ordered
-        if isinstance(order.scalar, Column) and order.scalar.index in names
+        (names[at], order.descending, order.nulls_first)
+        for at, order in zip(columns, query.ordered, strict=True)
     )
 
 

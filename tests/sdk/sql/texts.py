@@ -520,7 +520,7 @@ _RULES: dict[str, str] = {
         CONCAT({S}, {N}, {B}, {M}) | CONCAT_WS({S}, {S}, {S})
         CONCAT_WS('-', {W}, {S}) | REPLACE({S}, {S}) | REPLACE({S}, {S}, {S}) | LEFT({S}, {N})
         RIGHT({S}, {N}) | LPAD({S}, 6, {S})
-        RPAD({S}, 6) | LPAD({S}, {N}) | REPEAT({S}, 3) | REVERSE({S})
+        RPAD({S}, 6) | LPAD({S}, {N} % 50) | REPEAT({S}, 3) | REVERSE({S})
         REGEXP_EXTRACT({S}, '([a-z])([0-9]+)', 2) | OVERLAY({S} PLACING {S} FROM 2)
         REGEXP_REPLACE({S}, '[0-9]+', '<$0>') | REGEXP_EXTRACT({S}, '(\\\\d+)') | MD5({S}) | SHA2({S}, 256)
         CAST({N} AS STRING)

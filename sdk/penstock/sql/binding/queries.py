@@ -41,6 +41,7 @@ from penstock.sql.binding.subqueries import filter_by_query, query_test_of
 from penstock.sql.errors import SqlError
 from penstock.sql.language.dialect import EmitClause, find_outermost_select, parse_query, rendering_of
 from penstock.sql.language.unsupported_clauses import refuse_unsupported_clauses
+from penstock.sql.plan.decorrelation import has_one_row_at_most
 from penstock.sql.plan.final_over import finish_over, list_calls_that_look_ahead, time_of_order
 from penstock.sql.plan.lineage import bound_of, emission_keys, window_ends
 from penstock.sql.plan.relations import (
@@ -151,17 +152,31 @@ def _check_sessions(statement: Statement, relation: Relation) -> None:
                 waiting.append(each)
 
 
-def _table_order(binder: Binder, tree: exp.Expression, scope: Scope) -> tuple[Order, ...]:
+def _table_order(binder: Binder, tree: exp.Expression, scope: Scope) -> tuple[Order, ...] | None:
     order = tree.args.get("order")
     if order is None:
         return ()
     try:
-        return binder.output_orders(order, scope)
+        return binder.output_orders(_by_place(order, tree), scope)
     except SqlError:
-        if tree.args.get("limit") or tree.args.get("offset"):
-            # Which rows there are depends on something that is not among their columns.
-            return ()
+        if isinstance(tree, exp.Select):
+            # The order is of something that is not among the columns of the rows.
+            has_one_row = isinstance(scope.relation, Project) and has_one_row_at_most(scope.relation)
+            return () if has_one_row else None
         raise
+
+
+def _by_place(order: exp.Expression, tree: exp.Expression) -> exp.Expression:
+    """An ORDER BY that names what is selected by its place, or after a star by its name alone."""
+    items = [each.unalias() for each in tree.expressions] if isinstance(tree, exp.Select) else []
+    has_star = any(each.is_star for each in items)
+    made = order.copy()
+    for each in made.expressions:
+        if has_star and isinstance(each.this, exp.Column):
+            each.this.set("table", None)
+        elif each.this in items and not has_star:
+            each.set("this", exp.Literal.number(items.index(each.this) + 1))
+    return made
 
 
 def _reads_arrival(tree: exp.Expression) -> bool:
@@ -350,6 +365,8 @@ class Binder:
         orders: tuple[tuple[Any, Scalar], ...] = ()
         if (order := tree.args.get("order")) and (tree.args.get("limit") or tree.args.get("offset")):
             orders = tuple((each, named.order_scalar(each.this, items)) for each in order.expressions)
+        elif order:
+            self._check_order(order, rows, items, aliases, over)
         qualified = self._qualify(tree, rows, items, named, over)
         relation = scope.relation
         place: Callable[[Scalar], Scalar] = _same
@@ -367,6 +384,24 @@ class Binder:
         if qualified is not None:
             relation = push_filter_down(Filter(relation, place(qualified)))
         return self._projected(tree, relation, items, orders, shown)
+
+    def _check_order(
+        self,
+        order: exp.Expression,
+        rows: Scope | Grouping,
+        items: list[Item],
+        aliases: Mapping[str, Any],
+        over: OverBinder,
+    ) -> None:
+        """Refuses an order that means nothing; nothing is computed for one without LIMIT, since no rows follow it."""
+        if isinstance(rows, Grouping):
+            rows = replace(rows, calls=[*rows.calls], beside=[*rows.beside])
+        else:
+            rows = replace(rows)
+        over = replace(over, expressions=self.expressions(rows, aliases), calls=[*over.calls])
+        named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
+        for each in order.expressions:
+            named.order_scalar(each.this, items)
 
     def _refuse_misplaced(self, tree: exp.Expression) -> None:
         rendering = rendering_of(tree)

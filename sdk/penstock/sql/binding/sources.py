@@ -142,7 +142,13 @@ class SourceBinder:
         if (scope := self._generator(node)) is not None:
             return self._with_joins(scope, node.args.get("joins"))
         if isinstance(node, exp.Subquery):
-            return rename_scope(self.statement, node, self.query_of(node), node.alias or None, names)
+            if _is_in_parentheses(node.this):
+                scope = self._table(node.this)
+            else:
+                scope = rename_scope(self.statement, node, self.query_of(node), None, ())
+            if node.alias:
+                scope = rename_scope(self.statement, node, scope, node.alias, names)
+            return self._with_joins(scope, node.args.get("joins"))
         if not isinstance(node, exp.Table):
             what = f"{node.key.upper()} cannot be read as a table"
             self.statement.refuse(node, what, "name a table or a query in parentheses")
@@ -364,6 +370,13 @@ def rename_scope(
         replace(each, qualifier=qualifier, name=name) for each, name in zip(shown, own_names, strict=True)
     ] + [replace(each, qualifier=qualifier) for each in hidden]
     return Scope(scope.relation, visible, scope.arrival)
+
+
+def _is_in_parentheses(node: exp.Expression) -> bool:
+    """True if what parentheses hold are tables, and not a query."""
+    if isinstance(node, exp.Subquery):
+        return bool(node.alias or node.args.get("joins")) or _is_in_parentheses(node.this)
+    return isinstance(node, (exp.Table, exp.Values))
 
 
 def _by_name(named: Mapping[str, Any], name: str) -> str | None:

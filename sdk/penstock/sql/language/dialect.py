@@ -397,7 +397,9 @@ def parse_statements(query: str) -> list[Any]:
         tokens = _with_suffixes(_with_quotes(dialect.tokenize(query), query), query)
         _refuse_clauses(tokens, query)
         tokens = list(_marked(tokens))
-        return [tree for tree in dialect.parser().parse(tokens, query) if tree is not None]
+        # Behind the last semicolon may be a comment.
+        trees = dialect.parser().parse(tokens, query)
+        return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         what = first.get("description") or str(error)

@@ -693,23 +693,30 @@ class _Unnesting:
             right = self.ground(right, (), right_width)
             left = self.ground(left, self._outers(key.outer for key in right.keys), width)
         known = self._values(left)
-        made: Join = _map_scalars(relation, lambda each: self.replaced(each, known))
         first = len(left.relation.columns)
         gap = first - width
         parts = [
             shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
-            for each in split_and_factor(made.condition)
+            for each in split_and_factor(relation.condition)
         ]
-        parts += [self.replaced(_moved(each, first), known) for each in right.conditions]
-        count = len(made.left_keys)
+        parts += [_moved(each, first) for each in right.conditions]
+        equal: list[tuple[Scalar, Scalar, bool]] = []
+        for at, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True)):
+            is_null_safe = at in relation.null_safe
+            if self._outers([other]):
+                # The right rows do not have the columns of the outer rows, which the left ones have.
+                parts.append(functions.call("<=>" if is_null_safe else "=", [mine, _moved(other, first)]))
+            else:
+                equal.append((mine, other, is_null_safe))
+        equal += [(key.outer, key.inner, key.is_null_safe) for key in right.keys]
         joined = Join(
             left.relation,
             right.relation,
             relation.kind,
-            (*made.left_keys, *(self.replaced(key.outer, known) for key in right.keys)),
-            (*made.right_keys, *(key.inner for key in right.keys)),
-            conjoin(parts),
-            (*made.null_safe, *(at for at, key in enumerate(right.keys, count) if key.is_null_safe)),
+            tuple(self.replaced(mine, known) for mine, _, _ in equal),
+            tuple(other for _, other, _ in equal),
+            conjoin([self.replaced(each, known) for each in parts]),
+            tuple(at for at, (_, _, is_null_safe) in enumerate(equal) if is_null_safe),
         )
         places = columns_as_scalars(joined.columns)
         found = replace(left, relation=joined)

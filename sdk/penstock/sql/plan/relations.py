@@ -487,13 +487,13 @@ class Query:
         rendering: ``STREAM``, ``TABLE``, ``TVR``, or None for what the inputs are.
         shown: For each column of the result, its name and the number of a column of the relation, or the name of a
             column of the system.
-        ordered: How the rows of a table are ordered.
+        ordered: How the rows of a table are ordered; None if their columns do not tell it.
     """
 
     relation: Relation
     rendering: str | None
     shown: tuple[tuple[str, int | str], ...]
-    ordered: tuple[Order, ...] = ()
+    ordered: tuple[Order, ...] | None = ()
 
 
 def inputs_of(relation: Relation) -> Iterator[Relation]:
