@@ -41,6 +41,7 @@ from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
 from penstock.sql.output_classes import MakeInstance, check_output_class, check_output_fields
+from penstock.sql.plan.borders import find_borders
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.pruning import columns_read, prune
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
@@ -230,6 +231,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             query = replace(query, relation=relation)
         retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
         pruned = prune(query.relation, retracting)
+        if not mode.final:
+            pruned = find_borders(pruned)
         read = {**columns, **columns_read(pruned)}
         inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
         rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)

@@ -53,9 +53,9 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
         retracting: The names of the inputs whose rows may be retracted.
     """
     shared = _share(_rebuilt(relation, _drop_condition))
-    needs = _needs_of(shared)
+    needs = columns_needed(shared)
     scans: dict[str, set[int]] = {}
-    for each in _walk(shared):
+    for each in inputs_first(shared):
         if isinstance(each, Scan):
             base = range(len(each.columns) - each.arrival)
             # A row that is retracted has the arrival time of the very row that came.
@@ -69,12 +69,12 @@ def columns_read(relation: Relation) -> dict[str, Columns]:
     """Returns the columns of each input that a plan reads, by the input's name; without the time of arrival."""
     return {
         each.name: each.columns[:-1] if each.arrival else each.columns
-        for each in _walk(relation)
+        for each in inputs_first(relation)
         if isinstance(each, Scan)
     }
 
 
-def _walk(relation: Relation) -> list[Relation]:
+def inputs_first(relation: Relation) -> list[Relation]:
     """All relations of a plan, each once, inputs before what reads them."""
     found: dict[int, Relation] = {}
 
@@ -104,7 +104,7 @@ def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
 def _rebuilt(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """The plan, in which a function has changed each relation once its inputs were changed."""
     done: dict[int, Relation] = {}
-    for each in _walk(relation):
+    for each in inputs_first(relation):
         done[id(each)] = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
     return done[id(relation)]
 
@@ -164,10 +164,10 @@ def _is_always_true(relation: Relation, condition: Scalar) -> bool:
 # Columns
 
 
-def _needs_of(relation: Relation) -> Needs:
+def columns_needed(relation: Relation) -> Needs:
     """The columns that something reads; all of the plan's own."""
     needs: Needs = {id(relation): set(range(len(relation.columns)))}
-    for each in reversed(_walk(relation)):
+    for each in reversed(inputs_first(relation)):
         own = needs[id(each)]
         if not own and each.columns:
             # A row keeps one of its columns.

@@ -401,6 +401,30 @@ class Over:
 
 
 @dataclass(frozen=True)
+class Border:
+    """The rows whose value compares with the value of the one row of another relation.
+
+    Attributes:
+        left: The rows.
+        right: The relation of one row.
+        value: What is compared, of a row; it is never NULL.
+        comparison: How: ``<``, ``<=``, ``>=`` or ``>``.
+        bound: What it is compared with, of the one row.
+    """
+
+    left: Relation
+    right: Relation
+    value: Scalar
+    comparison: str
+    bound: Scalar
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        return self.left.columns
+
+
+@dataclass(frozen=True)
 class Emitted:
     """Limits when changes of rows are seen.
 
@@ -437,6 +461,7 @@ Relation = Union[
     SetOperation,
     Top,
     Over,
+    Border,
     Emitted,
 ]
 
