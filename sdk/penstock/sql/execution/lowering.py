@@ -362,7 +362,9 @@ class Lowering:
             grouped = pairs | self._label("Partitions") >> GroupByKey()
             return grouped | label >> FlatMap(RowsOver(results)).with_output_types(hint)
         compute = (
-            FinalOverFn(results, relation.final == "at once") if relation.final else OverFn(results, form)
+            FinalOverFn(results, relation.final == "at once")
+            if relation.final
+            else OverFn(results, form, may_retract(rows))
         )
         return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
 

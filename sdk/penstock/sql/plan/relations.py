@@ -379,6 +379,19 @@ class OverCall:
 
 
 @dataclass(frozen=True)
+class RankLimit:
+    """Which ranks rows have at most.
+
+    Attributes:
+        name: ``rank`` or ``dense_rank``.
+        count: The highest rank.
+    """
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Over:
     """Each row with the results of window functions, at its end.
 
@@ -390,6 +403,7 @@ class Over:
         columns: The columns of the input, then the results.
         final: How rows come, if results never change: ``in order``, each when no row before it can come any more, or
             ``at once``, all rows of a partition together; empty if results may change.
+        limit: Which rows there are, by their rank; None for all. Then the only call is that rank, or there is none.
     """
 
     input: Relation
@@ -398,6 +412,7 @@ class Over:
     calls: tuple[OverCall, ...]
     columns: Columns
     final: str = ""
+    limit: RankLimit | None = None
 
 
 @dataclass(frozen=True)
