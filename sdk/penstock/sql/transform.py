@@ -42,8 +42,9 @@ from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
 from penstock.sql.output_classes import MakeInstance, check_output_class, check_output_fields
+from penstock.sql.plan.borders import find_borders
 from penstock.sql.plan.lineage import add_change_keys
-from penstock.sql.plan.pruning import columns_read, prune
+from penstock.sql.plan.pruning import columns_read, prune, with_limited_ranks
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.sql.sources import read_source
 from penstock.transforms.elements.pardo import Map
@@ -218,7 +219,9 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
         rendering = query.rendering or ("TABLE" if ends else "CHANGES")
         numbers = list_kept_numbers(query, rendering) if endless else ()
-        if kept := list(dict.fromkeys([*list_kept_state(query.relation, endless), *numbers])):
+        if kept := list(
+            dict.fromkeys([*list_kept_state(with_limited_ranks(query.relation), endless), *numbers])
+        ):
             self.explained += "\n\nkept forever:\n" + "\n".join(f"- {each}" for each in kept)
             where = self._where() or f"at step {self.label!r}"
             _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), where)
@@ -232,6 +235,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             query = replace(query, relation=relation)
         retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
         pruned = prune(query.relation, retracting)
+        if not mode.final:
+            pruned = find_borders(pruned)
         read = {**columns, **columns_read(pruned)}
         inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
         rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)

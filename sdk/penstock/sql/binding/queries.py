@@ -245,6 +245,13 @@ class Binder:
         return Binder(self.statement, env.ctes, (*env.around, own)).query(tree)
 
     def _view(self, name: str) -> Scope:
+        bound = self.statement.bound_views
+        if name not in bound:
+            bound[name] = self._bound_view(name)
+        scope: Scope = bound[name]
+        return scope
+
+    def _bound_view(self, name: str) -> Scope:
         text, until_micros = self.statement.tables.views[name], self.statement.until_micros
         tree = parse_query(text)
         refuse_unsupported_clauses(tree, text)
@@ -254,6 +261,7 @@ class Binder:
             (*self.statement.views, name.lower()),
             _reads_arrival(tree) or until_micros is not None,
             until_micros,
+            bound_views=self.statement.bound_views,
         )
         return Binder(statement).query(tree)
 

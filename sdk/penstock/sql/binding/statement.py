@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
@@ -63,6 +63,8 @@ class Statement:
         has_arrival: Whether rows of inputs tell when they arrived.
         until_micros: The processing time after which rows are not seen; None sees all.
         rendered: The SELECT that may name a rendering.
+        bound_views: The results of views that are bound, by their names. A view that several queries name is one
+            relation for all of them.
     """
 
     text: str
@@ -71,6 +73,7 @@ class Statement:
     has_arrival: bool = False
     until_micros: int | None = None
     rendered: Any = None
+    bound_views: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def refuse(self, node: object, what: str, hint: str = "") -> NoReturn:
         """Raises the error of a part of the query."""

@@ -23,6 +23,7 @@ from penstock.scalars.types import SqlType, to_hint
 from penstock.sql.aggregates.extremes import FORM, SINGLE, place_of
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, argument_of, expressions_of
+from penstock.sql.execution.borders import BorderFn, Comparing
 from penstock.sql.execution.chain_steps import (
     AggregateRows,
     ChainStep,
@@ -39,12 +40,14 @@ from penstock.sql.execution.grouping_sets import InSets
 from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
+from penstock.sql.execution.row_order import RowOrder
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
+    Border,
     ColumnDef,
     Columns,
     Emitted,
@@ -181,6 +184,8 @@ class Lowering:
                 return self._top(relation)
             case Over():
                 return self._over(relation)
+            case Border():
+                return self._border(relation)
         return self._emitted(relation)
 
     def _label(self, name: str) -> str:
@@ -366,7 +371,9 @@ class Lowering:
             grouped = pairs | self._label("Partitions") >> GroupByKey()
             return grouped | label >> FlatMap(RowsOver(results)).with_output_types(hint)
         compute = (
-            FinalOverFn(results, relation.final == "at once") if relation.final else OverFn(results, form)
+            FinalOverFn(results, relation.final == "at once")
+            if relation.final
+            else OverFn(results, form, may_retract(rows))
         )
         return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
 
@@ -425,6 +432,22 @@ class Lowering:
             hint_of(relation.columns)
         )
         return (result, *alone) | self._label("With all") >> Flatten() if alone else result
+
+    def _border(self, relation: Border) -> PCollection[Any]:
+        sides = []
+        for number, (name, side) in enumerate((("Compared", relation.left), ("Bound", relation.right))):
+            numbered = Map(Pairing((), None, number=number)).with_output_types(
+                KV[key_hint(()), Tuple[int, hint_of(side.columns)]]
+            )
+            sides.append(self.lower(side) | self._label(name) >> numbered)
+        both = self._in_one_window(tuple(sides) | self._label("With bound") >> Flatten())
+        order = RowOrder(
+            (Order(relation.value, False, True),), tuple(each.type for each in relation.left.columns)
+        )
+        comparing = Comparing(relation.comparison, relation.bound.type)
+        bound, form = Projection((relation.bound,)), form_of(relation.left.columns)
+        compare = ParDo(BorderFn(comparing, order, bound, form))
+        return both | self._label("Border") >> compare.with_output_types(hint_of(relation.columns))
 
     def _alone(
         self, rows: PCollection[Any], relation: Join | ValidityJoin, side: int, widths: tuple[int, int]

@@ -415,6 +415,19 @@ class OverCall:
 
 
 @dataclass(frozen=True)
+class RankLimit:
+    """Which ranks rows have at most.
+
+    Attributes:
+        name: ``rank`` or ``dense_rank``.
+        count: The highest rank.
+    """
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Over:
     """Each row with the results of window functions, at its end.
 
@@ -426,6 +439,7 @@ class Over:
         columns: The columns of the input, then the results.
         final: How rows come, if results never change: ``in order``, each when no row before it can come any more, or
             ``at once``, all rows of a partition together; empty if results may change.
+        limit: Which rows there are, by their rank; None for all. Then the only call is that rank, or there is none.
     """
 
     input: Relation
@@ -434,6 +448,31 @@ class Over:
     calls: tuple[OverCall, ...]
     columns: Columns
     final: str = ""
+    limit: RankLimit | None = None
+
+
+@dataclass(frozen=True)
+class Border:
+    """The rows whose value compares with the value of the one row of another relation.
+
+    Attributes:
+        left: The rows.
+        right: The relation of one row.
+        value: What is compared, of a row; it is never NULL.
+        comparison: How: ``<``, ``<=``, ``>=`` or ``>``.
+        bound: What it is compared with, of the one row.
+    """
+
+    left: Relation
+    right: Relation
+    value: Scalar
+    comparison: str
+    bound: Scalar
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        return self.left.columns
 
 
 @dataclass(frozen=True)
@@ -474,6 +513,7 @@ Relation = Union[
     SetOperation,
     Top,
     Over,
+    Border,
     Emitted,
 ]
 
