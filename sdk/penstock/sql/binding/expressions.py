@@ -34,11 +34,13 @@ from penstock.sql.binding.time_windows import (
 )
 from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
-from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.errors import place
+from penstock.sql.language.dialect import SPARK_FUNCTIONS, position_of
 from penstock.sql.language.month_intervals import months_of_interval
 from penstock.sql.plan.decorrelation import Correlation
 from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import Relation, Values
+from penstock.sql.user_functions import GuardedFunction, UserFunction, why_not_called_with
 
 _TYPES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
@@ -260,12 +262,25 @@ class ExpressionBinder:
             return self._statement.typed(node, lambda: WITH_UNITS[name](*times))
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
-            return UserCall(node.name, own.fn, tuple(arguments), own.type)
+            return self._user_call(node, own, arguments)
         if name in BOUNDS and len(arguments) == 1 and arguments[0].type.name == "WINDOW":
             return bound_of(arguments[0], BOUNDS.index(name))
         if name in WINDOWS:
             self._statement.refuse(node, f"{name} belongs into GROUP BY or FROM", SPELLINGS[name])
         return self._statement.call(node, name, arguments)
+
+    def _user_call(self, node: exp.Expression, own: UserFunction, arguments: list[Scalar]) -> Scalar:
+        """The call of a function in Python, whose exceptions tell its place."""
+        reason = why_not_called_with(own.fn, len(arguments))
+        if reason is not None:
+            self._statement.refuse(
+                node, f"the function {node.name.upper()} {reason}", "correct the call, or the function"
+            )
+        position = position_of(node)
+        where = "" if position is None else place(self._statement.text, position, own.caller)
+        return UserCall(
+            node.name, GuardedFunction(own.fn, node.name.upper(), where), tuple(arguments), own.type
+        )
 
     # Values
 
