@@ -40,11 +40,13 @@ from penstock.sql.binding.time_windows import (
 from penstock.sql.binding.tuples import compare_tuples, parts_of_tuple
 from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
-from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.errors import place
+from penstock.sql.language.dialect import SPARK_FUNCTIONS, position_of
 from penstock.sql.language.month_intervals import months_of_interval
 from penstock.sql.plan.decorrelation import Correlation
 from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import Relation, Values
+from penstock.sql.user_functions import GuardedFunction, UserFunction, why_not_called_with
 
 _TYPES = {
     **{str(kind): kind for kind in (BIGINT, types.INT, types.SMALLINT, types.TINYINT, DOUBLE, types.REAL)},
@@ -320,8 +322,7 @@ class ExpressionBinder:
             return self._function_with_parts(node, name, node.expressions)
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
-            made = ResultOfUser(own.fn, own.type) if value_maker_of(own.type) else own.fn
-            return UserCall(node.name, made, tuple(arguments), own.type)
+            return self._user_call(node, own, arguments)
         if name in BOUNDS and len(arguments) == 1 and arguments[0].type.name == "WINDOW":
             return bound_of(arguments[0], BOUNDS.index(name))
         if name in WINDOWS:
@@ -349,6 +350,19 @@ class ExpressionBinder:
 
     def _transform(self, node: exp.Transform) -> Scalar:
         return self._function_with_parts(node, "TRANSFORM", [node.this, node.expression])
+
+    def _user_call(self, node: exp.Expression, own: UserFunction, arguments: list[Scalar]) -> Scalar:
+        """The call of a function in Python, whose exceptions tell its place."""
+        reason = why_not_called_with(own.fn, len(arguments))
+        if reason is not None:
+            self._statement.refuse(
+                node, f"the function {node.name.upper()} {reason}", "correct the call, or the function"
+            )
+        position = position_of(node)
+        where = "" if position is None else place(self._statement.text, position, own.caller)
+        guarded = GuardedFunction(own.fn, node.name.upper(), where)
+        made = ResultOfUser(guarded, own.type) if value_maker_of(own.type) else guarded
+        return UserCall(node.name, made, tuple(arguments), own.type)
 
     # Values
 

@@ -11,30 +11,15 @@ from sqlglot import exp
 from penstock.scalars import functions
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
-from penstock.scalars.types import SqlType
 from penstock.sql.aggregates.functions import AGGREGATES, REFUSED
 from penstock.sql.errors import make_sql_error, place
 from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
+from penstock.sql.user_functions import UserFunction
 
 GROUPING_FUNCTIONS = frozenset(["GROUPING", "GROUPING_ID"])
 """The functions that tell grouping sets apart."""
 _Typed = TypeVar("_Typed")
-
-
-@dataclass(frozen=True)
-class UserFunction:
-    """A function in Python that queries may call.
-
-    Attributes:
-        fn: The function of one row's values, or a CombineFn.
-        type: The type of its result.
-        aggregates: Whether it is a CombineFn.
-    """
-
-    fn: Any
-    type: SqlType
-    aggregates: bool = False
 
 
 @dataclass(frozen=True)
