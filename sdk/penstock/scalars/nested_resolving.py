@@ -48,11 +48,8 @@ def of(function: ScalarFunction, parts: Arguments, result: SqlType) -> Scalar:
 
 
 def as_kind(function: ScalarFunction, arguments: Arguments, name: str, place: int = 0) -> Scalar:
-    """Returns an argument that is an array, or of another kind of nested values; NULL becomes an empty one of these."""
+    """Returns an argument that is an array, or of another kind of nested values."""
     argument = arguments[place]
-    if argument.type.name == "NULL":
-        empty = map_of(NULL, NULL) if name == "MAP" else SqlType(name, element=NULL)
-        return cast(argument, empty)
     if argument.type.name != name:
         raise do_not_fit(function, arguments, f"{'an ARRAY' if name == 'ARRAY' else f'a {name}'} there")
     return argument

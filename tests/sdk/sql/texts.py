@@ -584,7 +584,7 @@ _RULES: dict[str, str] = {
         ARRAY_DISTINCT({L}) | ARRAY_UNION({L}, {L}) | ARRAY_EXCEPT({L}, {L}) | ARRAY_INTERSECT({L}, {L})
         ARRAY_REMOVE({L}, {N}) | ARRAY_REPEAT({N}, 2) | ARRAY_APPEND({L}, {N}) | ARRAY_PREPEND({L}, {N})
         ARRAY_INSERT({L}, 2, {N}) | ARRAY_INSERT({L}, -2, {N}) | ARRAY_COMPACT({L}) | SORT_ARRAY({L})
-        SORT_ARRAY({L}, {B})
+        SORT_ARRAY({L}, FALSE)
         MAP_VALUES({P}) | {J}.points | TRANSFORM({J}, each -> each.points) | CAST({W} AS ARRAY<BIGINT>)
         TRY_CAST({W} AS ARRAY<BIGINT>) | ARRAY_SORT({L}) | FROM_JSON(TO_JSON({L}), 'ARRAY<BIGINT>')""",
     "W": """SPLIT({S}, ',') | SPLIT({S}, '') | SPLIT({S}, '[a-z]', 2) | ARRAY({S}, {S}) | SPLIT({S}, '[.]|b')
@@ -593,7 +593,7 @@ _RULES: dict[str, str] = {
         TRANSFORM({L}, x -> CAST(x AS STRING) || {S}) | ARRAY_SORT({W}, (l, r) -> LENGTH(l) - LENGTH(r))
         MAP_KEYS(MAP_FILTER({P}, (k, v) -> v > {N})) | MAP_KEYS(TRANSFORM_KEYS({P}, (k, v) -> k || LENGTH(k)))
         ARRAY_UNION({W}, {W}) | TRANSFORM(MAP_ENTRIES({P}), e -> e.key) | ZIP_WITH({W}, {L}, (s, n) -> s || n)
-        JSON_OBJECT_KEYS(TO_JSON({P})) | TRANSFORM(ARRAYS_ZIP({W}, {L}), z -> z.`0` || z.`1`)
+        JSON_OBJECT_KEYS(TO_JSON({P})) | TRANSFORM(ARRAYS_ZIP({W}, {L}), z -> CAST(z AS STRING))
         JSON_OBJECT_KEYS('{"a": 1, "b": {}}') | TRANSFORM({J}, x -> x.name)""",
     "P": """MAP({S}, {N}) | MAP('a', {N}, 'b', {N}) | MAP_FILTER({P}, (k, v) -> v < {N} OR k = {S})
         TRANSFORM_VALUES({P}, (k, v) -> v % 9 + LENGTH(k)) | TRANSFORM_VALUES({P}, (k, v) -> {N})
