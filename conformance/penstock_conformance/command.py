@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import penstock
-from penstock.error import RunnerError, refusal, three_parts
+from penstock.error import RunnerError, refusal, split_hint, three_parts
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
 from penstock_conformance import controlling, doctor, report, showing, summary, table
@@ -125,7 +125,13 @@ def _sql(options: argparse.Namespace) -> int:
         from penstock.sql.jobs.running import run_command
     except ModuleNotFoundError as missing:
         raise ValueError(str(missing)) from None
-    run_command(options.statements, options.flags)
+    try:
+        run_command(options.statements, options.flags)
+    except Exception as error:
+        # Errors of other types also say in three parts what is wrong, and need no traceback.
+        if isinstance(error, RunnerError) or not split_hint(str(error))[1]:
+            raise
+        raise ValueError(str(error)) from None
     return 0
 
 

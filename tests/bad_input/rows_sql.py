@@ -128,19 +128,20 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a sum of texts, in a stream",
+            "a sum of truth values, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
                 p = beam.Pipeline(mode="streaming")
-                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
+                rows = p | beam.Create([beam.Row(red=True)])
+                rows | SqlTransform("SELECT SUM(red) AS total FROM PCOLLECTION")
                 """,
             see="""
-                penstock.sql.errors.SqlError: SUM takes numbers, and team is STRING NOT NULL
+                penstock.sql.errors.SqlError: SUM takes numbers, and red is BOOLEAN NOT NULL
                   line 1, column 8 of the query
-                    SELECT SUM(team) AS total FROM PCOLLECTION
+                    SELECT SUM(red) AS total FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:4)
+                  at step 'SqlTransform(SELECT SUM(red) AS total FROM PCOLLECTION)' (game.py:5)
                   hint: CAST it to a number
                 """,
         ),

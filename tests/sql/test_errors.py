@@ -121,6 +121,13 @@ def test_a_catalog_may_have_what_other_dialects_write_with_words_of_their_own() 
     assert apply(query, catalog) is not None
 
 
+def test_calls_of_a_function_are_one_value_wherever_they_stand() -> None:
+    catalog = Catalog()
+    catalog.create_function("shout", str.upper)
+    query = "SELECT SHOUT(team) AS x, COUNT(*) AS n FROM goals GROUP BY SHOUT(team)"
+    assert apply(query, catalog) is not None
+
+
 def test_functions_are_checked() -> None:
     with pytest.raises(TypeError, match="is of type int"):
         Catalog().create_function("three", 3)  # type: ignore[arg-type]

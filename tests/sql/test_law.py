@@ -49,6 +49,9 @@ VARIANCE, PERCENTILE = (
     next(form.own for form in MORE_AGGREGATES if name in form.own) for name in ("VAR_POP", "PERCENTILE_DISC")
 )
 MORE_ALWAYS, MORE_ALL = 15, 1_995
+GENERATORS = {"generators": 0.5, "windows": 3, "table": 12, "plain": 6, "set operation": 1}
+"""The weights of queries of which most have generators."""
+GENERATED_ALWAYS, GENERATED = 20, 1_000
 VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
 """The weights of queries of which four in five have validity; all others have none."""
 
@@ -77,6 +80,18 @@ def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) ->
 def test_a_query_with_validity_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
     for seed in range(start, start + VALID_ALWAYS):
         check(seed, VALIDITY)
+
+
+def check_generated(seed: int) -> None:
+    """Checks a query with generators; DuckDB does not plan all of them."""
+    with contextlib.suppress(duckdb.BinderException, duckdb.NotImplementedException):
+        check(seed, GENERATORS)
+
+
+@pytest.mark.parametrize("start", starts(GENERATED, GENERATED_ALWAYS, GENERATED_ALWAYS))
+def test_a_query_with_generators_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
+    for seed in range(start, start + GENERATED_ALWAYS):
+        check_generated(seed)
 
 
 @pytest.mark.parametrize("start", starts(MORE_ALL, MORE_ALWAYS, MORE_ALWAYS))

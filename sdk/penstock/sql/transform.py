@@ -42,14 +42,16 @@ from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
 from penstock.sql.output_classes import MakeInstance, check_output_class, check_output_fields
+from penstock.sql.plan.borders import find_borders
 from penstock.sql.plan.lineage import add_change_keys
-from penstock.sql.plan.pruning import columns_read, prune
+from penstock.sql.plan.pruning import columns_read, prune, with_limited_ranks
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.sql.sources import read_source
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
 from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.column_widths import options_of_widths, width_of_field
 from penstock.typehints.containers import ListConstraint
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import Timestamp
@@ -123,7 +125,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         self.query = query
         self.catalog = catalog or Catalog()
         self.output = None if output is None else check_output_class(output)
-        self.order: tuple[tuple[str, bool, bool], ...] = ()
+        self.order: tuple[tuple[str, bool, bool], ...] | None = ()
 
     def default_label(self) -> str:
         words = " ".join(str(getattr(self, "query", "")).split())
@@ -217,7 +219,9 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
         rendering = query.rendering or ("TABLE" if ends else "CHANGES")
         numbers = list_kept_numbers(query, rendering) if endless else ()
-        if kept := list(dict.fromkeys([*list_kept_state(query.relation, endless), *numbers])):
+        if kept := list(
+            dict.fromkeys([*list_kept_state(with_limited_ranks(query.relation), endless), *numbers])
+        ):
             self.explained += "\n\nkept forever:\n" + "\n".join(f"- {each}" for each in kept)
             where = self._where() or f"at step {self.label!r}"
             _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), where)
@@ -231,6 +235,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             query = replace(query, relation=relation)
         retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
         pruned = prune(query.relation, retracting)
+        if not mode.final:
+            pruned = find_borders(pruned)
         read = {**columns, **columns_read(pruned)}
         inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
         rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)
@@ -312,7 +318,10 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
             hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
             raise refusal(TypeError, what, where=self._where(), hint=hint)
-        return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
+        return tuple(
+            ColumnDef(field, replace(from_hint(hint), bits=width_of_field(row, field)))
+            for field, hint in row.fields
+        )
 
     def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
@@ -474,13 +483,20 @@ class MakeRow(RowFunction):
         return made
 
 
-def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns the order of listed rows: names, whether they descend, and whether NULL is first."""
+def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...] | None:
+    """Returns the order of listed rows: names, whether they descend, and whether NULL is first.
+
+    None if they are ordered by something that is not among their columns.
+    """
     names = {place: name for name, place in query.shown}
+    if query.ordered is None:
+        return None
+    columns = [each.scalar.index if isinstance(each.scalar, Column) else -1 for each in query.ordered]
+    if not names.keys() >= {*columns}:
+        return None
     return tuple(
-        (names[order.scalar.index], order.descending, order.nulls_first)
-        for order in query.ordered
-        if isinstance(order.scalar, Column) and order.scalar.index in names
+        (names[at], order.descending, order.nulls_first)
+        for at, order in zip(columns, query.ordered, strict=True)
     )
 
 
@@ -498,5 +514,8 @@ def result_hint(query: Query) -> Any:
         [
             (name, system[place] if isinstance(place, str) else hint_of_type(columns[place].type))
             for name, place in query.shown
-        ]
+        ],
+        field_options=options_of_widths(
+            (name, columns[place].type.bits) for name, place in query.shown if not isinstance(place, str)
+        ),
     )

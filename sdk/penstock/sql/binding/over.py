@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from penstock.scalars import resolving
 from penstock.scalars.tree import Column, Literal, Scalar, columns_of, shift_columns
-from penstock.scalars.types import BIGINT, BOOLEAN
+from penstock.scalars.types import BOOLEAN, INT
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.statement import Statement
@@ -138,7 +138,7 @@ class OverBinder:
             return self._neighbour(node, name, arguments, bool(ignores))
         if name == "NTILE":
             self._check_count(node, name, arguments, 1, 1)
-            return OverCall("ntile", BIGINT.or_null(False), count=self._whole(node, name, arguments[0], 1))
+            return OverCall("ntile", INT.or_null(False), count=self._whole(node, name, arguments[0], 1))
         self._check_count(node, name, arguments, 0, 0)
         return OverCall(name.lower(), RANKS[name])
 

@@ -108,6 +108,24 @@ class Scope:
                 yield each
 
 
+class NamedScope(Scope):
+    """A scope with other names, whose relation is the relation of the scope itself."""
+
+    def __init__(self, scope: Scope, visible: list[Visible]) -> None:
+        self._scope = scope
+        self.visible = visible
+        self.arrival = scope.arrival
+
+    @property
+    def relation(self) -> Relation:
+        """The relation of the scope."""
+        return self._scope.relation
+
+    @relation.setter
+    def relation(self, relation: Relation) -> None:
+        self._scope.relation = relation
+
+
 @dataclass
 class Grouping:
     """The names in a grouped query: its keys and its aggregates.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -31,16 +31,21 @@ class SelectionBinder:
         statement: The query.
         expressions: Binds expressions of its rows, or of its groups.
         scope: The rows, or the result of their grouping.
+        generated: The columns that generators make, by the ids of the parts of the tree.
     """
 
     statement: Statement
     expressions: ExpressionBinder
     scope: Scope | Grouping
+    generated: Mapping[int, list[tuple[str, Scalar]]] = field(default_factory=dict)
 
     def items(self, tree: exp.Expression, takes_system: bool) -> list[Item]:
         """Returns the selected columns; without `takes_system`, columns of the system are refused."""
         items: list[Item] = []
         for node in tree.expressions:
+            if id(node) in self.generated:
+                items += self.generated[id(node)]
+                continue
             inner = node.unalias()
             if isinstance(inner, exp.Star) or (
                 isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)

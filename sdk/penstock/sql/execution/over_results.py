@@ -579,6 +579,7 @@ class OverResults:
         self._relation = relation
         self._argument_of = argument_of
         self._functions = tuple(_function_of(call, argument_of) for call in relation.calls)
+        self._limit = relation.limit
         self.order = RowOrder(relation.orders, tuple(each.type for each in relation.input.columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -586,11 +587,16 @@ class OverResults:
 
     def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         """Returns the rows whose results may be others when a row comes to a place, or goes from before it."""
+        if not self._functions:
+            # The row may let others in, or drive them out.
+            return place, len(rows)
         spans = [function.reach(rows, place, row) for function in self._functions]
         return max(0, min(first for first, _ in spans)), min(len(rows), max(last for _, last in spans))
 
     def needed(self, rows: Rows, span: Span) -> Span:
         """Returns the rows that are read for the results of a span."""
+        if not self._functions:
+            return span
         spans = [function.needed(rows, span) for function in self._functions]
         return max(0, min(first for first, _ in spans)), min(len(rows), max(last for _, last in spans))
 
@@ -606,7 +612,27 @@ class OverResults:
             function.results(stretch, span, None if before is None else before[at])
             for at, function in enumerate(self._functions)
         ]
-        return list(zip(*results, strict=True))
+        return list(zip(*results, strict=True)) if results else [()] * (span[1] - span[0])
+
+    @property
+    def is_limited(self) -> bool:
+        """True if only the first rows have results."""
+        return self._limit is not None
+
+    def count(self, rows: Rows) -> int:
+        """Returns how many rows of a partition have results: the first ones, until a rank is too high."""
+        limit, total = self._limit, len(rows)
+        if limit is None:
+            return total
+        if limit.name == "rank":
+            if limit.count >= total:
+                return total
+            return rows.place_of(rows.order.behind(rows.row(limit.count - 1))) if limit.count else 0
+        place = 0
+        for _ in range(limit.count):
+            if place < total:
+                place = rows.place_of(rows.order.behind(rows.row(place)))
+        return place
 
     def first_kept(self, rows: Rows) -> int:
         """Returns the first row that the results of later rows need, if each comes behind all that are there."""
@@ -635,5 +661,25 @@ class OverResults:
         """Returns rows of a whole partition in order, each with its results at its end."""
         ordered_rows = sorted(rows, key=self.order.key)
         stretch = Stretch(ordered_rows, 0, len(ordered_rows), self.order)
-        results = self.compute(stretch, (0, len(ordered_rows)), None) if ordered_rows else []
-        return [(*row, *found) for row, found in zip(ordered_rows, results, strict=True)]
+        count = self.count(_Sorted(ordered_rows, self.order))
+        results = self.compute(stretch, (0, count), None) if count else []
+        return [(*row, *found) for row, found in zip(ordered_rows[:count], results, strict=True)]
+
+
+class _Sorted:
+    """The sorted rows of a whole partition."""
+
+    def __init__(self, rows: Sequence[SqlRow], order: RowOrder) -> None:
+        self._rows = rows
+        self.order = order
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, place: int) -> SqlRow:
+        """Returns the row at a place."""
+        return self._rows[place]
+
+    def place_of(self, key: Key) -> int:
+        """Returns the place of the first row whose key is not less than a key."""
+        return bisect_left(self._rows, key, key=self.order.key)

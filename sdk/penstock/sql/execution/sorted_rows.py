@@ -178,6 +178,30 @@ class SortedRows:
                 return at
         return None
 
+    def clear_results(self, span: tuple[int, int]) -> Iterator[tuple[Any, Any]]:
+        """Takes the results of a span away; yields each row that had some, with them."""
+        first, last = span
+        for place in range(first, last):
+            block, at = self._find(place)
+            entry = self._open(block)[at]
+            if entry[1] is not None:
+                block.is_changed = True
+                row, before = entry
+                entry[1] = None
+                yield row, before
+
+    def cut(self, length: int) -> None:
+        """Forgets all rows but the first ones."""
+        while self._blocks and (start := self._bounds()[-2]) + self._blocks[-1].length > length:
+            block = self._blocks[-1]
+            if start >= length:
+                self._gone.append(self._blocks.pop().number)
+                self._starts = None
+                continue
+            del self._open(block)[length - start :]
+            block.keys = None
+            self._note(block)
+
     def save(self) -> Index:
         """Stores the blocks that have changed, and returns the new index."""
         assert self._store is not None

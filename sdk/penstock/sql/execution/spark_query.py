@@ -16,6 +16,7 @@ from penstock.scalars.types import BIGINT, NULL, SqlType
 from penstock.sql.aggregates.extremes import SINGLE
 from penstock.sql.aggregates.functions import record_of
 from penstock.sql.execution.aggregating import argument_of
+from penstock.sql.execution.spark_generating import write_generated
 from penstock.sql.execution.spark_over import write_order, write_over
 from penstock.sql.plan.relations import (
     Aggregate,
@@ -23,6 +24,7 @@ from penstock.sql.plan.relations import (
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Over,
     Project,
@@ -105,6 +107,8 @@ class _Text:
                 return self._aggregate(relation)
             case Expand():
                 return self._expand(relation)
+            case Generate():
+                return write_generated(relation, self.of(relation.input), _text)
             case Join():
                 return self._join(relation)
             case Union_():

@@ -24,7 +24,7 @@ from penstock.relations.changes import Change, compute_difference, compute_net, 
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.aggregates.extremes import refuse_more_rows
+from penstock.sql.aggregates.extremes import SubqueryPlace, refuse_more_rows
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
@@ -470,6 +470,9 @@ def emit_in_pane(change: Change, window: IntervalWindow, timing: int, index: int
 class OneRow(DoFn):
     """Fails when a subquery in an expression still has more than one row at the end of an instant.
 
+    Args:
+        place: Where the subquery stands.
+
     Attributes:
         takes_retractions: They also pass.
     """
@@ -477,6 +480,9 @@ class OneRow(DoFn):
     takes_retractions = True
     COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
     CHANGED = TimerSpec("changed", TimeDomain.REAL_TIME)
+
+    def __init__(self, place: SubqueryPlace | None) -> None:
+        self._place = place
 
     def process(
         self,
@@ -500,7 +506,7 @@ class OneRow(DoFn):
         """Looks at what has stayed."""
         total = count.read() or 0
         if total > 1:
-            refuse_more_rows(total)
+            refuse_more_rows(total, self._place)
 
 
 class AddArrivalTimeOfInsertions(ClockedDoFn):

@@ -8,11 +8,14 @@ from typing import Any
 
 from penstock.checks.similar_names import find_nearest
 from penstock.construction.pipeline import Pipeline
+from penstock.elements.row import Row
+from penstock.error import split_hint
 from penstock.scalars.spark_forms import quote_name
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.console import align_cells
-from penstock.sql.errors import SqlError
+from penstock.sql.errors import SqlError, call_text
+from penstock.sql.execution.as_written import is_final
 from penstock.sql.jobs.bound import (
     Action,
     BoundInsert,
@@ -23,7 +26,7 @@ from penstock.sql.jobs.bound import (
     RunInserts,
     State,
 )
-from penstock.sql.jobs.columns_to_fill import fill_columns
+from penstock.sql.jobs.columns_to_fill import fill_columns, select_from
 from penstock.sql.jobs.functions import create_function
 from penstock.sql.jobs.options import set_option
 from penstock.sql.names import names_read
@@ -50,6 +53,7 @@ from penstock.sql.tables.transforms import (
     refuse_as_sql,
 )
 from penstock.sql.transform import SqlTransform, allow_deep_calls, result_hint
+from penstock.transforms.elements.create import Create
 
 _RESTARTS = frozenset(["checkpoint_location", "take_over", "drop_state"])
 """The options that only a pipeline with a checkpoint has."""
@@ -209,8 +213,7 @@ class JobBinder:
             with allow_deep_calls():
                 yield
         except SqlError as error:
-            text = str(error).replace(" of the query\n", f" of {self._script.name}\n")
-            raise SqlError(text) from None
+            raise call_text(error, self._script.name) from None
 
     def _query(self, query: QueryText) -> BoundQuery:
         state = self._state
@@ -223,7 +226,7 @@ class JobBinder:
         rendering, found = self._bind(query, tables, columns)
         shared = frozenset(state.shared & names)
         return BoundQuery(
-            query.text.strip(),
+            query.text.rstrip(),
             rendering,
             found,
             tables,
@@ -242,7 +245,10 @@ class JobBinder:
             with self._named():
                 plan = bind(query.text, Tables(columns, catalog.views, catalog.functions))
             return plan.rendering, _columns_of(plan)
-        except SqlError:
+        except SqlError as error:
+            what, hint = split_hint(str(error))
+            if is_final(what.partition("\n")[0], hint, query.text):
+                raise
             found = self._asked_columns(query, tables)
             if not found:
                 raise
@@ -252,7 +258,7 @@ class JobBinder:
         """The columns of a batch query that only Spark knows; none if Spark does not know it either."""
         options = self._options(restarts=False)
         streams = options.get("mode") != "batch" and any(each.streams for each in tables.values())
-        if streams or not tables:
+        if streams:
             return ()
         try:
             pipeline = Pipeline(**{**options, "mode": "batch"})
@@ -260,7 +266,12 @@ class JobBinder:
                 name: pipeline | f"Table {name}" >> ReadTable(table, as_stream=False)
                 for name, table in tables.items()
             }
-            rows = inputs | "Query" >> SqlTransform(query.text.strip(), self._state.copy_catalog())
+            inputs = inputs or {"no table": pipeline | "No table" >> Create([Row(nothing=None)])}
+            with self._named():
+                rows = inputs | "Query" >> SqlTransform(query.text.rstrip(), self._state.copy_catalog())
+        except SqlError:
+            # It has the place of what Spark refuses, where that says more than what the binder refuses.
+            raise
         except (ValueError, TypeError, OSError, LookupError, ImportError):
             return ()
         return columns_of_type(rows.element_type)
@@ -473,15 +484,7 @@ def _shown(name: str, value: str) -> str:
 
 def _with_names(text: str, at: int, columns: Iterable[str]) -> str:
     """The query of a view that names its columns; errors inside still tell their places."""
-    names = ", ".join(map(quote_name, columns))
-    before, query = text[:at], text[at:]
-    opening = "SELECT * FROM ("
-    line_end = before.rfind("\n")
-    if line_end >= 0:
-        before = f"{before[:line_end]}{opening}{before[line_end:]}"
-    else:
-        before = f"{opening}{before[len(opening) :]}"
-    return f"{before}{query}\n) AS named ({names})"
+    return select_from(text, at, f"named ({', '.join(map(quote_name, columns))})", "*")
 
 
 def bind_job(script: Script, given: Mapping[str, Any]) -> list[Action]:

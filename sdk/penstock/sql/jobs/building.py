@@ -14,7 +14,9 @@ from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import split_hint
+from penstock.sql.errors import SqlError, call_text
 from penstock.sql.jobs.bound import BoundInsert, BoundQuery, copy_catalog
+from penstock.sql.jobs.columns_to_fill import select_from
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
 from penstock.sql.tables.table import Table, expand_variables, make_absolute
@@ -81,6 +83,8 @@ class JobPipeline:
             result: PCollection[Any] = inputs | label >> transform
             return result
         except _ERRORS as error:
+            if isinstance(error, SqlError) and (placed := call_text(error, query.script.name)) is not error:
+                raise placed from None
             what, hint = split_hint(str(error))
             query.script.refuse(what.splitlines()[0], query.at, hint)
 
@@ -132,11 +136,11 @@ class JobPipeline:
         name, table = insert.table.name, insert.table
         text, after = insert.query.text, None
         if insert.filling.scalars is not None:
-            selected = f"SELECT {', '.join(insert.filling.scalars)} FROM"
+            selected = ", ".join(insert.filling.scalars)
             if _is_plain(text, insert.query):
-                text = f"{selected} ({text}\n) AS inserted"
+                text = select_from(text, insert.query.at, "inserted", selected)
             else:
-                after = f"{selected} PCOLLECTION"
+                after = f"SELECT {selected} FROM PCOLLECTION"
         rows, _ = self.query(insert.query, self.label(f"Insert {name}"), text)
         if after is not None:
             rows = rows | self.label(f"Columns {name}") >> SqlTransform(after)
