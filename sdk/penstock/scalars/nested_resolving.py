@@ -143,8 +143,12 @@ def is_same_shape(one: SqlType, other: SqlType) -> bool:
     >>> is_same_shape(array_of(NULL), array_of(NULL, False))
     True
     """
-    plain = (one.name, one.precision, one.scale) == (other.name, other.precision, other.scale)
-    return plain and len(one.parts) == len(other.parts) and all(map(is_same_shape, one.parts, other.parts))
+    plain, others = ((each.name, each.precision, each.scale, each.bits) for each in (one, other))
+    return (
+        plain == others
+        and len(one.parts) == len(other.parts)
+        and all(map(is_same_shape, one.parts, other.parts))
+    )
 
 
 def all_nullable(kind: SqlType) -> SqlType:

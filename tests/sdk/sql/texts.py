@@ -504,7 +504,7 @@ _RULES: dict[str, str] = {
         {M} * {M} * {M} | {M} / {M} / {M} | DECIMAL({S}) | EXTRACT(SECOND FROM {I})""",
     "S": """{Q}.name | {J}[0].name | ARRAY_JOIN({W}, {S}) | ARRAY_JOIN({L}, ',', {S}) | ARRAY_MAX({W})
         MAP_KEYS({P})[0]
-        TO_JSON({L}) | TO_JSON({P}) | TO_JSON(STRUCT({S}, {T} AS day, {M} AS sum, {A} AS at, {K}, {B})) | TO_JSON({W})
+        TO_VARCHAR({A}, 'yyyy-MM') | TO_JSON({L}) | TO_JSON({P}) | TO_JSON(STRUCT({S}, {T} AS day, {M} AS sum, {A} AS at, {K}, {B})) | TO_JSON({W})
         GET_JSON_OBJECT(TO_JSON({J}), '$[0].name') | GET_JSON_OBJECT(TO_JSON({P}), '$.a') | CAST({L} AS STRING)
         GET_JSON_OBJECT('{"a": [{"b": 1.50}, {"b": "x"}, {}]}', '$.a[*].b') | CAST(STRUCT({S}, {L}) AS STRING)
         AGGREGATE({W}, {S}, (acc, x) -> acc || COALESCE(x, '-')) | CAST({P} AS STRING) | ELEMENT_AT({W}, -1)
