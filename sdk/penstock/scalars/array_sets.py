@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from penstock.elements.row import Row
 from penstock.scalars.conditions import same
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
 from penstock.scalars.nested_resolving import (
@@ -14,7 +15,7 @@ from penstock.scalars.nested_resolving import (
     takes_nested,
     takes_same_arrays,
 )
-from penstock.scalars.nested_values import hashable
+from penstock.scalars.nested_values import hashable, make_row
 from penstock.scalars.tree import Scalar
 from penstock.scalars.types import BOOLEAN
 
@@ -25,9 +26,16 @@ def _keyed(array: Iterable[Any]) -> dict[Any, Any]:
     """The elements by what equal ones have in common, the first of each; of the two zeros, 0.0."""
     found: dict[Any, Any] = {}
     for each in array:
-        value = each + 0.0 if type(each) is float else each
-        found.setdefault(hashable(value), value)
+        found.setdefault(hashable(each), _with_one_zero(each))
     return found
+
+
+def _with_one_zero(value: Any) -> Any:
+    if type(value) is float:
+        return value + 0.0
+    if isinstance(value, Row):
+        return make_row(value.as_dict(), map(_with_one_zero, value))
+    return list(map(_with_one_zero, value)) if isinstance(value, list) else value
 
 
 def _distinct(array: Iterable[Any]) -> list[Any]:

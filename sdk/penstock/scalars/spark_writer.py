@@ -75,7 +75,8 @@ class _Writer:
                 return f"parameter{number}"
             case Lambda(parameters):
                 names = ", ".join(f"parameter{each.number}" for each in parameters)
-                return f"({names}) -> {self.text(scalar.body)}"
+                # Spark does not read one name in parentheses.
+                return f"{names if len(parameters) == 1 else f'({names})'} -> {self.text(scalar.body)}"
             case UserCall(name):
                 raise NotForSpark(f"{name} is a function of the user")
             case Call():

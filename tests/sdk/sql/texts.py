@@ -426,7 +426,8 @@ _RULES: dict[str, str] = {
     "N": """{N} + {N} | {N} - {N} | {N} * {N} | {N} DIV {N} | {N} % {N} | - {N} | +{N} | -{N} | {N} div {N}
         MOD({N}, {N}) | PMOD({N}, {N}) | ABS({N}) | ROUND({N}, -1) | ROUND({N}) | FLOOR({N}) | CEIL({N})
         CAST({F} AS INT) | CAST({F} AS BIGINT) | CAST({N} AS SMALLINT) | TRY_CAST({N} AS TINYINT) | TINYINT({D})
-        tiny + tiny | tiny * small | n + small | n * n | small - small | -tiny | ABS(small) | n DIV small | small % tiny
+        tiny + tiny | tiny * small | n + small | n * n | small - small | -tiny | ABS(small) | n DIV small
+        small % tiny
         PMOD(n, small) | PMOD(tiny, tiny) | n & tiny | ~small | tiny << 1 | ROUND(n, -1) | ROUND(tiny, -1)
         HASH(n, {F})
         XXHASH64(tiny, {F}, small) | TRY_ADD(tiny, small) | TRY_MULTIPLY(n, n) | FLOOR({F})
@@ -470,7 +471,8 @@ _RULES: dict[str, str] = {
         SIGN({D}) | SIGNUM({D})
         ROUND({D}) | ROUND({D}, 2) | ROUND({D}, -2) | SQRT({D}) | CAST({N} AS DOUBLE) | CAST({S} AS DOUBLE)
         {M}::DOUBLE
-        {F} + {D} | {F} + {N} | {F} / {F} | SQRT({F}) | {F} * {M} | CAST({F} AS DOUBLE) | SIGN({F}) | COALESCE({F}, {N})
+        {F} + {D} | {F} + {N} | {F} / {F} | SQRT({F}) | {F} * {M} | CAST({F} AS DOUBLE) | SIGN({F})
+        COALESCE({F}, {N})
         CAST({M} AS DOUBLE) | {M} + {D} | {D} * {M} | {M} / {D} | PMOD({D}, {D}) | MOD({D}, {D})
         POWER({N}, 2) | POW({D}, {N})
         EXP({N}) | LN({D}) | LOG10({D}) | CAST({A} AS DOUBLE) | DOUBLE({S}) | {N} / 2 | {N} / {N} / {N}
@@ -504,7 +506,8 @@ _RULES: dict[str, str] = {
         {M} * {M} * {M} | {M} / {M} / {M} | DECIMAL({S}) | EXTRACT(SECOND FROM {I})""",
     "S": """{Q}.name | {J}[0].name | ARRAY_JOIN({W}, {S}) | ARRAY_JOIN({L}, ',', {S}) | ARRAY_MAX({W})
         MAP_KEYS({P})[0]
-        TO_JSON({L}) | TO_JSON({P}) | TO_JSON(STRUCT({S}, {T} AS day, {M} AS sum, {A} AS at, {K}, {B})) | TO_JSON({W})
+        TO_VARCHAR({A}, 'yyyy-MM') | TO_JSON({L}) | TO_JSON({P})
+        TO_JSON(STRUCT({S}, {T} AS day, {M} AS sum, {A} AS at, {K}, {B})) | TO_JSON({W})
         GET_JSON_OBJECT(TO_JSON({J}), '$[0].name') | GET_JSON_OBJECT(TO_JSON({P}), '$.a') | CAST({L} AS STRING)
         GET_JSON_OBJECT('{"a": [{"b": 1.50}, {"b": "x"}, {}]}', '$.a[*].b') | CAST(STRUCT({S}, {L}) AS STRING)
         AGGREGATE({W}, {S}, (acc, x) -> acc || COALESCE(x, '-')) | CAST({P} AS STRING) | ELEMENT_AT({W}, -1)
@@ -625,7 +628,7 @@ _RULES: dict[str, str] = {
         ARRAY_DISTINCT({L}) | ARRAY_UNION({L}, {L}) | ARRAY_EXCEPT({L}, {L}) | ARRAY_INTERSECT({L}, {L})
         ARRAY_REMOVE({L}, {N}) | ARRAY_REPEAT({N}, 2) | ARRAY_APPEND({L}, {N}) | ARRAY_PREPEND({L}, {N})
         ARRAY_INSERT({L}, 2, {N}) | ARRAY_INSERT({L}, -2, {N}) | ARRAY_COMPACT({L}) | SORT_ARRAY({L})
-        SORT_ARRAY({L}, {B})
+        SORT_ARRAY({L}, FALSE)
         MAP_VALUES({P}) | {J}.points | TRANSFORM({J}, each -> each.points) | CAST({W} AS ARRAY<BIGINT>)
         TRY_CAST({W} AS ARRAY<BIGINT>) | ARRAY_SORT({L}) | FROM_JSON(TO_JSON({L}), 'ARRAY<BIGINT>')""",
     "W": """SPLIT({S}, ',') | SPLIT({S}, '') | SPLIT({S}, '[a-z]', 2) | ARRAY({S}, {S}) | SPLIT({S}, '[.]|b')
@@ -634,7 +637,7 @@ _RULES: dict[str, str] = {
         TRANSFORM({L}, x -> CAST(x AS STRING) || {S}) | ARRAY_SORT({W}, (l, r) -> LENGTH(l) - LENGTH(r))
         MAP_KEYS(MAP_FILTER({P}, (k, v) -> v > {N})) | MAP_KEYS(TRANSFORM_KEYS({P}, (k, v) -> k || LENGTH(k)))
         ARRAY_UNION({W}, {W}) | TRANSFORM(MAP_ENTRIES({P}), e -> e.key) | ZIP_WITH({W}, {L}, (s, n) -> s || n)
-        JSON_OBJECT_KEYS(TO_JSON({P})) | TRANSFORM(ARRAYS_ZIP({W}, {L}), z -> z.`0` || z.`1`)
+        JSON_OBJECT_KEYS(TO_JSON({P})) | TRANSFORM(ARRAYS_ZIP({W}, {L}), z -> CAST(z AS STRING))
         JSON_OBJECT_KEYS('{"a": 1, "b": {}}') | TRANSFORM({J}, x -> x.name)""",
     "P": """MAP({S}, {N}) | MAP('a', {N}, 'b', {N}) | MAP_FILTER({P}, (k, v) -> v < {N} OR k = {S})
         TRANSFORM_VALUES({P}, (k, v) -> v % 9 + LENGTH(k)) | TRANSFORM_VALUES({P}, (k, v) -> {N})

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from penstock.scalars.tree import Scalar
+from penstock.scalars.tree import Literal, Scalar
+from penstock.scalars.types import STRING
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.scopes import Grouping, Scope, suggest
@@ -72,10 +73,26 @@ class SelectionBinder:
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
         found = list(self.scope.star(qualifier))
         if qualifier is not None and not found:
+            if self.scope.has(None, qualifier):
+                return self._fields(node, qualifier, left_out)
             known = [str(each.qualifier) for each in self.scope.visible]
             what = f"there is no table {qualifier!r} here"
             self.statement.refuse(node, what, suggest(qualifier, known))
         return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
+
+    def _fields(self, node: exp.Expression, name: str, left_out: set[str]) -> list[Item]:
+        """The fields of a column that is a struct, each as a column."""
+        assert isinstance(self.scope, Scope)
+        held = self.scope.find(None, name, self.statement.at(node))
+        if held.type.name != "STRUCT":
+            what = f"{name!r} is {held.type.or_null()}, and not a table or a STRUCT"
+            self.statement.refuse(node, what, "name the columns")
+        text = STRING.or_null(False)
+        return [
+            (field, self.statement.call(node, "FIELD", [held, Literal(field, text)]))
+            for field, _ in held.type.fields
+            if field.lower() not in left_out
+        ]
 
     def order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         """Returns what ORDER BY orders rows by: a selected column, or a value."""

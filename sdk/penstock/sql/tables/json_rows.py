@@ -14,6 +14,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.relations.upserts import Upsert
+from penstock.scalars.types import ANY, SqlType
 from penstock.sql.plan.relations import Columns
 from penstock.sql.tables.columns import row_hint
 from penstock.transforms.elements.pardo import FlatMap, Map
@@ -74,6 +75,33 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
 }
 
 
+def _read(kind: SqlType, value: Any) -> object:
+    """A value of a type; a struct may lack fields, which are NULL."""
+    if value is None:
+        if kind.nullable:
+            return None
+        raise TypeError
+    if kind.name == "ARRAY":
+        if not isinstance(value, list):
+            raise TypeError
+        return [_read(kind.element or ANY, each) for each in value]
+    if kind.is_nested:
+        if not isinstance(value, dict):
+            raise TypeError
+        if kind.name == "STRUCT":
+            return Row(**{name: _read(each, value.get(name)) for name, each in kind.fields})
+        return {_key(kind.key or ANY, key): _read(kind.element or ANY, each) for key, each in value.items()}
+    read = _READERS.get(kind.name)
+    return value if read is None else read(value)
+
+
+def _key(kind: SqlType, key: str) -> object:
+    """A key of a map, which is a string in JSON."""
+    if kind.name == "BIGINT":
+        return int(key)
+    return Decimal(key) if kind.name == "DECIMAL" else _read(kind, key)
+
+
 @dataclass(frozen=True)
 class RowsOfJson:
     """Decodes a JSON object as a row.
@@ -81,11 +109,14 @@ class RowsOfJson:
     Attributes:
         columns: The columns; the object may have more fields, and one that lacks a field has NULL there.
 
-    >>> from penstock.scalars.types import BIGINT, STRING
+    >>> from penstock.scalars.types import BIGINT, STRING, array_of, struct_of
     >>> from penstock.sql.plan.relations import ColumnDef
     >>> decode = RowsOfJson((ColumnDef("team", STRING), ColumnDef("points", BIGINT)))
     >>> decode(b'{"team": "blue", "points": 3, "more": true}')
     Row(team='blue', points=3)
+    >>> nested = RowsOfJson((ColumnDef("a", array_of(struct_of([("x", BIGINT)]))),))
+    >>> nested(b'{"a": [{"x": 1}, {}]}')
+    Row(a=[Row(x=1), Row(x=None)])
     """
 
     columns: Columns
@@ -111,9 +142,8 @@ class RowsOfJson:
                 return None
             what = f"a record has no {column.name!r}, which is declared NOT NULL"
             raise refusal(ValueError, what, where="", hint="declare the column without NOT NULL")
-        read = _READERS.get(column.type.name)
         try:
-            return value if read is None else read(value)
+            return _read(column.type, value)
         except (TypeError, ValueError, ArithmeticError):
             what = f"the field {column.name!r} of a record is no {column.type.or_null()}"
             raise refusal(
