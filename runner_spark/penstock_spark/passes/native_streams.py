@@ -26,7 +26,7 @@ from penstock_spark.passes.columns import (
 from penstock_spark.plan.column_kinds import NotInColumns, name_kind
 from penstock_spark.plan.column_plan import (
     ColumnStream,
-    Combined,
+    Grouped,
     Table,
     WithTimestamps,
     event_time_field,
@@ -186,7 +186,7 @@ def _find_operations(
         found = find_column_steps(
             graph, read, table, lambda step, before: _check_grouping(graph, step, before, stream, mode), True
         )
-        groupings = [operation for operation in found.operations if isinstance(operation, Combined)]
+        groupings = [operation for operation in found.operations if isinstance(operation, Grouped)]
         if not (found.is_written or groupings):
             # Python reads all elements, whatever Spark could do before.
             return replace(found, operations=(), last=read.outputs[0].edge), table
@@ -243,7 +243,7 @@ def _check_policy(policy: WatermarkPolicy) -> None:
         raise NotInColumns(f"Spark has no watermark like {type(policy).__name__}")
 
 
-def _check_rest(graph: Graph, found: ColumnSteps, groupings: Sequence[Combined], mode: str) -> None:
+def _check_rest(graph: Graph, found: ColumnSteps, groupings: Sequence[Grouped], mode: str) -> None:
     """Raises NotInColumns if a step needs what only Python's part of a stream has."""
     absorbed = {step.label for step in found.columns(None).steps}
     if len(groupings) > 1 and mode != "streaming":

@@ -25,9 +25,10 @@ from penstock.io.query_source import QueryError, QuerySource, QueryTable, Result
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.column_forms import FieldColumns, HasColumnForm
 from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
-from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
+from penstock.scalars.types import TIMESTAMP, SqlType, from_hint, to_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
@@ -36,7 +37,7 @@ from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_wr
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
-from penstock.sql.execution.steps import RowFunction, time_of
+from penstock.sql.execution.steps import MakeRow, RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
@@ -316,7 +317,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
     def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
         label = "Input" if name == _MAIN else f"Input {name}"
-        fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))
+        fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type for each in columns))
         rows = pcoll | f"{label} in all time" >> WindowInto(GlobalWindows())
         return rows | label >> Map(fields).with_output_types(hint_of(columns))
 
@@ -410,21 +411,25 @@ def allow_deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class FieldsOf(RowFunction):
+class FieldsOf(RowFunction, HasColumnForm):
     """Makes a tuple of an element's fields; times become datetimes with a zone.
 
     Args:
         names: The names of the fields.
-        types: The names of their types.
+        types: Their types.
+
+    Attributes:
+        column_form: The same in columns.
     """
 
-    def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], types: tuple[SqlType, ...]) -> None:
+        self.column_form = FieldColumns(names, types)
         # Python's getter takes dots apart, and returns a single value without a tuple.
         is_plain = len(names) > 1 and not any("." in name for name in names)
         self._get: Callable[[Any], tuple[Any, ...]] = (
             operator.attrgetter(*names) if is_plain else _Attributes(names)
         )
-        self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
+        self._times = tuple(at for at, each in enumerate(types) if each.name == "TIMESTAMP")
 
     def __call__(self, row: object) -> tuple[Any, ...]:
         values = self._get(row)
@@ -452,18 +457,6 @@ def _as_datetime(value: object) -> object:
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         return value.replace(tzinfo=datetime.UTC)
     return value
-
-
-class MakeRow(RowFunction):
-    """Makes of a tuple a Row with names."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def __call__(self, row: tuple[Any, ...]) -> Row:
-        made = Row()
-        made.__dict__.update(zip(self._names, row, strict=True))
-        return made
 
 
 def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
