@@ -13,6 +13,8 @@ import penstock as beam
 from penstock.io import ReadFromParquet, WriteToParquet
 from penstock.io.watermarks import BoundedDisorder
 from penstock.transforms.sql import Catalog, SqlTransform
+from penstock_spark.checkpoints.contract.compare import compare
+from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.compiler import Target, compile_graph
 from penstock_spark.formats.registry import table_of_schema
 from penstock_spark.passes import native_streams
@@ -185,6 +187,42 @@ def test_python_computes_a_grouping_of_rows_that_are_retracted(source):
     plan = plan_of(first, source, changes, WriteToParquet(f"{source}/out/part"))
     assert plan.columns is None
     assert len(plan.groupings) > 1
+
+
+def _signature(query: str, source: Path) -> dict[str, Any]:
+    return signature_of(plan_of(query, source), 2, "none")
+
+
+@pytest.mark.parametrize(
+    ("query", "refusals"),
+    [
+        pytest.param(f"SELECT team, SUM(points) AS total {MINUTES} {AT_END}", [], id="fewer columns"),
+        pytest.param(
+            f"SELECT window_end, team, SUM(points + 1) AS total {MINUTES} WHERE real > 0 AND points < 9 {AT_END}",
+            [],
+            id="other rows",
+        ),
+        pytest.param(
+            f"SELECT window_end, team, MAX(points) AS total {MINUTES} {AT_END}",
+            ["'Q/Group' has another CombineFn"],
+            id="another aggregate",
+        ),
+        pytest.param(
+            f"SELECT window_end, team, SUM(real) AS total {MINUTES} {AT_END}",
+            ["'Q/Group' has another CombineFn"],
+            id="another type",
+        ),
+        pytest.param(
+            f"SELECT window_end, SUM(points) AS total {MINUTES} GROUP BY window_start, window_end EMIT AFTER WATERMARK",
+            ["'Q/Group' has keys of other types"],
+            id="another key",
+        ),
+    ],
+)
+def test_a_checkpoint_takes_what_leaves_the_state_as_it_is(query, refusals, source):
+    old = _signature(f"SELECT window_end, team, SUM(points) AS total {MINUTES} {AT_END}", source)
+    found = compare(old, _signature(query, source)).refusals
+    assert [each[: len(start)] for each, start in zip(found, refusals, strict=True)] == refusals
 
 
 def test_a_pass_that_does_not_ask_for_early_results_is_found(monkeypatch, source):

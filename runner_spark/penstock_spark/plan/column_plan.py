@@ -162,6 +162,7 @@ class CombinedTexts(Grouped):
 
     keys: tuple[TextColumn, ...]
     aggregates: tuple[TextColumn, ...]
+    held: tuple[str, ...]  # What Spark keeps of each aggregate.
     bounds: tuple[
         tuple[int, str], ...
     ]  # The places of bounds in the row, in order, with ``start`` or ``end``.
@@ -241,7 +242,7 @@ class Columns:
         """The kinds of the columns that Spark keeps for a grouping; all integers have 64 bits there."""
         if isinstance(grouping, CombinedTexts):
             kept = ", ".join(each.type.simpleString() for each in grouping.keys)
-            return {"keys": kept, "combine": ", ".join(each.text for each in grouping.aggregates)}
+            return {"keys": kept, "combine": ", ".join(grouping.held)}
         assert isinstance(grouping, Combined)
         table = self.table
         assert table is not None

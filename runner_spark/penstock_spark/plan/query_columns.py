@@ -164,7 +164,13 @@ def _translate_grouping(graph: Graph, step: Step, table: Table, check: Check) ->
         (place, bound) for place, bound in ((form.start, "start"), (form.end, "end")) if place is not None
     ]
     grouped = CombinedTexts(
-        combine, windowing, (step, rows), keys, _typed(form.aggregates), tuple(sorted(bounds))
+        combine,
+        windowing,
+        (step, rows),
+        keys,
+        _typed(form.aggregates),
+        tuple(each.held for each in form.aggregates),
+        tuple(sorted(bounds)),
     )
     return windowed, grouped
 

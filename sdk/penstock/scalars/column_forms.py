@@ -48,6 +48,17 @@ class TypedText:
 
 
 @dataclass(frozen=True)
+class AggregateText(TypedText):
+    """An aggregate over such columns.
+
+    Attributes:
+        held: What is held of it: the name of the aggregate, and the types of its values.
+    """
+
+    held: str
+
+
+@dataclass(frozen=True)
 class GroupedColumns:
     """A row of the keys and the aggregates of a group of rows, with the bounds of its window among the keys.
 
@@ -59,7 +70,7 @@ class GroupedColumns:
     """
 
     keys: tuple[TypedText, ...]
-    aggregates: tuple[TypedText, ...]
+    aggregates: tuple[AggregateText, ...]
     start: int | None
     end: int | None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock.scalars import functions
-from penstock.scalars.column_forms import GroupedColumns, NotColumns, TypedText
+from penstock.scalars.column_forms import AggregateText, GroupedColumns, NotColumns, TypedText
 from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
@@ -87,10 +87,17 @@ def write_grouping(
         for call in calls:
             if call.distinct:
                 raise NotForSpark("Spark has no DISTINCT of aggregates in a stream")
-        aggregates = tuple(TypedText(write_aggregate(call, single=False), call.type) for call in calls)
+        aggregates = tuple(
+            AggregateText(write_aggregate(call, single=False), call.type, _held(call)) for call in calls
+        )
     except NotForSpark as reason:
         return NotColumns(reason.reason)
     return GroupedColumns(key_texts, aggregates, start, end)
+
+
+def _held(call: AggregateCall) -> str:
+    kinds = ", ".join(str(each.type.or_null()) for each in call.values)
+    return f"{call.name} of {kinds}" if kinds else call.name
 
 
 def _typed(scalars: Sequence[Scalar], write: Callable[[Scalar], str]) -> tuple[TypedText, ...]:
