@@ -176,6 +176,7 @@ def test_python_computes_it_and_says_why(case, source):
     plan = plan_of(query, source, **more)
     assert plan.columns is None
     assert reason in show_stream_plan(plan)
+    assert "in Python: columns end before it" in show_stream_plan(plan)
 
 
 def test_python_computes_a_grouping_of_rows_that_are_retracted(source):

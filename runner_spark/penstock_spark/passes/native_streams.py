@@ -33,6 +33,7 @@ from penstock_spark.plan.column_plan import (
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import BySpark
+from penstock_spark.plan.query_columns import is_grouping_of_query
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -116,7 +117,8 @@ def _check_sum(graph: Graph, grouping: Step, mode: str) -> None:
     """Raises NotInColumns if Spark's own aggregate should not add up what tasks of Python have added up in parts."""
     if not retracting_edges(graph, is_streaming=True).isdisjoint(grouping.inputs):
         raise NotInColumns("its input may retract elements")
-    if type(grouping.combine_fn) is TupleCombineFn and _starts_with_columns(graph, grouping):
+    is_of_columns = type(grouping.combine_fn) is TupleCombineFn or is_grouping_of_query(graph, grouping)
+    if is_of_columns and _starts_with_columns(graph, grouping):
         raise NotInColumns("columns end before it")
     if (reason := why_not_native(graph, grouping)) is not None:
         raise NotInColumns(reason)

@@ -53,6 +53,15 @@ def is_of_query(step: Step) -> bool:
     return isinstance(function, HasColumnForm | Projection | Predicate | AtTime | Pairing)
 
 
+def is_grouping_of_query(graph: Graph, grouping: Step) -> bool:
+    """True if the results of a grouping become the rows of a query."""
+    functions = (_function_of(reader) for reader in graph.consumers(grouping.outputs[0].edge))
+    return any(
+        isinstance(each, HasColumnForm) and isinstance(each.column_form, GroupedColumns | NotColumns)
+        for each in functions
+    )
+
+
 def _function_of(step: Step) -> object:
     if not isinstance(step.primitive, ParDo) or step.side_inputs or len(step.outputs) != 1:
         return None
