@@ -25,6 +25,7 @@ from penstock.io.query_source import QueryError, QuerySource, QueryTable, Result
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.column_forms import FieldColumns, HasColumnForm
 from penstock.scalars.nested_values import value_maker_of
 from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
@@ -37,7 +38,7 @@ from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_wr
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
-from penstock.sql.execution.steps import RowFunction, time_of
+from penstock.sql.execution.steps import MakeRow, RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
@@ -420,11 +421,14 @@ def allow_deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class FieldsOf(RowFunction):
+class FieldsOf(RowFunction, HasColumnForm):
     """Makes a tuple of an element's fields; times become datetimes with a zone, and structs Rows.
 
     Args:
         columns: The names and the types of the fields.
+
+    Attributes:
+        column_form: The same in columns.
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -437,6 +441,8 @@ class FieldsOf(RowFunction):
         )
         makers = [value_maker_of(each.type, _as_datetime) for each in columns]
         self._makers = [(at, maker) for at, maker in enumerate(makers) if maker is not None]
+        if not any(each.type.is_nested for each in columns):
+            self.column_form = FieldColumns(names, tuple(each.type for each in columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FieldsOf, (self._columns,)
@@ -469,18 +475,6 @@ def _as_datetime(value: object) -> object:
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         return value.replace(tzinfo=datetime.UTC)
     return value
-
-
-class MakeRow(RowFunction):
-    """Makes of a tuple a Row with names."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def __call__(self, row: tuple[Any, ...]) -> Row:
-        made = Row()
-        made.__dict__.update(zip(self._names, row, strict=True))
-        return made
 
 
 def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...] | None:

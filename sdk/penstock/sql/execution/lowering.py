@@ -41,6 +41,7 @@ from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
 from penstock.sql.execution.row_order import RowOrder
+from penstock.sql.execution.spark_aggregates import write_grouping
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
@@ -278,6 +279,8 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
+        places = (relation.start, relation.end) if windowed else (None, None)
+        in_columns = write_grouping(keys, calls, *places)
         keys, calls, forms = _with_forms(keys, calls)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
@@ -293,12 +296,12 @@ class Lowering:
         has_zone = windowed is None or windowed.time.type.name == "TIMESTAMP"
         rows_of = steps.GroupRows(
             len(keys),
-            relation.start if windowed else None,
-            relation.end if windowed else None,
+            *places,
             has_zone,
             results,
             not relation.keys,
             forms,
+            in_columns,
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
