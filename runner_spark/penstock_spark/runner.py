@@ -44,7 +44,7 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
         from penstock_spark.runs.open_session import OpenSession
-        from penstock_spark.session.job_tags import leave_connection
+        from penstock_spark.session.backends import leave_connection
 
         settings = self._settings(options)
         graph = pipeline.to_graph()
@@ -120,7 +120,7 @@ class SparkRunner(PipelineRunner):
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only
         from penstock_spark.runs.open_session import OpenSession
-        from penstock_spark.session.session import move_to_session
+        from penstock_spark.session.backends import backend_of
 
         pipeline = pcoll.pipeline
         graph, edge = graph_with_edge(pcoll)
@@ -137,7 +137,7 @@ class SparkRunner(PipelineRunner):
             what = "a PCollection of a streaming pipeline cannot become a DataFrame"
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
         spark = lower_only(plan, settings, opened)
-        return move_to_session(into[0], spark)
+        return backend_of(spark).moved(into[0])
 
     def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
         """The settings for something that is not a run, and so has no view."""

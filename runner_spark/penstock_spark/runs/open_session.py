@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -31,19 +30,11 @@ from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.crash_marker import FAULT_HANDLER
 from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
-from penstock_spark.session.session import (
-    SQL_MEANING,
-    SessionOptions,
-    is_local_session,
-    runner_session,
-    session_for,
-)
+from penstock_spark.session.backends import backend_of
+from penstock_spark.session.meaning import SQL_MEANING
+from penstock_spark.session.session import SessionOptions, session_for
 from penstock_spark.session.spark_versions import check_version
-from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.sources.scan import Scan, StreamScan
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JVMView
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
@@ -83,35 +74,19 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
         on_start=lambda: print_progress("starting Spark"),
     )
     check_version(spark.version, "the Spark session")
-    local = is_local_session(spark)
-    if local_only and not local:
+    backend = backend_of(spark)
+    if local_only and not backend.is_local:
         raise UnsupportedByRunner(
             "the program names a local runner of Beam, but the Spark session belongs to a cluster",
             hint="name the SparkRunner, or leave out the runner",
         )
-    if local or asks_workers:
-        check_workers_python(spark.sparkContext, local)
-    hand_settings(spark)
+    if backend.is_local or asks_workers:
+        backend.check_workers()
+    # A worker has the environment that the session was started in, perhaps on another machine. The program may have
+    # set its own since, such as the credentials of stores.
+    if own := settings_of_stores():
+        backend.hand_settings(own)
     return spark
-
-
-def hand_settings(spark: SparkSession) -> None:
-    """Gives later tasks the program's settings of stores, such as credentials; Spark shows them nowhere.
-
-    A worker has the environment that the session was started in, perhaps on another machine. The program may have set
-    its own later.
-    """
-    context = spark.sparkContext
-    own = settings_of_stores()
-    if not own:
-        return
-    jvm: JVMView = spark._jvm
-    is_local = str(context.master).startswith("local")
-    for name, value in own.items():
-        if context._conf.get(f"spark.executorEnv.{name}") is not None:
-            continue  # The session says what its workers get: they may reach a store by another address.
-        if name in context.environment or not is_local or jvm.System.getenv(name) != value:
-            context.environment[name] = value
 
 
 class OpenSession:
@@ -133,7 +108,7 @@ class OpenSession:
     @functools.cached_property
     def partitions(self) -> int:
         asked: int | None = self._settings.shuffle_partitions
-        return asked or self._kept_shards or max(1, self.spark.sparkContext.defaultParallelism)
+        return asked or self._kept_shards or max(1, backend_of(self.spark).parallelism())
 
     @property
     def _kept_shards(self) -> int | None:
@@ -148,7 +123,7 @@ class OpenSession:
     def session(self) -> SparkSession:
         """The runner's own session beside the user's."""
         own = {**settings_of_tasks(self.spark), "spark.sql.shuffle.partitions": str(self.partitions)}
-        return runner_session(self.spark, {**_SQL_CONF, **own})
+        return backend_of(self.spark).clone({**_SQL_CONF, **own})
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""
