@@ -52,6 +52,7 @@ _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 def start(
     plan: StreamPlan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS
 ) -> StreamResult:
+    backend_of(opened.spark).check_stream()
     context = context_for(plan.all_steps, opened, settings)
     context.watched = views.is_watched
     try:

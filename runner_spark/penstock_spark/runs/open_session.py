@@ -8,9 +8,10 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import Source, Step
+from penstock.graph import Graph, Read, Sink, Source, Step, Write
 from penstock.io.files.object_stores import settings_of_stores
 from penstock.io.query_source import QuerySource
+from penstock.io.sparkio import DataFrameSource, SparkSink, SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.custody.folder import read_shard_count
@@ -89,10 +90,33 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
     return spark
 
 
-class OpenSession:
-    """A session and open sources, each made when it is first needed."""
+_OF_SESSIONS = (SparkSource, DataFrameSource, QuerySource, SparkSink)
+"""Sources and sinks that may need the temporary views, functions, formats or frames of the program's session."""
 
-    def __init__(self, settings: SparkOptions, local_only: bool, is_stream: bool = False) -> None:
+
+def uses_session(graph: Graph) -> bool:
+    """True if a pipeline may read or write something that the program has made in its session."""
+    primitives = [step.primitive for step in graph.steps]
+    sources = [each.source for each in primitives if isinstance(each, Read)]
+    sinks = [each.sink for each in primitives if isinstance(each, Write)]
+    ends: list[Source | Sink] = [*sources, *sinks]
+    return any(isinstance(unwrap_source(each), _OF_SESSIONS) for each in ends)
+
+
+class OpenSession:
+    """A session and open sources, each made when it is first needed.
+
+    Args:
+        settings: The options of the pipeline.
+        local_only: Whether a cluster is an error.
+        is_stream: Whether it is for a streaming query.
+        is_fresh: Whether the pipeline needs all that the program's session has now, and not only its settings.
+    """
+
+    def __init__(
+        self, settings: SparkOptions, local_only: bool, is_stream: bool = False, is_fresh: bool = True
+    ) -> None:
+        self._is_fresh = is_fresh
         self._settings = settings
         self._local_only = local_only
         self._is_stream = is_stream
@@ -123,7 +147,7 @@ class OpenSession:
     def session(self) -> SparkSession:
         """The runner's own session beside the user's."""
         own = {**settings_of_tasks(self.spark), "spark.sql.shuffle.partitions": str(self.partitions)}
-        return backend_of(self.spark).clone({**_SQL_CONF, **own})
+        return backend_of(self.spark).clone({**_SQL_CONF, **own}, self._is_fresh)
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""

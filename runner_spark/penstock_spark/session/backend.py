@@ -122,16 +122,16 @@ class Backend(ABC):
         """Returns the number of tasks that run at the same time."""
 
     @abstractmethod
-    def clone(self, conf: Mapping[str, str]) -> SparkSession:
+    def clone(self, conf: Mapping[str, str], is_fresh: bool = True) -> SparkSession:
         """Returns a clone of the session, with settings of its own.
 
-        The clone has the settings, temporary views and functions that the session has now, and the session does not
-        see the clone's.
+        The clone has the settings that the session has now; if it is fresh, it also has its temporary views, functions
+        and frames. The session does not see the clone's.
         """
 
     @abstractmethod
-    def release(self) -> None:
-        """Frees what a clone takes, at the end of its run."""
+    def check_stream(self) -> None:
+        """Refuses a session in which a stream cannot run."""
 
     @abstractmethod
     def hand_settings(self, settings: Mapping[str, str]) -> None:

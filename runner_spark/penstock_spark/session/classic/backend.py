@@ -89,14 +89,15 @@ class ClassicBackend(Backend):
     def parallelism(self) -> int:
         return self.spark.sparkContext.defaultParallelism
 
-    def clone(self, conf: Mapping[str, str]) -> SparkSession:
+    def clone(self, conf: Mapping[str, str], is_fresh: bool = True) -> SparkSession:
+        # It takes milliseconds.
         clone = type(self.spark)(self.spark.sparkContext, self.spark._jsparkSession.cloneSession())
         for name, value in conf.items():
             clone.conf.set(name, value)
         return clone
 
-    def release(self) -> None:
-        """Does nothing: Java frees a clone with its last frame."""
+    def check_stream(self) -> None:
+        """Does nothing: streams run in each classic session."""
 
     def hand_settings(self, settings: Mapping[str, str]) -> None:
         context = self.spark.sparkContext

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import logging
 import os
 import pickle
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +34,36 @@ _IN_PROGRAM_BYTES_MAX = 256 << 10
 """Larger side inputs travel once for each run and machine, and not with each task."""
 
 _shipped: set[tuple[str, str]] = set()
+
+
+@dataclass(frozen=True)
+class _Clone:
+    """A clone, and the settings that it has and had."""
+
+    spark: SparkSession
+    state: Mapping[str, str]
+
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self.spark.is_stopped)  # type: ignore[attr-defined]
+
+
+_clones: dict[str, _Clone] = {}
+"""The last clone of each session of the program."""
+
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_clones() -> None:
+    """Closes the channels of clones: an open one keeps the program from ending."""
+    for clone in list(_open):
+        with suppress(Exception):
+            clone.client.release_session()
+        with suppress(Exception):
+            clone.client.close()
+
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -52,20 +85,26 @@ class ConnectBackend(Backend):
     def parallelism(self) -> int:
         return _parallelism(self.spark)
 
-    def clone(self, conf: Mapping[str, str]) -> SparkSession:
-        # A server knows a session by its first question.
-        _ = self.spark.version
+    def clone(self, conf: Mapping[str, str], is_fresh: bool = True) -> SparkSession:
+        # The workers of each session are processes of its own, whose start takes seconds.
+        state = {**self.spark.conf.getAll, **conf}
+        kept = _clones.get(self._session)
+        if kept is not None and kept.state == state and not is_fresh and not kept.is_stopped:
+            return kept.spark
         clone: SparkSession = self.spark.cloneSession()  # type: ignore[attr-defined]
         for name, value in conf.items():
             _set(clone, name, value)
+        _clones[self._session] = _Clone(clone, state)
+        _open.add(clone)
         return clone
 
-    def release(self) -> None:
-        # A channel that is open at the end of the program keeps the program from ending.
-        client = self.spark.client
-        with suppress(Exception):
-            client.release_session()
-        client.close()
+    def check_stream(self) -> None:
+        raise UnsupportedByRunner(
+            "a stream does not run in a session of Spark Connect yet",
+            where="in the Spark Connect session that the pipeline would run in",
+            hint="run it with a classic session (spark-submit, or master='local[*]'), or pass mode='batch' if the "
+            "input ends",
+        )
 
     def hand_settings(self, settings: Mapping[str, str]) -> None:
         """Does nothing: tasks have the environment of the server's workers."""
