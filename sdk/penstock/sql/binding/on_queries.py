@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
@@ -84,10 +83,12 @@ def bind_on_with_queries(
     return OnCondition(lefts, rights, conjoin(conditions), own)
 
 
-def _conjuncts(node: Any) -> list[exp.Expression]:
+def _conjuncts(node: exp.Expression) -> list[exp.Expression]:
     if isinstance(node, exp.Paren) and isinstance(node.this, exp.And):
         return _conjuncts(node.this)
-    return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
+    if not isinstance(node, exp.And):
+        return [node]
+    return [*_conjuncts(node.args["this"]), *_conjuncts(node.args["expression"])]
 
 
 def _check_names(
