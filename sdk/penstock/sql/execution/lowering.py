@@ -70,7 +70,9 @@ from penstock.sql.plan.relations import (
     Values,
     Windowed,
     columns_as_scalars,
+    map_scalars,
     origin_of,
+    own_scalars,
     skip_projections,
 )
 from penstock.transforms.combining.combine import CombinePerKey
@@ -698,8 +700,8 @@ def remove_windows(
         isinstance(each, Column) for each in ends
     ):
         return None
-    calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
-    used = [*keys, *partial, *(each for call in calls for each in call.scalars)]
+    calls = tuple(map_scalars(call, lambda each: replace_scalars(each, scalars)) for call in relation.calls)
+    used = [*keys, *partial, *own_scalars(calls)]
     if any(at in (width, width + 1) for each in used for at in columns_of(each)):
         return None
     if expand is not None:
