@@ -57,7 +57,7 @@ FAILING = {
     "SELECT CAST(team AS INT) AS x FROM goals": ("Select", "casts a text to BIGINT", "TRY_CAST returns NULL"),
     "SELECT points + 9223372036854775807 AS x FROM goals": ("Select", "more than 64 bits", "AS DOUBLE"),
     "SELECT team FROM shares WHERE share > 1": ("Select", ZERO, NULLIF),
-    "SELECT SUM(share) AS s FROM shares": ("Key", ZERO, NULLIF),
+    "SELECT SUM(share) AS s FROM shares": ("Select", ZERO, NULLIF),
     "SELECT g.team FROM goals AS g JOIN goals AS h ON g.points / h.points > 1": ("Where", ZERO, NULLIF),
     "SELECT SUM(6 / points) OVER (ORDER BY team) AS s FROM goals": ("Over", ZERO, NULLIF),
     "SELECT team FROM goals ORDER BY 1 / points LIMIT 1": ("Select", ZERO, NULLIF),
