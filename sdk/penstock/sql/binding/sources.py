@@ -282,7 +282,7 @@ class SourceBinder:
         kind: str,
     ) -> Scalar:
         condition: Scalar | None = None
-        for name in using:
+        for place, name in enumerate(using):
             text = text_of(name)
             mine = left.find(None, text, self.statement.at(name))
             right.find(None, text, self.statement.at(name))
@@ -298,7 +298,7 @@ class SourceBinder:
                 each if each.name.lower() != text.lower() else replace(each, in_star=False)
                 for each in both.visible
             ]
-            both.visible.insert(0, Visible(None, text, merged))
+            both.visible.insert(place, Visible(None, text, merged))
             both.visible = [
                 each
                 for each in both.visible
