@@ -286,6 +286,27 @@ def test_sources_that_are_streams(declared: str, tmp_path: Path) -> None:
     assert steps_of(statements, tmp_path) == ["Table i", "Insert o", "Write o"]
 
 
+def test_rows_that_wait_for_the_watermark_are_only_added(tmp_path: Path) -> None:
+    join = """CREATE TABLE names (team STRING, name STRING) WITH (format = 'csv', path = '/data/names');
+    CREATE TABLE o WITH (format = 'json', path = '/data/o') AS
+    SELECT name, points, at FROM goals LEFT JOIN names ON names.team = goals.team"""
+    past = steps_of(f"{GOALS} {join} EMIT WHEN WATERMARK PAST at", tmp_path)
+    assert past == ["Table goals", "Table names", "Insert o", "Write o"]
+    for clause in ("", "EMIT WHEN WATERMARK PAST at AND THEN AFTER 0 SECONDS", "EMIT AFTER 5 SECONDS"):
+        with pytest.raises(SqlError, match="only adds rows"):
+            steps_of(f"{GOALS} {join} {clause}", tmp_path)
+
+
+def test_what_a_stream_has_written_is_read_if_it_ends() -> None:
+    statements = "INSERT INTO totals SELECT team, points FROM goals; SELECT * FROM totals"
+    ending = GOALS.replace("header =", "ends = true, header =")
+    inserts, query = bind_job(Script(ending + statements), {})
+    assert isinstance(inserts, RunInserts)
+    assert isinstance(query, PrintQuery)
+    with pytest.raises(SqlError, match="is read when that has ended"):
+        bind_job(Script(GOALS + statements), {})
+
+
 def test_what_would_run_is_explained(tmp_path: Path) -> None:
     (tmp_path / "goals").mkdir()
     (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.checks.similar_names import find_nearest
@@ -50,6 +51,7 @@ from penstock.sql.tables.table import Table, make_table
 from penstock.sql.tables.transforms import (
     ReadTable,
     columns_of_type,
+    read_columns,
     refuse_as_sql,
 )
 from penstock.sql.transform import SqlTransform, allow_deep_calls, result_hint
@@ -223,6 +225,7 @@ class JobBinder:
         # Errors suggest the names of all tables.
         columns = {table.name: table.types for table in state.tables.values()}
         columns |= {name: self._columns(table) for name, table in tables.items()}
+        tables = {name: state.tables[name.lower()] for name in tables}
         rendering, found = self._bind(query, tables, columns)
         shared = frozenset(state.shared & names)
         return BoundQuery(
@@ -284,9 +287,17 @@ class JobBinder:
             self._script.refuse(
                 f"SQL cannot read the table {table.name!r} of {table.system}", table.declared.at, hint
             )
+        if table.records is not None and table.declared.key:
+            what = f"the table {table.name!r} replaces rows by their key, and its records can only be read as they came"
+            hint = "read it by a second table without PRIMARY KEY, in which each record is a row"
+            self._script.refuse(what, table.declared.at, hint)
         if table.name.lower() in self._state.written and not table.types:
             return self._state.written[table.name.lower()]
-        told = connector.needs_columns or (connector.schema == "spark" and connector.finds_in_engine)
+        told = (
+            connector.needs_columns
+            or not table.declared.columns
+            or (connector.schema == "spark" and connector.finds_in_engine)
+        )
         if table.types and (told or table.name.lower() in self._filled):
             return table.types
         found = self._found_columns(table)
@@ -296,6 +307,9 @@ class JobBinder:
                 f"the columns of the table {table.name!r} are unknown", table.declared.at, hint
             )
         self._check_found(table, found)
+        if not table.types and connector.columns_of is not None:
+            # The transform that reads the table does not tell them.
+            self._state.tables[table.name.lower()] = replace(table, types=found)
         return found or table.types
 
     def _found_columns(self, table: Table) -> Columns:
@@ -305,7 +319,7 @@ class JobBinder:
             if table.connector.finds_in_engine:
                 # Only Spark finds the columns of a table in its files.
                 pipeline.runner.start_engine(pipeline.options)
-            rows = pipeline | f"Table {table.name}" >> ReadTable(table, as_stream=False)
+            rows = pipeline | f"Table {table.name}" >> read_columns(table)
         except (ValueError, TypeError, OSError, LookupError, ImportError) as error:
             refuse_as_sql(error, table)
         return columns_of_type(rows.element_type)
@@ -373,6 +387,11 @@ class JobBinder:
                 table.declared.at,
                 hint,
             )
+        if table.records is not None and table.records.metadata:
+            name = table.records.metadata[0][0]
+            what = f"the column {name!r} of {table.name!r} has METADATA, which is only read"
+            hint = "declare a second table of the topic without it, and insert into that"
+            self._script.refuse(what, statement.at, hint)
         query = self._query(statement.query)
         if query.rendering == "TVR":
             hint = "leave TVR out"
@@ -395,9 +414,12 @@ class JobBinder:
     def _check_reads(self, query: BoundQuery, at: int) -> None:
         """Refuses a query that would wait for the end of a stream that it is to read after."""
         written = [name for name in query.tables if name.lower() in self._written_by]
-        if written and any(each.query.streams(self._insert_options) for each in self._inserts):
+        streams = [each.query for each in self._inserts if each.query.streams(self._insert_options)]
+        if written and not all(each.ends for each in streams):
             what = f"the table {written[0]!r} is written by a stream of this job, and is read when that has ended"
-            self._script.refuse(what, at, "read it in a job of its own")
+            self._script.refuse(
+                what, at, "read it in a job of its own; a stream of tables with ends = true does end"
+            )
 
     # Descriptions
 

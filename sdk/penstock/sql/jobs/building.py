@@ -162,7 +162,8 @@ def _is_plain(text: str, query: BoundQuery) -> bool:
 def _refuse_changes(insert: BoundInsert) -> None:
     table = insert.table
     what = f"the query changes rows that it has emitted, and the table {table.name!r} of {table.system} only adds rows"
-    hint = "group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo"
+    hint = "group by a window and write EMIT AFTER WATERMARK; or select a time and write EMIT WHEN WATERMARK PAST it"
+    hint += "; or write SELECT STREAM …, Sys.Undo"
     if table.connector.merges_by_key:
         hint = f"declare PRIMARY KEY (…) NOT ENFORCED in CREATE TABLE {table.name}; or {hint}"
     else:
