@@ -52,6 +52,8 @@ EXCEPTIONS = {
     "runner_spark/penstock_spark/runs/result.py": {"penstock_figures"},
     # The command that shows a run serves the page of the runner.
     "conformance/penstock_conformance/showing.py": {"penstock_spark"},
+    "conformance/penstock_conformance/controlling.py": {"penstock_spark"},
+    "conformance/penstock_conformance/doctor.py": {"penstock_spark"},
     "connectors/penstock_connectors/database/": {"psycopg", "sqlalchemy"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.
     "sdk/penstock/coders/": {"cloudpickle"},

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import penstock
 from penstock.error import RunnerError, refusal, split_hint, three_parts
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
-from penstock_conformance import report, showing, summary, table
+from penstock_conformance import controlling, doctor, report, showing, summary, table
 from penstock_conformance.capabilities import read_chapters
 from penstock_conformance.choosing import choose_modes, choose_scenarios, list_scenarios
 from penstock_conformance.outcomes import Outcome, Status
@@ -58,14 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="penstock",
-        description="The Dataflow Model for PySpark: looks at pipelines, at their runs and at their state.",
+        description="The Dataflow Model for PySpark: looks at pipelines, at their runs and at their state, and "
+        "controls streams.",
         epilog="Start with `penstock graph my_pipeline.py`, which draws a pipeline and starts nothing. "
         "`penstock COMMAND --help` explains a command.",
     )
+    parser.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     options = commands.add_parser("options", help="print the options of pipelines, and what they mean")
     options.set_defaults(run=_options)
     showing.add_commands(commands)
+    controlling.add_commands(commands)
+    doctor.add_command(commands)
     sql = commands.add_parser(
         "sql",
         help="run a job in SQL, or queries",

@@ -18,6 +18,7 @@ from penstock.diagrams.steps import fold_composite, steps_of
 from penstock.error import refusal
 from penstock.graph import show
 from penstock_conformance.program_graphs import pipeline_of_program
+from penstock_conformance.subcommands import Commands
 from penstock_spark.live.server import LOOPBACK, LiveServer
 from penstock_spark.live.snapshot_files import FollowedRun
 
@@ -27,7 +28,7 @@ _ROWS = 100
 _CELL_MAX = 40
 
 
-def add_commands(commands: Any) -> None:
+def add_commands(commands: Commands) -> None:
     """Adds the commands to a parser's."""
     graph = commands.add_parser(
         "graph",

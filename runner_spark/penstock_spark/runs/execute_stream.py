@@ -25,6 +25,7 @@ from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query, build_query, heartbeat_of
 from penstock_spark.lowering.stream_sink import StreamSink, stream_sinks
+from penstock_spark.plan.signals import find_signals
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.process.interrupts import defer_signals
 from penstock_spark.reports.lineage import report_lineage
@@ -155,6 +156,7 @@ def _running(
                 shown,
                 batch_writer.stopping,
                 batch_writer.being_written,
+                find_signals(plan),
             )
     except BaseException:
         if running is not None:

@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.error import RunnerError
+from penstock.checks.similar_names import find_nearest
+from penstock.error import RunnerError, refusal
 from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS
 from penstock.metrics.execution import ELEMENTS, TALLIES, Snapshot, merge_snapshots, take_out
 from penstock.runners.runner import PipelineState
 from penstock.utils import clock
 from penstock_spark.checkpoints.custody.folder import Checkpoint
+from penstock_spark.checkpoints.custody.requests import CANCEL, DRAIN, SIGNAL, Request
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import (
     RunFacts,
@@ -42,6 +44,7 @@ from penstock_spark.reports.metrics import (
 )
 from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
+from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.stalls import stall_watcher_of
 from penstock_spark.session.waiting import watch_for_waiting
 
@@ -83,6 +86,7 @@ class StreamRun:
     stopping: threading.Event = field(default_factory=threading.Event)  # Set before the query is stopped.
     # Tells which micro-batch is being written now, if any.
     being_written: Callable[[], int | None] = lambda: None
+    signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -101,6 +105,9 @@ class StreamRun:
         self._backlog: Backlog | None = None
         self._next_word = self._begins_at = self._next_look = 0.0
         self._written: int | None = None  # The micro-batch that was being written at the last look.
+        obey = {DRAIN: self._obey_drain, CANCEL: self._obey_cancel, SIGNAL: self._obey_signal}
+        place = None if self.checkpoint.lease is None else self.checkpoint.place
+        self._outside = OutsideCommands(place, self.checkpoint.claim, obey)
         # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.
@@ -168,6 +175,31 @@ class StreamRun:
         except Exception as error:
             raise self.translate(error) from None
 
+    def _obey_drain(self, _: Request) -> str:
+        self.drain()
+        return "the run drains: it reads the data that has arrived, fires all windows, and ends"
+
+    def _obey_cancel(self, _: Request) -> str:
+        self.state = PipelineState.CANCELLING
+        self.stopping.set()
+        return "the run ends where it is; the next run continues from there"
+
+    def _obey_signal(self, request: Request) -> str:
+        name = request.argument
+        if name not in self.signals:
+            what = f"no trigger of the run waits for the signal {name!r}"
+            near = find_nearest(name, self.signals)
+            known = (
+                f"there are {', '.join(sorted(self.signals))}"
+                if self.signals
+                else "there are no such triggers"
+            )
+            raise refusal(
+                ValueError, what, where="", hint=known if near is None else f"did you mean {near!r}?"
+            )
+        self.signal(name)
+        return f"all windows that wait for the signal {name!r} fire"
+
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
@@ -229,6 +261,7 @@ class StreamRun:
         while not self.stopping.wait(_POLL_SECONDS):
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
+            self._outside.look()
             if self._is_at_work():
                 continue
             # A dead query looks like an idle one, so this check comes first.

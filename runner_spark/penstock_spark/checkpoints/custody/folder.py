@@ -3,7 +3,8 @@
 ===============  =========================================================
 ``plan-7.json``  the plan of a run, named after its claim: the highest number has the latest
 ``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was rewritten for another plan
-``control/``     commands, a small file each
+``control/``     commands to the query, a small file each
+``requests/``    commands from other processes to its run: `penstock_spark.checkpoints.custody.requests`
 ``inputs-1/``    the elements of bounded sources; named after the claim of the run that began it
 ``holders/``     which run holds it: `penstock_spark.checkpoints.custody.lease`
 ``ended.json``   how the run ended, once all of its windows have fired
@@ -221,13 +222,29 @@ def open_checkpoint(
 
 def find_checkpoint(spark: SparkSession, location: str | os.PathLike[str]) -> Checkpoint:
     """An existing checkpoint, to read it or to send its query a command."""
-    place = Place(spark, location)
+    return find_at(Place(spark, location))
+
+
+def find_at(place: Place) -> Checkpoint:
+    """Like `find_checkpoint`, for any kind of folder."""
     check_writers(place.location)
     plans = read_latest_plans(place)
     if not plans:
         hint = "name the checkpoint_location of a stream that has run"
         raise _make_missing_error(place.location, place.names(), hint)
     return Checkpoint(place, plans[-1].content, plans[-1].number, is_new=False)
+
+
+def check_fit(place: Place, signature: Signature, drop_state: Collection[str] = ()) -> tuple[str, ...]:
+    """Returns what a changed pipeline would change for a checkpoint, a sentence each; it changes nothing.
+
+    Raises:
+        ValueError: The pipeline does not fit, or its run has ended.
+    """
+    if ENDED in place.names():
+        raise _make_ended_error(place)
+    plan = find_at(place)
+    return tuple(_compare(place, KeptPlan(plan.number, plan.plan, None), signature, drop_state).notes)
 
 
 def read_shard_count(spark: SparkSession, location: str | os.PathLike[str]) -> int | None:
@@ -347,15 +364,22 @@ def _refuse_strangers(place: Place) -> None:
         raise _make_missing_error(place.location, names, hint)
 
 
-def _make_ended_error(place: Place) -> ValueError:
+def read_end(place: Place) -> str:
+    """Returns how and when the run of a checkpoint ended, once all of its windows have fired; empty before that."""
+    if ENDED not in place.names():
+        return ""
     try:
         ended = json.loads(place.read(ENDED))
-        number, how = ended.get("format"), f": {ended['state']} at {ended['at']}"
+        number, how = ended.get("format"), f"{ended['state']} at {ended['at']}"
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         # The file is damaged, but it is there.
-        number, how = END.number, ""
+        number, how = END.number, "at an unknown time"
     END.check(number, f"in {place.location}")
-    what = f"the run of the checkpoint {place.location} has ended{how}"
+    return how
+
+
+def _make_ended_error(place: Place) -> ValueError:
+    what = f"the run of the checkpoint {place.location} has ended: {read_end(place)}"
     because = "all of its windows have fired, so a new run would drop new elements as late"
     hint = (
         "start again with another checkpoint_location, which reads all input again; "
@@ -373,12 +397,7 @@ def _continue_checkpoint(
     claim: int,
 ) -> Checkpoint:
     latest, old = plans[0].content, plans[-1].content
-    try:
-        comparison = compare(old, signature, drop_state)
-    except NOT_A_PLAN as error:
-        raise make_plan_file_error(place, plans[-1].number, "it has other parts") from error
-    if comparison.refusals:
-        raise _make_mismatch_error(place.location, comparison)
+    comparison = _compare(place, plans[-1], signature, drop_state)
     dropped = sorted({*old["dropped"], *comparison.dropped})
     kept = {name: old[name] for name in ("since", "id", "folder", "inputs", "planned")}
     plan = {**signature, "dropped": dropped, **kept}
@@ -394,6 +413,17 @@ def _continue_checkpoint(
     # A plan that failed may have written something.
     new_sinks = [label for label in signature["sinks"] if label not in old["sinks"] + latest["sinks"]]
     return Checkpoint(place, plan, number, False, tuple(comparison.notes), tuple(new_sinks))
+
+
+def _compare(place: Place, old: KeptPlan, signature: Signature, drop_state: Collection[str]) -> Comparison:
+    """Compares the plan of a checkpoint with the plan that should continue; ValueError if that does not fit."""
+    try:
+        comparison = compare(old.content, signature, drop_state)
+    except NOT_A_PLAN as error:
+        raise make_plan_file_error(place, old.number, "it has other parts") from error
+    if comparison.refusals:
+        raise _make_mismatch_error(place.location, comparison)
+    return comparison
 
 
 def _with_new_folder(place: Place, plan: Signature, latest: Signature, claim: int) -> Signature:

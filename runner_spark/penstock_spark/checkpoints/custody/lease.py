@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from penstock.error import RunnerError
 from penstock.utils import clock
@@ -42,6 +43,14 @@ class Timing:
 
 class CheckpointInUse(RunnerError):
     """Another run holds the checkpoint."""
+
+
+class FoundHolder(NamedTuple):
+    """The latest claim to a checkpoint."""
+
+    number: int  # 0 if no run has claimed it.
+    holder: Holder | None  # None if that is not known.
+    is_released: bool  # Whether its run has stopped in good order.
 
 
 class Lease:
@@ -117,7 +126,7 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
     names = holders.names()
     earlier = max(_claims(names), default=0)
     _check_format(place, names, earlier)
-    if not take_over and _is_held(place, earlier, timing):
+    if not take_over and is_held(place, earlier, timing):
         raise _make_refusal(place.location, _holder(holders, names, earlier))
     number = max([earlier, *planned]) + 1
     holders.make()
@@ -125,8 +134,8 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
         raise _make_refusal(place.location, _holder(holders, holders.names(), number))
     lease = Lease(place, number, timing)
     try:
-        if take_over:
-            _wait_until(lambda: not _is_held(place, earlier, timing), place.location)
+        if take_over and earlier:
+            _wait_until(lambda: not is_held(place, earlier, timing), place.location)
             lease.check()
         for name in holders.names():
             if (own := _number(name)) is not None and own < number:
@@ -137,13 +146,26 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
     return lease
 
 
+def find_holder(place: Place) -> FoundHolder:
+    """Reads who holds a checkpoint, or held it last.
+
+    Raises:
+        ValueError: A run of another version holds it.
+    """
+    holders = place.inside(HOLDERS)
+    names = holders.names()
+    number = max(_claims(names), default=0)
+    _check_format(place, names, number)
+    return FoundHolder(number, _holder(holders, names, number), _name(number, "over") in names)
+
+
 def _wait_until(is_free: Callable[[], bool], location: str) -> None:
     _LOGGER.warning("%s: waiting until the run that holds it has stopped", location)
     while not is_free():
         clock.sleep(0.05)
 
 
-def _is_held(place: Place, number: int, timing: Timing) -> bool:
+def is_held(place: Place, number: int, timing: Timing) -> bool:
     """True if the run that made a claim may still be running; watches its heartbeat if necessary."""
     holders = place.inside(HOLDERS)
     before = holders.names()

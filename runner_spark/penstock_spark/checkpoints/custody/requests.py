@@ -1,0 +1,181 @@
+"""Commands from other processes to the run that holds a checkpoint, and its answers.
+
+The folder ``requests`` of a checkpoint has, for each command to the run with the claim 12,
+
+=======================================  ================================================
+``000012-<microseconds>-<id>.json``      the command
+``000012-<microseconds>-<id>.taken``     the same, since the run has taken it
+``000012-<microseconds>-<id>.answer``    what the run has answered
+=======================================  ================================================
+
+A run takes a command by renaming its file, so whoever has sent it knows whether it may still be withdrawn. Commands
+are for one run: a later run on the same checkpoint does not obey what was meant for the run before.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from penstock.error import RunnerError, refusal
+from penstock.utils import clock
+from penstock.utils.identifiers import identifier
+from penstock_spark.files.place import Place
+from penstock_spark.process.written_formats import REQUEST
+
+REQUESTS = "requests"
+
+DRAIN, CANCEL, SIGNAL = COMMANDS = ("drain", "cancel", "signal")
+
+_JSON, _TAKEN, _ANSWER = ".json", ".taken", ".answer"
+_DIGITS = 20
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Request:
+    """A command to a run.
+
+    Attributes:
+        command: One of `COMMANDS`.
+        argument: The name of a signal; empty for other commands.
+        sender: Who sends it, for people.
+    """
+
+    command: str
+    argument: str = ""
+    sender: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a run to a command.
+
+    Attributes:
+        is_obeyed: Whether the run does what it was told.
+        text: What it does now, as a clause; or why it does not, in three parts.
+    """
+
+    is_obeyed: bool
+    text: str
+
+
+def describe_sender() -> str:
+    """Returns who this process is, for the log of the run."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"user {os.getuid()}"
+    return f"{user} on {socket.gethostname()}"
+
+
+def send_request(place: Place, claim: int, request: Request, timeout_seconds: float) -> Answer:
+    """Sends the run that has a claim a command, and returns its answer.
+
+    Args:
+        place: The checkpoint.
+        claim: The number of the run's claim.
+        request: The command.
+        timeout_seconds: How long to wait for the answer.
+
+    Raises:
+        RunnerError: The run has not answered in that time.
+    """
+    folder = place.inside(REQUESTS)
+    name = f"{claim:06d}-{clock.micros():0{_DIGITS}}-{identifier()[:8]}"
+    content = {"format": REQUEST.number, "command": request.command, "argument": request.argument}
+    folder.make()
+    folder.write(name + _JSON, json.dumps({**content, "sender": request.sender}).encode())
+    until = clock.monotonic_seconds() + timeout_seconds
+    while True:
+        names = folder.names()
+        if name + _ANSWER in names:
+            answer = _read_answer(folder, name)
+            _forget(folder, name)
+            return answer
+        if clock.monotonic_seconds() >= until:
+            raise _make_timeout(folder, name, request, timeout_seconds)
+        clock.sleep(_POLL_SECONDS)
+
+
+def take_requests(place: Place, claim: int) -> Iterator[tuple[str, Request | Answer]]:
+    """Takes the commands to the run with a claim, in the order in which they were sent.
+
+    Yields the name of each with the command itself, or with the answer to a command that this version cannot read.
+    """
+    folder = place.inside(REQUESTS)
+    for file in folder.names():
+        name = file.removesuffix(_JSON)
+        if not (file.endswith(_JSON) and file.startswith(f"{claim:06d}-")):
+            continue
+        try:
+            folder.rename(file, name + _TAKEN)
+        except OSError:
+            continue  # It has been withdrawn.
+        yield name, _read_request(folder, name)
+
+
+def answer_request(place: Place, name: str, answer: Answer) -> None:
+    """Tells the sender of a command what the run does."""
+    folder = place.inside(REQUESTS)
+    content = {"format": REQUEST.number, "is_obeyed": answer.is_obeyed, "text": answer.text}
+    folder.write(name + _ANSWER, json.dumps(content).encode())
+    folder.delete(name + _TAKEN)
+
+
+def forget_requests(place: Place, claim: int) -> None:
+    """Deletes all commands to runs before the one with a claim."""
+    folder = place.inside(REQUESTS)
+    for file in folder.names():
+        number = file.partition("-")[0]
+        if number.isdecimal() and int(number) < claim:
+            folder.delete(file)
+
+
+def _read_request(folder: Place, name: str) -> Request | Answer:
+    try:
+        fields = json.loads(folder.read(name + _TAKEN))
+        written = fields.get("format")
+    except (AttributeError, RecursionError, ValueError):
+        return Answer(False, "the command cannot be read")
+    try:
+        REQUEST.check(written, f"in {folder.location}")
+        request = Request(*(fields[each] for each in ("command", "argument", "sender")))
+    except ValueError as error:
+        return Answer(False, str(error))
+    except KeyError as missing:
+        return Answer(False, f"the command has no {missing}")
+    if request.command not in COMMANDS:
+        what = f"the command {request.command!r} does not exist"
+        return Answer(False, f"{what}\n  hint: send one of {', '.join(COMMANDS)}")
+    return request
+
+
+def _read_answer(folder: Place, name: str) -> Answer:
+    try:
+        fields = json.loads(folder.read(name + _ANSWER))
+        return Answer(bool(fields["is_obeyed"]), str(fields["text"]))
+    except (LookupError, RecursionError, TypeError, ValueError):
+        what = "the answer of the run cannot be read"
+        raise refusal(ValueError, what, where=f"in {folder.location}", hint="look at its log") from None
+
+
+def _forget(folder: Place, name: str) -> None:
+    for ending in (_JSON, _TAKEN, _ANSWER):
+        folder.delete(name + ending)
+
+
+def _make_timeout(folder: Place, name: str, request: Request, timeout_seconds: float) -> RunnerError:
+    folder.delete(name + _JSON)
+    what = f"the run has not answered within {timeout_seconds:g} seconds"
+    if name + _TAKEN in folder.names():
+        text = f"{what}, but it has taken the command {request.command!r}, which may still take effect"
+        hint = "look at its state with `penstock status`, and at its log"
+    else:
+        text = f"{what}, and the command {request.command!r} was withdrawn"
+        hint = "wait longer with --timeout; if its program hangs, end the process: the next run continues"
+    return RunnerError(text, where=f"in {folder.location}", hint=hint)

@@ -1,0 +1,176 @@
+"""The commands for streams that run elsewhere: what they print, and what they refuse, without Spark."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock_conformance import controlling
+from penstock_conformance.command import BAD_INPUT, main
+from penstock_spark.checkpoints.custody.folder import open_at
+from penstock_spark.checkpoints.custody.holder import this_holder
+from penstock_spark.checkpoints.custody.lease import Lease, Timing, take_lease
+from penstock_spark.checkpoints.custody.requests import Answer, answer_request, take_requests
+from penstock_spark.files.disk_place import DiskPlace
+from penstock_spark.process.written_formats import END
+from tests.runner.checkpoint_plans import Pipeline
+
+PROGRAM = """
+import penstock as beam
+from penstock.options.pipeline_options import PipelineOptions
+
+with beam.Pipeline({options}) as pipeline:
+    lines = pipeline | "Lines" >> beam.io.ReadFromText("/logs/*.txt", validate=False).as_stream()
+    pairs = lines | beam.Map(lambda line: (line, 1)) | beam.WindowInto(beam.window.FixedWindows(60))
+    _ = pairs | "{label}" >> beam.GroupByKey() | beam.Map(print)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> DiskPlace:
+    """A checkpoint of a stream."""
+    made = DiskPlace(tmp_path / "checkpoint")
+    open_at(made, Pipeline().signature())
+    return made
+
+
+@pytest.fixture
+def lease(place: DiskPlace) -> Iterator[Lease]:
+    """The claim of a run that obeys whatever it is told, and ends."""
+    lease = take_lease(place, this_holder("first"), timing=Timing(0.02, 0.3))
+    over = threading.Event()
+
+    def obey() -> None:
+        while not over.wait(0.01):
+            for name, _ in take_requests(place, lease.number):
+                answer_request(place, name, Answer(True, "the run drains"))
+                place.write(
+                    "ended.json",
+                    json.dumps({"format": END.number, "state": "DRAINED", "at": "noon"}).encode(),
+                )
+                lease.release()
+
+    thread = threading.Thread(target=obey)
+    thread.start()
+    yield lease
+    over.set()
+    thread.join()
+    lease.release()
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """Returns the status of a command, and what it prints."""
+    status = main([str(word) for word in words])
+    return (status, *capsys.readouterr())
+
+
+def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert (caught.value.code, capsys.readouterr().out) == (0, f"penstock {penstock.__version__}\n")
+
+
+def test_a_drain_waits_for_the_end(
+    place: DiskPlace, lease: Lease, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = run(capsys, "status", place.location)
+    assert status == 0
+    assert "state          running\n" in out
+    assert "micro-batches  none yet\n" in out
+    assert run(capsys, "drain", place.location, "--wait") == (
+        0,
+        "the run drains\nended: DRAINED at noon\n",
+        "",
+    )
+    assert "state          ended: DRAINED at noon\n" in run(capsys, "status", place.location)[1]
+    assert json.loads(run(capsys, "status", place.location, "--json")[1])["life"] == "ended"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["drain", "/no/such"],
+            "the folder is not a penstock checkpoint: it holds nothing\n  in file:///no/such\n",
+        ),
+        (["cancel", "CHECKPOINT"], "no run holds the checkpoint\n"),
+        (["signal", "CHECKPOINT", "flush", "--timeout=-1"], "--timeout is -1\n"),
+        (["update", "CHECKPOINT", "/no/such.py"], "there is no file /no/such.py\n"),
+    ],
+    ids=["no checkpoint", "nobody runs", "timeout", "no program"],
+)
+def test_what_cannot_be_done_is_refused(
+    place: DiskPlace, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = [place.location if word == "CHECKPOINT" else word for word in words]
+    status, _, err = run(capsys, *named)
+    assert (status, err[: len(says)]) == (BAD_INPUT, says)
+    assert "\n  hint: " in err
+
+
+def checkpoint_of(program: Path, location: Path) -> None:
+    """Makes the checkpoint of a program, as its run would."""
+    from penstock.options.pipeline_options import SparkOptions
+    from penstock_conformance.program_graphs import pipeline_of_program
+    from penstock_spark.checkpoints.contract.signature import signature_of
+    from penstock_spark.lowering.query import heartbeat_of
+    from penstock_spark.plan.stream_plan import StreamPlan
+    from penstock_spark.runner import SparkRunner
+
+    pipeline = pipeline_of_program(program, ["--mode=streaming"])
+    plan = SparkRunner().compiled(pipeline.to_graph(), pipeline.options.view_as(SparkOptions)).plan
+    assert isinstance(plan, StreamPlan)
+    place = DiskPlace(location)
+    open_at(place, signature_of(plan, 2, heartbeat_of(plan, False)))
+    place.inside("spark").inside("offsets").write("0", b'v1\n{"batchTimestampMs":0}\n{}')
+
+
+def test_an_update_starts_a_program_that_fits_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(controlling.os, "execv", lambda _, words: started.append(words))
+    program, location = tmp_path / "program.py", tmp_path / "checkpoint"
+    program.write_text(PROGRAM.format(options="options=PipelineOptions()", label="Group"))
+    checkpoint_of(program, location)
+    before = sorted(location.rglob("*"))
+    words = ["update", location, program]
+    mode = ["--arguments", "--mode=streaming"]
+    status, out, _ = run(capsys, *words, "--check", *mode)
+    assert (status, out) == (0, "the program fits the checkpoint, and changes nothing in it\n")
+    assert not started
+    assert run(capsys, *words, *mode)[0] == 0
+    assert started.pop()[1:] == [
+        str(program),
+        "--mode=streaming",
+        f"--checkpoint_location={location}",
+        "--take_over",
+    ]
+    program.write_text(PROGRAM.format(options="options=PipelineOptions()", label="Renamed"))
+    status, _, err = run(capsys, *words, *mode)
+    assert status == BAD_INPUT
+    assert "if its label is 'Renamed' now, give it the old label again" in err
+    program.write_text(PROGRAM.format(options="mode='streaming'", label="Group"))
+    status, _, err = run(capsys, *words, *mode)
+    assert (status, err.partition("\n")[0]) == (
+        BAD_INPUT,
+        "the program does not read its command line: its checkpoint_location is None",
+    )
+    assert not started
+    assert sorted(location.rglob("*")) == before
+
+
+def test_a_batch_cannot_update_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program, location = tmp_path / "program.py", tmp_path / "checkpoint"
+    program.write_text(PROGRAM.format(options="options=PipelineOptions()", label="Group"))
+    checkpoint_of(program, location)
+    words = ["update", location, program, "--arguments", "--mode=batch"]
+    status, _, err = run(capsys, *words)
+    assert status == BAD_INPUT
+    assert "\n  hint: " in err, sys.argv
