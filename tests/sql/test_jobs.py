@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.construction.pipeline import Pipeline
+from penstock.runners.runner import PipelineRunner
 from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
 from penstock.sql.errors import SqlError
+from penstock.sql.jobs import binding
 from penstock.sql.jobs.binding import bind_job
 from penstock.sql.jobs.bound import PrintQuery, RunInserts
 from penstock.sql.jobs.building import JobPipeline
@@ -197,6 +200,26 @@ def test_options_of_the_command_line_win_over_set() -> None:
     [query] = bind_job(script, {"shuffle_partitions": 8})
     assert isinstance(query, PrintQuery)
     assert query.options == {"shuffle_partitions": 8, "spark_conf": ["spark.ui.enabled=false"]}
+
+
+def test_spark_is_asked_for_columns_with_the_settings_of_the_whole_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    class Asked(Pipeline):
+        def __init__(self, **options: object) -> None:
+            asked.append(options)
+            super().__init__(runner=PipelineRunner(), **options)
+
+    monkeypatch.setattr(binding, "Pipeline", Asked)
+    (tmp_path / "a.csv").write_text("team\nblue\n")
+    text = f"""SET checkpoint = '/data/checkpoint';
+    CREATE TABLE t WITH (format = 'csv', path = '{tmp_path}', header = 'true');
+    CREATE VIEW v AS SELECT * FROM t; SET spark.ui.enabled = false; SET mode = batch; SELECT * FROM v"""
+    with pytest.raises(SqlError, match="the columns of the table 't' are unknown"):
+        bind_job(Script(text), {"shuffle_partitions": 8})
+    assert asked == [{"spark_conf": ["spark.ui.enabled=false"], "shuffle_partitions": 8}]
 
 
 def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:

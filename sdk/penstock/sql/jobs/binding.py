@@ -44,6 +44,7 @@ from penstock.sql.statements.forms import (
     Select,
     SetOption,
     Show,
+    Statement,
 )
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script
@@ -76,6 +77,7 @@ class JobBinder:
         self._inserts: list[BoundInsert] = []
         self._written_by: dict[str, Insert] = {}
         self._insert_options: dict[str, Any] = {}
+        self._all_settings: dict[str, Any] = {}
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -89,6 +91,7 @@ class JobBinder:
             SqlError: A statement is wrong.
         """
         statements = parse_script(self._script)
+        self._all_settings = self._fold_settings(statements)
         # A table without columns of its own that the job writes itself is not looked for.
         self._filled = {each.table.lower() for each in statements if isinstance(each, Insert)} | {
             each.name.lower() for each in statements if isinstance(each, CreateTable) and each.query
@@ -139,6 +142,25 @@ class JobBinder:
         return (
             options if restarts else {name: each for name, each in options.items() if name not in _RESTARTS}
         )
+
+    def _fold_settings(self, statements: Iterable[Statement]) -> dict[str, Any]:
+        """The options after all SET statements; a wrong one is refused where it stands."""
+        options: dict[str, Any] = {}
+        for statement in statements:
+            if isinstance(statement, SetOption):
+                with contextlib.suppress(SqlError):
+                    options = set_option(statement, self._script, options)
+        return options
+
+    def _engine_options(self) -> dict[str, Any]:
+        """The options of a pipeline that asks the engine while statements are bound.
+
+        Its session is that of the job, so it has the settings of the whole text.
+        """
+        options = self._options(restarts=False)
+        settings = {name: each for name, each in self._all_settings.items() if name not in _RESTARTS}
+        found = {**settings, **self._given, "mode": options.get("mode")}
+        return {name: each for name, each in found.items() if name not in _RESTARTS and each is not None}
 
     def _set(self, statement: SetOption, has_inserts: bool) -> None:
         options = set_option(statement, self._script, self._state.options)
@@ -264,7 +286,7 @@ class JobBinder:
         if streams:
             return ()
         try:
-            pipeline = Pipeline(**{**options, "mode": "batch"})
+            pipeline = Pipeline(**{**self._engine_options(), "mode": "batch"})
             inputs = {
                 name: pipeline | f"Table {name}" >> ReadTable(table, as_stream=False)
                 for name, table in tables.items()
@@ -315,7 +337,7 @@ class JobBinder:
     def _found_columns(self, table: Table) -> Columns:
         """The columns that the data of a table has."""
         try:
-            pipeline = Pipeline(**self._options(restarts=False))
+            pipeline = Pipeline(**self._engine_options())
             if table.connector.finds_in_engine:
                 # Only Spark finds the columns of a table in its files.
                 pipeline.runner.start_engine(pipeline.options)
