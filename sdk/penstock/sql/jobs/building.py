@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.checks.similar_names import find_nearest
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
@@ -117,6 +118,15 @@ class JobPipeline:
         if option is None:
             return None
         other = self._tables.get(option.value.lower())
+        meant = find_nearest(option.value, [each.name for each in self._tables.values()])
+        if other is None and meant and "/" not in option.value:
+            what = f"there is no table {option.value!r} for what {table.name!r} rejects"
+            hint = f"did you mean {meant!r}? a folder of this name is './{option.value}'"
+            table.script.refuse(what, option.value_at, hint)
+        if other is not None and other.types and not _takes_rejects(other):
+            what = f"the table {other.name!r} has other columns than what {table.name!r} rejects"
+            hint = f"write CREATE TABLE {other.name} (record STRING, reason STRING) WITH (…)"
+            table.script.refuse(what, option.value_at, hint)
         if other is None:
             return make_reject_folder(make_absolute(expand_variables(option, table.script)))
         return WriteTable(other, other.types or REJECT_COLUMNS)
@@ -152,6 +162,12 @@ class JobPipeline:
             _ = rows | self.label(f"Write {name}") >> write
         except _ERRORS as error:
             refuse_as_sql(error, table)
+
+
+def _takes_rejects(table: Table) -> bool:
+    """True if a table has the columns of rejected records."""
+    wanted = [(each.name, each.type.name) for each in REJECT_COLUMNS]
+    return [(each.name.lower(), each.type.name) for each in table.types] == wanted
 
 
 def _is_plain(text: str, query: BoundQuery) -> bool:
