@@ -155,7 +155,7 @@ class JobBinder:
     def _engine_options(self) -> dict[str, Any]:
         """The options of a pipeline that asks the engine while statements are bound.
 
-        Its session is that of the job, so it has the settings of the whole text.
+        The job has the same session, so the settings of the whole text count.
         """
         options = self._options(restarts=False)
         settings = {name: each for name, each in self._all_settings.items() if name not in _RESTARTS}
