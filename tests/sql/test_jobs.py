@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.construction.pipeline import Pipeline
+from penstock.options.pipeline_options import SparkOptions
 from penstock.runners.runner import PipelineRunner
 from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
 from penstock.sql.errors import SqlError
@@ -23,6 +24,7 @@ from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script, split_statements
 from penstock.sql.tables.connectors import CONNECTORS, stream_settings
 from penstock.sql.tables.transforms import find_files_of
+from penstock_conformance.program_graphs import pipeline_of_program
 
 GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
   WATERMARK FOR at AS at - INTERVAL '5' SECONDS) WITH (format = 'csv', path = '/data/goals', header = 'true');
@@ -232,6 +234,24 @@ def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     assert isinstance(inserts, RunInserts)
     assert "checkpoint_location" not in query.options
     assert inserts.options["checkpoint_location"] == "/data/checkpoint"
+
+
+def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
+    (tmp_path / "goals").mkdir()
+    (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
+    job = tmp_path / "job.sql"
+    job.write_text(
+        f"{GOALS} SET checkpoint = '/data/old'; SELECT 1 AS one; INSERT INTO totals SELECT team, 1 FROM goals".replace(
+            "/data", str(tmp_path)
+        )
+    )
+    pipeline = pipeline_of_program(job, ["--checkpoint_location=/new", "--take_over"])
+    labels = [part.full_label for part in pipeline.root_transform().parts]
+    assert labels == ["Table goals", "Insert totals", "Write totals"]
+    assert pipeline.options.view_as(SparkOptions).checkpoint_location == "/new"
+    job.write_text("SELECT 1 AS one")
+    with pytest.raises(ValueError, match=r"the program job.sql has run no pipeline[^!]*or a job with INSERT"):
+        pipeline_of_program(job)
 
 
 def test_a_file_that_is_not_there_and_an_option_that_is_none_are_named() -> None:
