@@ -414,7 +414,7 @@ SUBJECT = Subject(
                   line 4, column 13 of /data/job.sql
                     INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;
                                 ^
-                  hint: group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
+                  hint: group by a window and write EMIT AFTER WATERMARK; or select a time and write EMIT WHEN WATERMARK PAST it; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
                 """,
             files={
                 "job.sql": _GOALS + "INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;\n",

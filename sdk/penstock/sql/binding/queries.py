@@ -583,8 +583,9 @@ class Binder:
             found = _window_end_of(scope)
             if found is None:
                 what = "EMIT AFTER WATERMARK needs rows that have the end of a window"
-                hint = "GROUP BY a window, or select a time and write EMIT WHEN WATERMARK PAST it"
-                self.statement.refuse(node, what, hint)
+                times = [each.name for each in scope.visible if each.scalar.type.name == "TIMESTAMP"]
+                then = f"write EMIT WHEN WATERMARK PAST {times[0]}" if times else "select a time"
+                self.statement.refuse(node, what, f"GROUP BY a window; or {then}")
             return found
         found = replace(self, ctes={}).expressions(scope).scalar(past)
         if found.type.name == "WINDOW":

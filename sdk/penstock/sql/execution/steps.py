@@ -380,6 +380,7 @@ class EmitFn(DoFn):
     Attributes:
         takes_retractions: True, because retractions are also changes.
         gives_retractions: What was emitted may be retracted.
+        gives_insertions_only: Rows are emitted once, at the watermark; what comes later is dropped.
     """
 
     takes_retractions = True
@@ -404,6 +405,7 @@ class EmitFn(DoFn):
         self._aligned = aligned
         self._after_micros = after_micros
         self.gives_retractions = before_micros is not None or after_micros is not None
+        self.gives_insertions_only = not self.gives_retractions
 
     def process(
         self,
