@@ -90,7 +90,7 @@ def _read(kind: SqlType, value: Any) -> object:
     found = value if read is None else read(value)
     if kind.name == "BIGINT" and not fits_width(found, kind.bits):
         raise ValueError
-    return single(found) if kind.name == "DOUBLE" and kind.bits == 32 else found
+    return single(_float(found)) if kind.name == "DOUBLE" and kind.bits == 32 else found
 
 
 def _key(kind: SqlType, key: str) -> object:
