@@ -128,19 +128,20 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a sum of texts, in a stream",
+            "a sum of truth values, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
                 p = beam.Pipeline(mode="streaming")
-                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
+                rows = p | beam.Create([beam.Row(red=True)])
+                rows | SqlTransform("SELECT SUM(red) AS total FROM PCOLLECTION")
                 """,
             see="""
-                penstock.sql.errors.SqlError: SUM takes numbers, and team is STRING NOT NULL
+                penstock.sql.errors.SqlError: SUM takes numbers, and red is BOOLEAN NOT NULL
                   line 1, column 8 of the query
-                    SELECT SUM(team) AS total FROM PCOLLECTION
+                    SELECT SUM(red) AS total FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:4)
+                  at step 'SqlTransform(SELECT SUM(red) AS total FROM PCOLLECTION)' (game.py:5)
                   hint: CAST it to a number
                 """,
         ),
@@ -413,7 +414,7 @@ SUBJECT = Subject(
                   line 4, column 13 of /data/job.sql
                     INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;
                                 ^
-                  hint: group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
+                  hint: group by a window and write EMIT AFTER WATERMARK; or select a time and write EMIT WHEN WATERMARK PAST it; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
                 """,
             files={
                 "job.sql": _GOALS + "INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;\n",

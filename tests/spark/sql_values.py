@@ -15,7 +15,11 @@ from penstock.scalars.types import SqlType
 
 _ARROW = {
     "BIGINT": pyarrow.int64(),
+    "INT": pyarrow.int32(),
+    "SMALLINT": pyarrow.int16(),
+    "TINYINT": pyarrow.int8(),
     "DOUBLE": pyarrow.float64(),
+    "FLOAT": pyarrow.float32(),
     "STRING": pyarrow.string(),
     "BOOLEAN": pyarrow.bool_(),
     "DATE": pyarrow.date32(),
@@ -41,7 +45,7 @@ def arrow_type(kind: SqlType) -> pyarrow.DataType:
         return pyarrow.map_(*map(arrow_type, kind.parts))
     if kind.name == "STRUCT":
         return pyarrow.struct([(name, arrow_type(each)) for name, each in kind.fields])
-    return pyarrow.list_(arrow_type(kind.element)) if kind.element else _ARROW[kind.name]
+    return pyarrow.list_(arrow_type(kind.element)) if kind.element else _ARROW[kind.width_name]
 
 
 def arrow_value(value: Any) -> Any:

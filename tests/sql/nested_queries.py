@@ -52,6 +52,20 @@ class NestedGenerator:
                 key = self._random.choice([self._pair, self._list_of_pair])
                 on = text("{} = {}", key("a", "v"), key("b", "w"))
                 return text(f"SELECT a.s AS c0, a.v AS c1, b.w AS c2 FROM a {kind} b ON {{}}", on)
+            case "correlated":
+                body = text("x + {}", self._same(self._random.choice(["a.v", "a.k", "COALESCE(a.v, 1)"])))
+                inner = (
+                    f"SELECT MAX(ARRAY_MAX(TRANSFORM(ARRAY(b.w, 0), x -> {body.own}))) FROM b WHERE b.k = a.k"
+                )
+                other = f"SELECT MAX(GREATEST(b.w{body.other[1:]}, 0{body.other[1:]})) FROM b WHERE b.k = a.k"
+                return text("SELECT a.k AS c0, ({}) AS c1 FROM a", Text(inner, other))
+            case "window":
+                condition = self.condition("x")
+                size = Text(
+                    f"SIZE(FILTER(ARRAY_AGG(v) OVER (PARTITION BY k), x -> {condition.own}))",
+                    f"len(list_filter(list(v) OVER (PARTITION BY k), lambda x: x IS NOT NULL AND {condition.other}))",
+                )
+                return text("SELECT k AS c0, v AS c1, {} AS c2 FROM a", size)
             case "extreme":
                 value = self._random.choice([self._known_struct(), self._known_array()])
                 call = self._random.choice(["MIN", "MAX"])

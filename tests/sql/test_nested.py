@@ -20,7 +20,7 @@ from tests.sql.nested_queries import FORMS, nested_query
 from tests.sql.relations import expected, final_rows, random_input
 from tests.sql.test_law import Patch, starts
 
-ALWAYS, ALL, BLOCK = 18, 900, 18
+ALWAYS, ALL, BLOCK = 22, 880, 22
 
 
 def check(seed: int, form: str = "") -> None:

@@ -37,7 +37,8 @@ from penstock.scalars.resolving import (
     takes,
     unify_types,
 )
-from penstock.scalars.tree import Literal, Scalar
+from penstock.scalars.spark_forms import NotForSpark
+from penstock.scalars.tree import Call, Literal, Scalar
 from penstock.scalars.types import BIGINT, BOOLEAN, NULL, STRING, SqlType, array_of, map_of
 
 BY_ORDER = functools.cmp_to_key(order)
@@ -159,7 +160,7 @@ def _extreme_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 
 
 def _join_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
-    if len(arguments) not in (2, 3) or arguments[0].type.name not in ("ARRAY", "NULL"):
+    if len(arguments) not in (2, 3) or arguments[0].type.name != "ARRAY":
         raise do_not_fit(function, arguments, "(ARRAY<STRING>, STRING, [STRING])")
     if element_of(arguments[0].type).is_nested or any(
         cost_of(each, "STRING") is None for each in arguments[1:]
@@ -262,6 +263,12 @@ def _flatten_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     [array] = arguments
     inner = element_of(array.type)
     return function.of((array,), array_of(element_of(inner), array.type.nullable or inner.nullable))
+
+
+def _sort_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    if not all(isinstance(each, Literal) for each in call.arguments[1:]):
+        raise NotForSpark("Spark sorts all arrays in the same direction")
+    return f"sort_array({', '.join(operands)})"
 
 
 def _sort_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -424,7 +431,7 @@ FUNCTIONS = (
         name="SORT_ARRAY",
         resolve=_sort_of,
         python=choose_always(_sort),
-        spark="sort_array({all})",
+        spark=_sort_text,
         whole="first",
     ),
     ScalarFunction(

@@ -15,6 +15,13 @@ from penstock.elements.row import Row
 from penstock.error import three_parts
 from penstock.scalars.nested_values import key_of_map, make_row, of_elements
 from penstock.scalars.types import DIGITS_MAX, SqlType
+from penstock.scalars.widths import (
+    refuse_width,
+    shortest_digits,
+    single,
+    single_of_exact,
+    with_width,
+)
 
 Compute = Callable[..., Any]
 """A function that computes a value in Python."""
@@ -40,7 +47,7 @@ def refuse(what: str, hint: str) -> NoReturn:
 
 def overflow() -> NoReturn:
     """Refuses a whole number of more than 64 bits."""
-    refuse("a whole number of an SQL expression has more than 64 bits", "CAST an operand AS DOUBLE")
+    refuse_width(64)
 
 
 def whole(value: int) -> int:
@@ -157,7 +164,7 @@ def text_of(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return _text_of_float(value)
+            return _text_of_float(value, repr(value))
         case Decimal():
             return format(value, "f")
         case datetime.datetime():
@@ -188,13 +195,22 @@ def _fraction(micros: int) -> str:
     return f".{micros:06d}".rstrip("0") if micros else ""
 
 
-def _text_of_float(value: float) -> str:
-    """Returns a float as Java writes it: with the digits that Python uses, and other exponents."""
+def text_of_single(value: float) -> str:
+    """Returns a float of 32 bits as ``CAST(value AS STRING)`` writes it.
+
+    >>> text_of_single(single(0.1)), text_of_single(single(1e10))
+    ('0.1', '1.0E10')
+    """
+    return _text_of_float(value, shortest_digits(value) if math.isfinite(value) else "")
+
+
+def _text_of_float(value: float, shortest: str) -> str:
+    """Returns a float as Java writes it: with the digits of the shortest decimal, and with exponents of its own."""
     if value != value:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    sign, digits, exponent = Decimal(shortest).as_tuple()
     text = "".join(map(str, digits)).rstrip("0") or "0"
     if len(text) == 1:
         # Java writes two digits at least, and those that are nearest.
@@ -374,6 +390,19 @@ def _at_midnight(day: datetime.date) -> datetime.datetime:
     return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
 
 
+def _single_of_text(text: str) -> float:
+    value = _float_of_text(text)
+    number = text.strip(_SPACES).rstrip("dDfF")
+    return single_of_exact(Decimal(number), value) if _FLOAT.fullmatch(number) else single(value)
+
+
+_OF_SINGLES: dict[tuple[str, str], Compute] = {
+    ("BIGINT", "DOUBLE"): lambda value: single_of_exact(value, float(value)),
+    ("DECIMAL", "DOUBLE"): lambda value: single_of_exact(value, float(value)),
+    ("STRING", "DOUBLE"): _single_of_text,
+}
+"""The casts to floats of 32 bits, where rounding to 64 bits first may be wrong."""
+
 _CASTS: dict[tuple[str, str], Compute] = {
     ("BOOLEAN", "BIGINT"): int,
     ("BOOLEAN", "DOUBLE"): float,
@@ -464,7 +493,14 @@ def cast_function(source: SqlType, target: SqlType, exact: bool = False) -> Comp
         return _expecting(target) if exact else _casting_any(target)
     if source.is_nested:
         return _nested_cast(source, target, cast_function)
-    found = _CASTS.get((source.name, target.name), _as_it_is)
+    names = source.name, target.name
+    if names == ("DOUBLE", "STRING") and source.bits == 32:
+        return text_of_single
+    if target.name == "DOUBLE" and target.bits == 32 and names in _OF_SINGLES:
+        return _OF_SINGLES[names]
+    found = _CASTS.get(names, _as_it_is)
+    if target.bits < source.bits or source.name != target.name:
+        found = with_width(found, target)
     if target.name == "DECIMAL" and target.precision is not None:
         return _to_digits(_EXACT_DECIMALS.get(source.name, found), target)
     return found

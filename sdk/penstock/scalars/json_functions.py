@@ -18,6 +18,7 @@ from penstock.scalars.nested_values import make_row
 from penstock.scalars.resolving import SqlTypeError, coerce, cost_of, do_not_fit, takes
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import STRING, SqlType, array_of
+from penstock.scalars.widths import fits_width, single
 
 _LENIENT = "Spark also reads some texts that are not JSON, such as those with single quotes"
 _NOT_FINITE = {
@@ -110,12 +111,17 @@ def _read_truth(kind: SqlType, value: object) -> bool:
 
 
 def _read_whole(kind: SqlType, value: object) -> int:
-    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+    if type(value) is int and fits_width(value, kind.bits):
         return value
     raise _Unfit
 
 
 def _read_float(kind: SqlType, value: object) -> float:
+    found = _float(value)
+    return single(found) if kind.bits == 32 else found
+
+
+def _float(value: object) -> float:
     if type(value) in (int, float):
         try:
             return float(value)  # type: ignore[arg-type]

@@ -20,10 +20,10 @@ from penstock.scalars.nested_resolving import (
     key_of,
 )
 from penstock.scalars.resolving import SqlTypeError, cast, coerce, cost_of, do_not_fit
-from penstock.scalars.tree import Lambda, Scalar, make_lambda
-from penstock.scalars.types import BIGINT, BOOLEAN, SqlType, array_of, find_common_type, map_of
+from penstock.scalars.tree import Lambda, Literal, Scalar, make_lambda
+from penstock.scalars.types import BOOLEAN, INT, SqlType, array_of, find_common_type, map_of
 
-_INDEX = BIGINT.or_null(False)
+_INDEX = INT.or_null(False)
 
 # Values. They are given None for NULL, and return None for an array that is NULL.
 
@@ -195,6 +195,17 @@ def _of_accumulators(arguments: Arguments) -> tuple[SqlType, ...]:
     return (accumulated, element_of(arguments[0].type)) if len(arguments) == 2 else (accumulated,)
 
 
+def widened_start(start: Scalar, merge: Scalar) -> Scalar | None:
+    """Returns a whole number of the query as the start of AGGREGATE with the width of its results; None if it has it.
+
+    Spark takes the 0 of ``AGGREGATE(a, 0, (n, x) -> n + x)`` for an INT, and refuses results that are BIGINTs.
+    """
+    kinds = start.type, merge.type
+    if not isinstance(start, Literal) or {each.name for each in kinds} != {"BIGINT"}:
+        return None
+    return cast(start, merge.type.or_null(False)) if merge.type.bits > start.type.bits else None
+
+
 def _aggregate_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) not in (3, 4):
         raise do_not_fit(function, arguments, "an ARRAY, a start, a lambda of two parameters, and one of one")
@@ -285,7 +296,7 @@ def _function(
     compute: Callable[..., Any],
     *,
     spellings: tuple[str, ...] = (),
-    whole: str = "BIGINT",
+    whole: str = "",
 ) -> ScalarFunction:
     return ScalarFunction(
         name=name,
@@ -303,7 +314,7 @@ def _unless_null(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda held, *others: None if held is None else compute(held, *others)
 
 
-def _numbered(name: str, compute: Callable[..., Any], whole: str = "BIGINT") -> ScalarFunction:
+def _numbered(name: str, compute: Callable[..., Any], whole: str = "") -> ScalarFunction:
     """The record of calls of a function whose lambda also takes the number of the element."""
     return ScalarFunction(
         name=f"{name} NUMBERED",

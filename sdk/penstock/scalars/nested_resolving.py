@@ -48,11 +48,8 @@ def of(function: ScalarFunction, parts: Arguments, result: SqlType) -> Scalar:
 
 
 def as_kind(function: ScalarFunction, arguments: Arguments, name: str, place: int = 0) -> Scalar:
-    """Returns an argument that is an array, or of another kind of nested values; NULL becomes an empty one of these."""
+    """Returns an argument that is an array, or of another kind of nested values."""
     argument = arguments[place]
-    if argument.type.name == "NULL":
-        empty = map_of(NULL, NULL) if name == "MAP" else SqlType(name, element=NULL)
-        return cast(argument, empty)
     if argument.type.name != name:
         raise do_not_fit(function, arguments, f"{'an ARRAY' if name == 'ARRAY' else f'a {name}'} there")
     return argument
@@ -146,8 +143,12 @@ def is_same_shape(one: SqlType, other: SqlType) -> bool:
     >>> is_same_shape(array_of(NULL), array_of(NULL, False))
     True
     """
-    plain = (one.name, one.precision, one.scale) == (other.name, other.precision, other.scale)
-    return plain and len(one.parts) == len(other.parts) and all(map(is_same_shape, one.parts, other.parts))
+    plain, others = ((each.name, each.precision, each.scale, each.bits) for each in (one, other))
+    return (
+        plain == others
+        and len(one.parts) == len(other.parts)
+        and all(map(is_same_shape, one.parts, other.parts))
+    )
 
 
 def all_nullable(kind: SqlType) -> SqlType:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from penstock.error import refusal
 from penstock.scalars import casting
-from penstock.scalars.function import Code
+from penstock.scalars.function import BITS, Code
 from penstock.scalars.functions import RECORDS
 from penstock.scalars.tree import (
     Call,
@@ -32,13 +32,10 @@ from penstock.scalars.tree import (
     free_parameters,
     parts_of,
 )
+from penstock.scalars.widths import bounds_of, refuse_width, single
 
 DEPTH_MAX: Final = 20
 """The most calls that nest in one Python expression; Python reads 200 parentheses inside each other, and no more."""
-
-_SMALL: Final = frozenset(["INT", "SMALLINT", "TINYINT"])
-_WHOLE_MIN: Final = -(1 << 63)
-_WHOLE_MAX: Final = (1 << 63) - 1
 
 
 class PythonWriter:
@@ -59,7 +56,8 @@ class PythonWriter:
         self._parts: dict[int, str] = {}
         self._count = 0
         names.update(
-            overflow=casting.overflow,
+            overflow=refuse_width,
+            single=single,
             divide_by_zero=casting.divide_by_zero,
             whole_micros=casting.whole_micros,
         )
@@ -236,9 +234,16 @@ class PythonWriter:
             compute = function.python(call.type, [part.type for part in call.arguments])
             return checks, f"{self.name_of(compute)}({', '.join(operands)})"
         text = template.format(*operands)
-        if call.type.name == "BIGINT" and template != "{0}" and function.whole not in _SMALL:
+        if template == "{0}" or function.whole in BITS:
+            return checks, text
+        if call.type.name == "BIGINT":
             local = self._fresh("whole")
-            text = f"({local} if {_WHOLE_MIN} <= ({local} := {text}) <= {_WHOLE_MAX} else overflow())"
+            least, greatest = bounds_of(call.type.bits)
+            text = (
+                f"({local} if {least} <= ({local} := {text}) <= {greatest} else overflow({call.type.bits}))"
+            )
+        elif call.type.name == "DOUBLE" and call.type.bits == 32:
+            text = f"single({text})"
         return checks, text
 
     def _template(self, call: Call, codes: Sequence[Code]) -> str | None:

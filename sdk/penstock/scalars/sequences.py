@@ -10,10 +10,10 @@ from penstock.scalars.casting import refuse
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
 from penstock.scalars.months import add_months
 from penstock.scalars.nested_resolving import of
-from penstock.scalars.resolving import cast, coerce, cost_of, do_not_fit
+from penstock.scalars.resolving import cast, do_not_fit
 from penstock.scalars.times import in_utc
 from penstock.scalars.tree import Scalar
-from penstock.scalars.types import BIGINT, array_of, find_common_type
+from penstock.scalars.types import INT, array_of, find_common_type
 
 _DAY = datetime.timedelta(days=1)
 _TAKES = "two numbers and a step, or two dates or times and an interval"
@@ -57,11 +57,12 @@ def _sequence_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     found = find_common_type(each.type for each in bounds)
     if found is None or found.name not in ("BIGINT", "NULL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
         raise do_not_fit(function, arguments, _TAKES)
-    kind = BIGINT if found.name == "NULL" else found
+    kind = INT if found.name == "NULL" else found
     if kind.name == "BIGINT":
-        if any(cost_of(each, "BIGINT") is None or each.type.name == "STRING" for each in steps):
+        if any(each.type.name not in ("BIGINT", "NULL") for each in steps):
             raise do_not_fit(function, arguments, _TAKES)
-        steps = tuple(coerce(each, "BIGINT") for each in steps)
+        kind = find_common_type([kind, *(each.type for each in steps)]) or kind
+        steps = tuple(cast(each, kind) for each in steps)
     elif any(each.type.name not in ("INTERVAL", "MONTHS") for each in steps):
         raise do_not_fit(function, arguments, _TAKES)
     parts = (*(cast(each, kind) for each in bounds), *steps)
@@ -74,7 +75,6 @@ FUNCTIONS = (
         resolve=_sequence_of,
         python=choose_always(_sequence),
         spark="sequence({all})",
-        whole="operands",
     ),
 )
 """The records."""

@@ -93,9 +93,5 @@ class _Writer:
             raise NotForSpark(f"{call.name}: {function.not_in_spark}")
         written = [self.text(part) for part in call.arguments]
         if callable(function.spark):
-            text = function.spark(call, written, self._overflow)
-        else:
-            text = function.spark.format(*written, all=", ".join(written), rest=", ".join(written[1:]))
-        # All whole numbers of penstock have 64 bits.
-        is_small = call.type.name == "BIGINT" and function.whole in ("INT", "SMALLINT", "TINYINT")
-        return f"CAST({text} AS BIGINT)" if is_small and call.name != "EXPECT INT" else text
+            return function.spark(call, written, self._overflow)
+        return function.spark.format(*written, all=", ".join(written), rest=", ".join(written[1:]))

@@ -125,7 +125,8 @@ def _concat_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _as_text(function: ScalarFunction, argument: Scalar, arguments: Arguments) -> Scalar:
     if argument.type.name == "ANY":
         return coerce(argument, "STRING")
-    if not can_cast(argument.type, STRING) or argument.type.name in ("BINARY", "INTERVAL"):
+    has_text = can_cast(argument.type, STRING) and not argument.type.is_nested
+    if not has_text or argument.type.name in ("BINARY", "INTERVAL"):
         raise do_not_fit(function, arguments, "strings")
     return cast(argument, STRING)
 
@@ -136,9 +137,9 @@ def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     strings = SqlType("ARRAY", element=STRING)
     parts = tuple(
         each
-        if each.type.name == "ARRAY" and each.type.element and find_common_type((each.type, strings))
+        if at and each.type.name == "ARRAY" and find_common_type((each.type, strings))
         else _as_text(function, each, arguments)
-        for each in arguments
+        for at, each in enumerate(arguments)
     )
     return function.of(parts, STRING.or_null(parts[0].type.nullable))
 

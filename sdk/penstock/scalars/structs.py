@@ -66,7 +66,7 @@ def _field_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     held, name = arguments[0], str(arguments[1].value)
     kind = element_of(held.type) if held.type.name == "ARRAY" else held.type
     if held.type.name == "MAP" and key_of(held.type).name == "STRING":
-        return Call("ITEM", (held, arguments[1]), element_of(held.type).or_null(), "BIGINT")
+        return Call("ITEM", (held, arguments[1]), element_of(held.type).or_null())
     if kind.name != "STRUCT":
         hint = "a field belongs to a STRUCT, or to an ARRAY of them"
         raise SqlTypeError(f"{held} is {held.type.or_null()}, which has no field {name!r}", hint)

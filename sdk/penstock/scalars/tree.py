@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, Union
 
-from penstock.scalars.casting import text_of
+from penstock.scalars.casting import text_of, text_of_single
 from penstock.scalars.types import PYTHON, SqlType
 
 Scalar: TypeAlias = Union[
@@ -115,12 +115,10 @@ class Literal:
     Attributes:
         value: The value.
         type: The type.
-        suffixed: For a whole number, the type that its suffix names, such as SMALLINT in ``5S``; else empty.
     """
 
     value: Any
     type: SqlType
-    suffixed: str = ""
 
     def __str__(self) -> str:
         match self.value:
@@ -138,6 +136,8 @@ class Literal:
                 return f"INTERVAL '{self.value}' MONTH"
             case datetime.date():
                 return f"{self.type.name} '{text_of(self.value)}'"
+            case float() if self.type.bits == 32:
+                return text_of_single(self.value)
             case int() | float() | decimal.Decimal():
                 return text_of(self.value)
         return repr(self.value)
@@ -153,20 +153,16 @@ class Call:
         name: The name of the function's record.
         arguments: The arguments.
         type: The type of the result.
-        whole: For whole numbers, the type that they have in Spark, such as INT: decimals depend on its digits.
     """
 
     name: str
     arguments: tuple[Scalar, ...]
     type: SqlType
-    whole: str = "BIGINT"
 
     def __str__(self) -> str:
         shown = list(map(str, self.arguments))
         if self.name in ("EXPECT", "EXPECT INT"):
             return shown[0]
-        if self.name.startswith("AS "):
-            return f"CAST({shown[0]} {self.name})"
         if self.name.endswith(" NUMBERED"):
             return f"{self.name.removesuffix(' NUMBERED')}({', '.join(shown)})"
         if self.name == "ITEM":

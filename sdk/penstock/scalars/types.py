@@ -1,7 +1,8 @@
 """The types of scalars, and the type hints and Python values that belong to them.
 
 What happens to a number that is too large is a property of its type: BIGINT has 64 bits, and more is an error;
-INTEGER, of functions of fields, has as many as it needs in Python.
+INTEGER, of functions of fields, has as many as it needs in Python. INT, SMALLINT and TINYINT are BIGINTs of fewer bits,
+and FLOAT is a DOUBLE of 32 bits, so that what does not depend on the width is the same for all of them.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class SqlType:
         scale: How many of them are behind the point.
         key: The type of a MAP's keys, which are never NULL.
         fields: The names and the types of a STRUCT's fields, in order.
+        bits: The width of a BIGINT or of a DOUBLE; a BIGINT of 32 bits is an INT, and a DOUBLE of 32 bits is a FLOAT.
 
-    >>> print(array_of(BIGINT, False), decimal_type(10, 2))
-    ARRAY<BIGINT> NOT NULL DECIMAL(10, 2)
+    >>> print(array_of(BIGINT, False), decimal_type(10, 2), SqlType("BIGINT", bits=32))
+    ARRAY<BIGINT> NOT NULL DECIMAL(10, 2) INT
     >>> print(map_of(STRING, struct_of([("a", BIGINT)])))
     MAP<STRING NOT NULL, STRUCT<a: BIGINT>>
     """
@@ -48,11 +50,12 @@ class SqlType:
     scale: int | None = None
     key: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
+    bits: int = 64
 
     def __str__(self) -> str:
         parts = [str(each) for each in (self.key, self.element) if each]
         parts += [f"{name}: {kind}" for name, kind in self.fields]
-        name = f"{self.name}<{', '.join(parts)}>" if parts else self.name
+        name = f"{self.name}<{', '.join(parts)}>" if parts else self.width_name
         if self.precision is not None:
             name = f"{name}({self.precision}, {self.scale})"
         return name if self.nullable or self.name == "NULL" else f"{name} NOT NULL"
@@ -85,6 +88,15 @@ class SqlType:
         return self.name == name or any(each.has(name) for each in self.parts)
 
     @property
+    def width_name(self) -> str:
+        """The name with the width, such as SMALLINT for a BIGINT of 16 bits.
+
+        >>> REAL.width_name
+        'FLOAT'
+        """
+        return _WIDTH_NAMES.get((self.name, self.bits), self.name)
+
+    @property
     def is_number(self) -> bool:
         """True if the values are numbers."""
         return self.name in _NUMBERS
@@ -98,7 +110,12 @@ class SqlType:
 NULL = SqlType("NULL")
 BOOLEAN = SqlType("BOOLEAN")
 BIGINT = SqlType("BIGINT")
+INT = SqlType("BIGINT", bits=32)
+SMALLINT = SqlType("BIGINT", bits=16)
+TINYINT = SqlType("BIGINT", bits=8)
 DOUBLE = SqlType("DOUBLE")
+REAL = SqlType("DOUBLE", bits=32)
+"""SQL's FLOAT, which has 32 bits."""
 DECIMAL = SqlType("DECIMAL")
 STRING = SqlType("STRING")
 BINARY = SqlType("BINARY")
@@ -115,8 +132,14 @@ INTEGER = SqlType("INTEGER")
 """Python's whole numbers, which have as many bits as they need; Spark refuses one of more than 64."""
 FLOAT = SqlType("FLOAT")
 """Python's floats: NaN compares with nothing, where the NaN of DOUBLE equals itself and is above all numbers."""
-OF_BIGINT = SqlType("DECIMAL", True, None, 20, 0)
-"""The type of decimals that holds each BIGINT."""
+_WIDTH_NAMES = {
+    ("BIGINT", 32): "INT",
+    ("BIGINT", 16): "SMALLINT",
+    ("BIGINT", 8): "TINYINT",
+    ("DOUBLE", 32): "FLOAT",
+}
+_WHOLE_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+"""The number of digits of a decimal that holds each whole number, by the number's bits."""
 
 
 def array_of(element: SqlType, nullable: bool = True) -> SqlType:
@@ -159,6 +182,15 @@ def decimal_type(precision: int, scale: int, nullable: bool = True) -> SqlType:
     DECIMAL(5, 2) NOT NULL
     """
     return SqlType("DECIMAL", nullable, None, precision, scale)
+
+
+def decimals_of_whole(kind: SqlType) -> SqlType:
+    """Returns the type of decimals that holds each whole number of a type; other types stay.
+
+    >>> print(decimals_of_whole(INT), decimals_of_whole(BIGINT), decimals_of_whole(DOUBLE))
+    DECIMAL(10, 0) DECIMAL(20, 0) DOUBLE
+    """
+    return decimal_type(_WHOLE_DIGITS[kind.bits], 0, kind.nullable) if kind.name == "BIGINT" else kind
 
 
 def digits_kept(precision: int, scale: int) -> SqlType:
@@ -276,6 +308,8 @@ def find_common_type(types: Iterable[SqlType]) -> SqlType | None:
 
     >>> print(find_common_type([BIGINT.or_null(False), DOUBLE.or_null(False)]))
     DOUBLE NOT NULL
+    >>> print(find_common_type([TINYINT, INT]), find_common_type([INT, REAL]))
+    INT DOUBLE
     >>> print(find_common_type([NULL, DATE]), find_common_type([STRING, DATE]))
     DATE None
     """
@@ -298,10 +332,11 @@ def _common(left: SqlType | None, right: SqlType) -> SqlType | None:
     if left.name == right.name == "DECIMAL":
         return _wider(left, right, nullable)
     if left.name == right.name:
-        return _common_nested(left, right, nullable) if left.is_nested else left.or_null(nullable)
+        if left.is_nested:
+            return _common_nested(left, right, nullable)
+        return (left if left.bits >= right.bits else right).or_null(nullable)
     if {left.name, right.name} == {"BIGINT", "DECIMAL"}:
-        left, right = (OF_BIGINT if each.name == "BIGINT" else each for each in (left, right))
-        return _wider(left, right, nullable)
+        return _wider(decimals_of_whole(left), decimals_of_whole(right), nullable)
     for ladder in (_NUMBERS, _TIMES):
         if left.name in ladder and right.name in ladder:
             return SqlType(ladder[max(ladder.index(left.name), ladder.index(right.name))], nullable)

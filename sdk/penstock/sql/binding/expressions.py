@@ -18,6 +18,7 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.time_units import WITH_UNITS
 from penstock.scalars.tree import Call, Lambda, Literal, Parameter, Scalar, UserCall, columns_of, make_lambda
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
+from penstock.scalars.widths import fits_width
 from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
 from penstock.sql.binding.generators import called_generator, refuse_inside
@@ -36,17 +37,19 @@ from penstock.sql.binding.time_windows import (
     mentions_window,
     window_call_in,
 )
+from penstock.sql.binding.tuples import compare_tuples, parts_of_tuple
 from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
-from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.errors import place
+from penstock.sql.language.dialect import SPARK_FUNCTIONS, position_of
 from penstock.sql.language.month_intervals import months_of_interval
 from penstock.sql.plan.decorrelation import Correlation
 from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import Relation, Values
+from penstock.sql.user_functions import GuardedFunction, UserFunction, why_not_called_with
 
 _TYPES = {
-    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
-    "DOUBLE": DOUBLE,
+    **{str(kind): kind for kind in (BIGINT, types.INT, types.SMALLINT, types.TINYINT, DOUBLE, types.REAL)},
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR"), types.STRING),
     **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMPLTZ"), TIMESTAMP),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ"), types.TIMESTAMP_NTZ),
@@ -319,8 +322,7 @@ class ExpressionBinder:
             return self._function_with_parts(node, name, node.expressions)
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
-            made = ResultOfUser(own.fn, own.type) if value_maker_of(own.type) else own.fn
-            return UserCall(node.name, made, tuple(arguments), own.type)
+            return self._user_call(node, own, arguments)
         if name in BOUNDS and len(arguments) == 1 and arguments[0].type.name == "WINDOW":
             return bound_of(arguments[0], BOUNDS.index(name))
         if name in WINDOWS:
@@ -349,6 +351,19 @@ class ExpressionBinder:
     def _transform(self, node: exp.Transform) -> Scalar:
         return self._function_with_parts(node, "TRANSFORM", [node.this, node.expression])
 
+    def _user_call(self, node: exp.Expression, own: UserFunction, arguments: list[Scalar]) -> Scalar:
+        """The call of a function in Python, whose exceptions tell its place."""
+        reason = why_not_called_with(own.fn, len(arguments))
+        if reason is not None:
+            self._statement.refuse(
+                node, f"the function {node.name.upper()} {reason}", "correct the call, or the function"
+            )
+        position = position_of(node)
+        where = "" if position is None else place(self._statement.text, position, own.caller)
+        guarded = GuardedFunction(own.fn, node.name.upper(), where)
+        made = ResultOfUser(guarded, own.type) if value_maker_of(own.type) else guarded
+        return UserCall(node.name, made, tuple(arguments), own.type)
+
     # Values
 
     def _literal(self, node: exp.Expression) -> Scalar:
@@ -356,8 +371,8 @@ class ExpressionBinder:
         literal = _literal_of(node)
         if (literal.type.precision or 0) > types.DIGITS_MAX:
             self._statement.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
-        if literal.suffixed and not casts.fits_whole_type(literal.value, literal.suffixed):
-            what = f"{literal} is not a {literal.suffixed}, as its suffix says"
+        if literal.type.name == "BIGINT" and not fits_width(literal.value, literal.type.bits):
+            what = f"{literal} is not a {literal.type.or_null()}, as its suffix says"
             self._statement.refuse(node, what, "leave out the suffix")
         return literal
 
@@ -394,10 +409,27 @@ class ExpressionBinder:
     def _in_list(self, node: exp.Expression) -> Scalar:
         tree = node.args.get("query")
         if tree is None:
+            if parts_of_tuple(node.this) is not None:
+                return self._in_tuples(node)
             return self._call(node, "IN", node.this, *node.expressions)
         return self._among(node, tree)
 
+    def _in_tuples(self, node: exp.Expression) -> Scalar:
+        mine = self.tuple_of(node.this)
+        found = [
+            compare_tuples(self._statement, node, "=", mine, self.tuple_of(each)) for each in node.expressions
+        ]
+        return functools.reduce(lambda left, right: self._statement.call(node, "OR", [left, right]), found)
+
+    def tuple_of(self, node: exp.Expression) -> list[Scalar]:
+        """Returns the parts of a tuple; one part for a single value."""
+        parts = parts_of_tuple(node)
+        return [self.scalar(each) for each in ([node] if parts is None else parts)]
+
     def _among(self, node: exp.Expression, tree: exp.Expression | exp.Query) -> Scalar:
+        if parts_of_tuple(node.this) is not None:
+            values, inner = self.tuple_of(node.this), self.query(tree)
+            return subqueries.is_tuple_among(self._statement, node, self._env, inner, values, tree)
         value, inner = self.scalar(node.this), self.query(tree)
         return subqueries.is_among(self._statement, node, self._env, inner, value, tree)
 
@@ -429,6 +461,9 @@ class ExpressionBinder:
             if name in ("LIKE", "ILIKE"):
                 return self._any_or_all(node, name)
             return self._quantified(node, name, node.expression)
+        if parts_of_tuple(node.this) is not None and parts_of_tuple(node.expression) is not None:
+            lefts, rights = self.tuple_of(node.this), self.tuple_of(node.expression)
+            return compare_tuples(self._statement, node, name, lefts, rights)
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
 
@@ -534,15 +569,12 @@ class ExpressionBinder:
     # Casts
 
     def _cast(self, node: exp.Cast) -> Scalar:
-        operand, kind = self.scalar(node.this), node.to.this.name
+        operand = self.scalar(node.this)
         is_try = isinstance(node, exp.TryCast)
         target = nested_type(self._statement, node.to, self._plain_type)
 
-        def make() -> Scalar:
-            found = (resolving.try_cast if is_try else resolving.cast)(operand, target)
-            return casts.narrow(found, kind, is_try)
-
-        found = self._statement.typed(node, make)
+        make = resolving.try_cast if is_try else casts.cast_as_written
+        found = self._statement.typed(node, lambda: make(operand, target))
         if isinstance(operand, Literal) and isinstance(operand.value, str) and not is_try:
             return self._read(node, operand, found)
         return found
@@ -553,18 +585,15 @@ class ExpressionBinder:
             [value] = Projection((cast,))(())
         except ArithmeticError:
             self._statement.refuse(node, f"{text} is not a {cast.type.or_null()}", "correct the literal")
-        # A whole number stays a call, which knows how many bits it has.
+        # A whole number stays a call: of a literal, only the digits that it shows count.
         return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
 
     def _plain_type(self, node: exp.DataType) -> SqlType:
         """A type that holds no others."""
         kind = node.this.name
         target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
-        if kind == "FLOAT":
-            what = "CAST to FLOAT is not supported: numbers have 64 bits"
-            self._statement.refuse(node, what, "write DOUBLE")
         if target is None:
-            names = sorted({"DECIMAL", *(each.name for each in _TYPES.values())})
+            names = sorted({"DECIMAL", *map(str, _TYPES.values())})
             what = f"CAST to {node.sql()} is not supported"
             self._statement.refuse(node, what, f"there are {', '.join(names)}")
         return target
@@ -616,17 +645,17 @@ def _text_literal(text: str) -> Literal:
     return Literal(text, types.STRING.or_null(False))
 
 
-_SUFFIXES = {"Y": "TINYINT", "S": "SMALLINT", "L": "BIGINT"}
+_SUFFIXES = {"Y": types.TINYINT, "S": types.SMALLINT, "L": BIGINT}
 """The types that suffixes of numbers name."""
 
 
 def _number(text: str) -> Literal:
     if suffixed := _SUFFIXES.get(text[-1].upper()):
-        return replace(_number(text[:-1]), suffixed=suffixed)
+        return Literal(_number(text[:-1]).value, suffixed.or_null(False))
     if text.lstrip("-").isdigit():
         value = int(text)
-        is_whole = -(1 << 63) <= value < 1 << 63
-        return Literal(value, BIGINT.or_null(False)) if is_whole else _decimal(decimal.Decimal(value))
+        fitting = [kind for kind in (types.INT, BIGINT) if fits_width(value, kind.bits)]
+        return Literal(value, fitting[0].or_null(False)) if fitting else _decimal(decimal.Decimal(value))
     if "e" in text.lower():
         return Literal(float(text), DOUBLE.or_null(False))
     return _decimal(decimal.Decimal(text))

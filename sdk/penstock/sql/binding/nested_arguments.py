@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from penstock.scalars import types
 from penstock.scalars.functions import FUNCTIONS
+from penstock.scalars.lambdas import widened_start
 from penstock.scalars.tree import Lambda, Literal, Scalar
 from penstock.scalars.types import SqlType
 from penstock.sql.binding.statement import Statement
@@ -44,6 +45,11 @@ def bind_arguments(
     for part in parts:
         if isinstance(part, exp.Lambda):
             found.append(_lambda(statement, name, part, tuple(found), with_parameters))
+            if FUNCTIONS[name].name == "AGGREGATE" and len(found) == 3:
+                start = widened_start(found[1], found[2])
+                if start is not None:
+                    found = [found[0], start]
+                    found.append(_lambda(statement, name, part, tuple(found), with_parameters))
         elif name == "FROM_JSON" and len(found) == 1 and isinstance(part, exp.Literal) and part.is_string:
             found.append(Literal(None, schema(part)))
         else:
