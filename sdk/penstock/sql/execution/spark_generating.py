@@ -35,8 +35,5 @@ def write_generated(relation: Generate, rows: str, write: Callable[[Scalar], str
     else:
         generated = f"CROSS JOIN LATERAL {call} AS g({names})"
     shown = [f"c{at}" for at in range(width)]
-    for at, each in enumerate(relation.generated):
-        # A position has 32 bits in Spark.
-        value = f"CAST(g{at} AS BIGINT)" if each.type.name == "BIGINT" else f"g{at}"
-        shown.append(f"{value} AS c{width + at}")
+    shown += [f"g{at} AS c{width + at}" for at in range(count)]
     return f"SELECT {', '.join(shown)} FROM ({rows}) {generated}"

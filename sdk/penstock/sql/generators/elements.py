@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.scalars.resolving import SqlTypeError
-from penstock.scalars.types import ANY, BIGINT, SqlType
+from penstock.scalars.types import ANY, BIGINT, INT, SqlType
 from penstock.sql.generators.generator import Arguments, Generator
 from penstock.sql.plan.relations import ColumnDef, Columns
 
-_POSITION = ColumnDef("pos", BIGINT.or_null(False))
+_POSITION = ColumnDef("pos", INT.or_null(False))
 _ORDINALITY = ColumnDef("ordinality", BIGINT.or_null(False))
 _HINT = "make one, such as SPLIT(text, ',') or ARRAY(a, b)"
 
