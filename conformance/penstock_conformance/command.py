@@ -21,6 +21,8 @@ from penstock_conformance.playing import ENGINES, outcomes_of
 
 FAILED = 1
 BAD_INPUT = 2
+INTERRUPTED = 130
+"""As a shell tells a program that Ctrl-C has ended."""
 
 RECORDED_EVENTS = 1_000
 """Scenarios have far fewer events than this."""
@@ -127,6 +129,9 @@ def _sql(options: argparse.Namespace) -> int:
         raise ValueError(str(missing)) from None
     try:
         run_command(options.statements, options.flags)
+    except KeyboardInterrupt:
+        # The run has said what became of it; a traceback would look like a fault.
+        return INTERRUPTED
     except Exception as error:
         # Errors of other types also say in three parts what is wrong, and need no traceback.
         if isinstance(error, RunnerError) or not split_hint(str(error))[1]:

@@ -12,7 +12,9 @@ _NOT_IN_SPARK = re.compile(r"(, | JOIN )UNNEST\(")
 
 
 def test_spark_gives_the_rows_of_the_cases(spark: Any) -> None:
-    own = [case for case in CASES if case.name.startswith("generators: ")]
+    own = [
+        case for case in CASES if case.name.startswith("generators: ") and "as Spark cannot" not in case.name
+    ]
     for case in own:
         for name, table in case.read.items():
             spark.createDataFrame(table.rows, table.spark_schema).createOrReplaceTempView(name)

@@ -43,7 +43,7 @@ class CorrelatedGenerator(Generator):
         self._chances = random
         self._wanted = wanted
         self._join_chances = Random(str(random.getstate()))
-        self._tuple_chances = Random(f"tuples {random.getstate()}")
+        self._new_chances = Random(f"new {random.getstate()}")
         self._around: list[list[Value]] = []
         self.kinds: set[str] = set()
         self.forms: set[str] = set()
@@ -96,6 +96,9 @@ class CorrelatedGenerator(Generator):
             made = text("{} " + join + " {} ON {} " + operator + " {}", left.text, right.text, one, two)
             return Source(made, [*left.values, *right.values])
         made = text("{} " + join + " {} ON {} = {}", left.text, right.text, one, two)
+        if join == "LEFT JOIN" and self._new_chances.random() < 0.4:
+            # DuckDB takes queries in ON that read the rows which need not match.
+            made = text("{} AND {}", made, self._tested(right.values, 0))
         return Source(made, [*left.values, *right.values])
 
     # Conditions
@@ -107,7 +110,7 @@ class CorrelatedGenerator(Generator):
         match kind:
             case "EXISTS" | "NOT EXISTS":
                 return text(kind + " ({})", self._inner(values, depth, ()))
-            case "IN" | "NOT IN" if self._tuple_chances.random() < 0.3:
+            case "IN" | "NOT IN" if self._new_chances.random() < 0.3:
                 return self._among_tuples(kind, values, depth)
             case "IN" | "NOT IN":
                 wanted = self._chances.choice([INTEGER, INTEGER, STRING])

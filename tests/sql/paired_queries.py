@@ -242,7 +242,9 @@ class PairGenerator(CorrelatedGenerator):
         if self._random.random() < 0.4:
             kind = " LEFT JOIN LATERAL ({}) AS {} ON TRUE"
         values = [Value(Text(*(f"{alias}.c{at}",) * 2), each) for at, each in enumerate(types)]
-        return Source(text("{}" + kind, left.text, inner, alias), [*left.values, *values])
+        made = Source(text("{}" + kind, left.text, inner, alias), [*left.values, *values])
+        # In Spark, a JOIN behind a comma joins all that stand before it; in DuckDB, the last one alone.
+        return self._wrapped(made) if kind.startswith(",") else made
 
     def _join(self, depth: int) -> Source:
         if not self._wants("any join"):

@@ -597,7 +597,10 @@ class Generator:
         if self._happens("generators"):
             from tests.sql.random_generators import generated
 
-            return generated(self, self._source(depth - 1 if depth > 0 else 0))
+            return generated(self, self._source_of_rows(min(depth - 1, 0)))
+        return self._source_of_rows(depth)
+
+    def _source_of_rows(self, depth: int) -> Source:
         if self._happens("validity"):
             return self._validity(depth)
         kinds = ["table", "windows"]

@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_refused(source: Any) -> None:
 
 def test_an_order_that_the_rows_do_not_tell_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="ordered by something that is not among their columns\n.*\n?.*select what"
+        ValueError, match=r"ordered by something that is not among their columns\n.*\n?.*select what"
     ):
         beam.query("SELECT team FROM goals ORDER BY points", goals=GOALS)
 

@@ -81,7 +81,7 @@ def test_a_limit_is_asked_for_and_then_no_row_behind_it_is_said_to_be_kept() -> 
         assert all(each.startswith(start) for each, start in zip(found, told, strict=True))
 
 
-class _Blocks(dict[int, Any]):
+class Blocks(dict[int, Any]):
     """Blocks, of which it notes those that are read."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ def test_the_net_of_changes_has_the_first_ranks(
     for seed in range(12):
         random = Random(seed)
         results = _results(name, random.choice([0, 1, 2, 5]), seed % 2 == 0)
-        blocks, index, there, net = _Blocks(), [], list[Any](), Counter[Any]()
+        blocks, index, there, net = Blocks(), [], list[Any](), Counter[Any]()
         for _ in range(25):
             gone = [row for row in there if retracts and random.random() < 0.15]
             come = [(random.randrange(3), random.randrange(6)) for _ in range(random.choice([0, 1, 2, 8]))]
@@ -129,12 +129,12 @@ def test_the_net_of_changes_has_the_first_ranks(
             net.update(inserted)
             assert +net == Counter(results.compute_all(there))
             assert min(net.values(), default=0) >= 0
-            assert retracts or sum(length for _, length, _ in index) == results.count(rows) == net.total()
+            assert retracts or sum(each[1] for each in index) == results.count(rows) == net.total()
 
 
 @pytest.mark.parametrize("name", RANKS)
 def test_a_change_opens_only_what_can_enter(name: str) -> None:
-    results, blocks = _results(name, 3, True), _Blocks()
+    results, blocks = _results(name, 3, True), Blocks()
     rows = SortedRows(results.order, [], blocks)
     change_partition(results, rows, ([], [(0, value) for value in range(10_000)]), None)
     index = rows.save()

@@ -283,6 +283,8 @@ _ARITIES: dict[str, Iterable[int]] = {
 }
 
 
+_OF_A_LENGTH = ("LPAD", "RPAD", "REPEAT", "SPACE", "FORMAT_NUMBER")
+"""The functions that make a string of a length, which an INT at the edge makes too long for the memory."""
 _TRIES_FOR_ALL, _LEFT_OUT = 100, 0.7
 
 
@@ -303,6 +305,8 @@ def signatures(chance: random.Random, tries: int) -> Iterator[str]:
         for arity in _ARITIES.get(name, range(5)):
             taken: set[tuple[int, str]] = set()
             for families in _combinations(chance, arity, tries):
+                if "INT" in families and name in _OF_A_LENGTH:
+                    continue
                 places = set(enumerate(families)) or {(0, "")}
                 if places <= taken or not _is_taken(name, [scalars[family] for family in families]):
                     continue

@@ -156,7 +156,7 @@ def visible_of(
         made = f"{bound.called.name} makes {count} column{'s' * (count != 1)}"
         what = f"{made}, and the number of names is {len(names)}"
         own_names = ", ".join(each.name for each in bound.columns)
-        statement.refuse(bound.called.node, what, f"name {own_names}, in this order")
+        statement.refuse(bound.called.node, what, f"its columns in their order: {own_names}")
     columns = bound.columns
     if is_outer:
         columns = tuple(ColumnDef(each.name, each.type.or_null()) for each in columns)

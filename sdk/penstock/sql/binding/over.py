@@ -19,7 +19,7 @@ from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.window_functions import FUNCTIONS, NEIGHBOURS, RANKS, VALUES, call_of, name_of
 from penstock.sql.execution.row_order import has_order
 from penstock.sql.plan.frames import Comparable, Frame, Offset
-from penstock.sql.plan.relations import ColumnDef, Order, Over, OverCall, Relation
+from penstock.sql.plan.relations import ColumnDef, Order, Over, OverCall, Relation, map_scalars
 
 _DAY = datetime.timedelta(days=1)
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
@@ -250,6 +250,8 @@ class OverBinder:
     def _bound(
         self, node: exp.Expression, window: _Window, unit: str, bound: object, side: object, which: str
     ) -> Offset | None:
+        # The parser keeps the word as it is written.
+        side = str(side or "").upper()
         if bound == "CURRENT ROW":
             return 0
         if bound == "UNBOUNDED":
@@ -320,7 +322,7 @@ class OverBinder:
             relation: The rows.
             place: Makes of a value of the rows, or of the groups, a value of the relation.
         """
-        calls = [(_placed_window(window, place), call.replaced(place)) for window, call in self.calls]
+        calls = [(_placed_window(window, place), map_scalars(call, place)) for window, call in self.calls]
         moved: dict[int, int] = {}
         for window in dict.fromkeys(window for window, _ in calls):
             own = [(at, call) for at, (other, call) in enumerate(calls) if other == window]

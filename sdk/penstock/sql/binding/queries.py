@@ -23,7 +23,7 @@ from penstock.sql.binding.generators import SelectedGenerators
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
-from penstock.sql.binding.orders import order_of
+from penstock.sql.binding.orders import list_orders, order_of
 from penstock.sql.binding.over import OverBinder
 from penstock.sql.binding.scopes import Env, Grouping, NamedScope, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
@@ -301,6 +301,9 @@ class Binder:
                 return find_ordinal(self.statement, node, [each.scalar for each in scope.visible])
             return replace(self, ctes={}).expressions(scope).scalar(node)
 
+        if order is not None:
+            order = order.copy()
+            order.set("expressions", list_orders(order, len(scope.visible)))
         return orders_of(order, value_of)
 
     def _values(self, tree: exp.Expression) -> Scope:
@@ -372,7 +375,8 @@ class Binder:
         named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
         orders: tuple[tuple[Any, Scalar], ...] = ()
         if (order := tree.args.get("order")) and (tree.args.get("limit") or tree.args.get("offset")):
-            orders = tuple((each, named.order_scalar(each.this, items)) for each in order.expressions)
+            every = list_orders(order, len(_shown_values(items)))
+            orders = tuple((each, named.order_scalar(each.this, items)) for each in every)
         elif order:
             self._check_order(order, rows, items, aliases, over)
         qualified = self._qualify(tree, rows, items, named, over)
@@ -408,7 +412,7 @@ class Binder:
             rows = replace(rows)
         over = replace(over, expressions=self.expressions(rows, aliases), calls=[*over.calls])
         named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
-        for each in order.expressions:
+        for each in list_orders(order, len(_shown_values(items))):
             named.order_scalar(each.this, items)
 
     def _refuse_misplaced(self, tree: exp.Expression) -> None:
@@ -495,7 +499,7 @@ class Binder:
         shown: ShownColumns | None,
     ) -> Scope:
         """The selected columns, then DISTINCT, LIMIT and EMIT."""
-        values = [(name, value) for name, value in items if not isinstance(value, str)]
+        values = _shown_values(items)
         scalars: list[Scalar] = [value for _, value in values]
         columns = tuple(ColumnDef(name, value.type) for (name, _), value in zip(values, scalars, strict=True))
         hidden = [value for _, value in orders if value not in scalars]
@@ -579,8 +583,9 @@ class Binder:
             found = _window_end_of(scope)
             if found is None:
                 what = "EMIT AFTER WATERMARK needs rows that have the end of a window"
-                hint = "GROUP BY a window, or select a time and write EMIT WHEN WATERMARK PAST it"
-                self.statement.refuse(node, what, hint)
+                times = [each.name for each in scope.visible if each.scalar.type.name == "TIMESTAMP"]
+                then = f"write EMIT WHEN WATERMARK PAST {times[0]}" if times else "select a time"
+                self.statement.refuse(node, what, f"GROUP BY a window; or {then}")
             return found
         found = replace(self, ctes={}).expressions(scope).scalar(past)
         if found.type.name == "WINDOW":
@@ -589,6 +594,11 @@ class Binder:
             what = f"the watermark is a time, and {found} is {found.type}"
             self.statement.refuse(past, what, "name a TIMESTAMP")
         return found
+
+
+def _shown_values(items: list[Item]) -> list[tuple[str, Scalar]]:
+    """The selected columns without those of the system."""
+    return [(name, value) for name, value in items if not isinstance(value, str)]
 
 
 def _cast_columns(side: Scope, columns: tuple[ColumnDef, ...]) -> Project:

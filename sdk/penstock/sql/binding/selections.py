@@ -66,24 +66,33 @@ class SelectionBinder:
         return items
 
     def _star(self, node: exp.Expression) -> list[Item]:
-        if isinstance(self.scope, Grouping):
-            self.statement.refuse(node, "* is in a query that groups", "name the keys and the aggregates")
+        scope = self.scope.inner if isinstance(self.scope, Grouping) else self.scope
         star = node.this if isinstance(node, exp.Column) else node
         qualifier = text_of(node.args.get("table")) or None if isinstance(node, exp.Column) else None
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
-        found = list(self.scope.star(qualifier))
+        found = list(scope.star(qualifier))
         if qualifier is not None and not found:
-            if self.scope.has(None, qualifier):
-                return self._fields(node, qualifier, left_out)
-            known = [str(each.qualifier) for each in self.scope.visible]
+            if scope.has(None, qualifier):
+                return self._fields(node, scope, qualifier, left_out)
+            known = [str(each.qualifier) for each in scope.visible]
             what = f"there is no table {qualifier!r} here"
             self.statement.refuse(node, what, suggest(qualifier, known))
-        return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
+        shown = [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
+        return [(name, self._key(node, name, scalar)) for name, scalar in shown]
 
-    def _fields(self, node: exp.Expression, name: str, left_out: set[str]) -> list[Item]:
+    def _key(self, node: exp.Expression, name: str, scalar: Scalar) -> Scalar:
+        """The value of a column that ``*`` shows; in a query that groups, it is a key."""
+        if not isinstance(self.scope, Grouping):
+            return scalar
+        key = self.scope.key(scalar)
+        if key is None:
+            what = f"* has the column {name!r}, which is neither a key of the grouping nor aggregated"
+            self.statement.refuse(node, what, "name the keys and the aggregates")
+        return key
+
+    def _fields(self, node: exp.Expression, scope: Scope, name: str, left_out: set[str]) -> list[Item]:
         """The fields of a column that is a struct, each as a column."""
-        assert isinstance(self.scope, Scope)
-        held = self.scope.find(None, name, self.statement.at(node))
+        held = self._key(node, name, scope.find(None, name, self.statement.at(node)))
         if held.type.name != "STRUCT":
             what = f"{name!r} is {held.type.or_null()}, and not a table or a STRUCT"
             self.statement.refuse(node, what, "name the columns")

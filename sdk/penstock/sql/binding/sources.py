@@ -14,6 +14,7 @@ from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding import generators
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.joining import make_join
+from penstock.sql.binding.on_queries import bind_on_with_queries
 from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of, suggest
 from penstock.sql.binding.statement import Statement, text_of
 from penstock.sql.binding.subqueries import refused
@@ -24,7 +25,7 @@ from penstock.sql.binding.time_windows import (
     bind_windows,
     is_descriptor,
 )
-from penstock.sql.plan.relations import ColumnDef, Join, Scan, Valid, Values
+from penstock.sql.plan.relations import ColumnDef, Join, Project, Scan, Valid, Values
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,7 @@ class SourceBinder:
             return both
         elif on is not None:
             if on.find(exp.Query) is not None:
-                what = f"a subquery in ON of a {kind.replace('_', ' ').upper()} JOIN is not supported"
-                self.statement.refuse(on, what, "join it in FROM before, or write an inner JOIN")
+                return self._join_by_queries(join, on, kind, left, right, both)
             condition = self.expressions(both).condition(on, "ON")
         elif kind not in ("cross", "inner") and not is_natural:
             what = f"a {kind.upper()} JOIN needs ON or USING"
@@ -232,6 +232,22 @@ class SourceBinder:
             both_arrivals = (arrival, move_to_right(right.arrival, width))
             arrival = functions.call("GREATEST", [retype(each, relation.columns) for each in both_arrivals])
         return Scope(relation, visible, arrival)
+
+    def _join_by_queries(
+        self, join: exp.Expression, on: exp.Expression, kind: str, left: Scope, right: Scope, both: Scope
+    ) -> Scope:
+        """An outer join by a condition with queries."""
+        found = bind_on_with_queries(self.statement, self.expressions, on, left, right)
+        is_asof, refuse = join.args.get("method") == "ASOF", self.statement.at(join.this)
+        if is_asof or join.this.args.get("version") is not None or kind == "anti":
+            refuse("a subquery in ON of such a join is not supported", "write it in WHERE")
+        relation = make_join(found.left, found.right, kind, found.condition, None, False, refuse)
+        plain = Join(left.relation, right.relation, kind, (), ()).columns
+        relation = Project(relation, found.own[: len(plain)], plain)
+        if kind in ("semi", "left_anti"):
+            return Scope(relation, left.visible, left.arrival)
+        visible = [replace(each, scalar=retype(each.scalar, relation.columns)) for each in both.visible]
+        return Scope(relation, visible, left.arrival)
 
     def _join_kind(self, join: exp.Expression) -> str:
         side, kind = (join.args.get(key) or "" for key in ("side", "kind"))
@@ -266,7 +282,7 @@ class SourceBinder:
         kind: str,
     ) -> Scalar:
         condition: Scalar | None = None
-        for name in using:
+        for place, name in enumerate(using):
             text = text_of(name)
             mine = left.find(None, text, self.statement.at(name))
             right.find(None, text, self.statement.at(name))
@@ -282,7 +298,7 @@ class SourceBinder:
                 each if each.name.lower() != text.lower() else replace(each, in_star=False)
                 for each in both.visible
             ]
-            both.visible.insert(0, Visible(None, text, merged))
+            both.visible.insert(place, Visible(None, text, merged))
             both.visible = [
                 each
                 for each in both.visible

@@ -28,6 +28,7 @@ from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     ColumnDef,
+    Emitted,
     Filter,
     Join,
     Project,
@@ -343,5 +344,11 @@ def refused(statement: Statement, node: exp.Expression) -> Iterator[None]:
     try:
         yield
     except NotDecorrelatedError as error:
-        what = f"{error.part} in a subquery reads columns of the query around it, which is not supported"
-        statement.refuse(node, what, "write a join with that query")
+        part, hint = error.part, "write a join with that query"
+        if part == Emitted.__name__:
+            part, hint = (
+                "EMIT",
+                "write EMIT at the end of that query, or in a view that reads none of its columns",
+            )
+        what = f"{part} in a subquery reads columns of the query around it, which is not supported"
+        statement.refuse(node, what, hint)

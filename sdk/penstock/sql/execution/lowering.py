@@ -41,6 +41,7 @@ from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
 from penstock.sql.execution.row_order import RowOrder
+from penstock.sql.execution.spark_aggregates import write_grouping
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
@@ -69,7 +70,9 @@ from penstock.sql.plan.relations import (
     Values,
     Windowed,
     columns_as_scalars,
+    map_scalars,
     origin_of,
+    own_scalars,
     skip_projections,
 )
 from penstock.transforms.combining.combine import CombinePerKey
@@ -278,6 +281,8 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
+        places = (relation.start, relation.end) if windowed else (None, None)
+        in_columns = write_grouping(keys, calls, *places)
         keys, calls, forms = _with_forms(keys, calls)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
@@ -293,12 +298,12 @@ class Lowering:
         has_zone = windowed is None or windowed.time.type.name == "TIMESTAMP"
         rows_of = steps.GroupRows(
             len(keys),
-            relation.start if windowed else None,
-            relation.end if windowed else None,
+            *places,
             has_zone,
             results,
             not relation.keys,
             forms,
+            in_columns,
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
@@ -695,8 +700,8 @@ def remove_windows(
         isinstance(each, Column) for each in ends
     ):
         return None
-    calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
-    used = [*keys, *partial, *(each for call in calls for each in call.scalars)]
+    calls = tuple(map_scalars(call, lambda each: replace_scalars(each, scalars)) for call in relation.calls)
+    used = [*keys, *partial, *own_scalars(calls)]
     if any(at in (width, width + 1) for each in used for at in columns_of(each)):
         return None
     if expand is not None:

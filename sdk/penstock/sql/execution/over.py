@@ -27,7 +27,7 @@ from penstock.functions.userstate import (
 from penstock.machines.cells import MapCell
 from penstock.relations.changes import Change, compute_net, kinds_of
 from penstock.sql.execution.equality import CanonicalRow
-from penstock.sql.execution.over_results import OverResults, Span, Stretch
+from penstock.sql.execution.over_results import OverResults, Span, Stretch, Sums
 from penstock.sql.execution.row_order import SqlRow
 from penstock.sql.execution.sorted_rows import SortedRows
 from penstock.utils.window import BoundedWindow
@@ -104,10 +104,17 @@ def _reached(results: OverResults, rows: SortedRows, row: SqlRow) -> Span:
 
 
 def _computed(results: OverResults, rows: SortedRows, span: Span) -> list[tuple[Any, ...]]:
-    first, last = results.needed(rows, span)
+    sums = None
+    if results.holds:
+        start, held = rows.sums_before(span[0])
+        sums = Sums(start, held, rows.starts_within(start, span[1]))
+    first, last = results.needed(rows, span, sums)
     before = rows.entry(span[0] - 1)[1] if span[0] else None
     read = [row for row, _ in rows.entries((first, last))]
-    return results.compute(Stretch(read, first, len(rows), rows.order), span, before)
+    found = results.compute(Stretch(read, first, len(rows), rows.order), span, before, sums)
+    if sums is not None:
+        rows.keep_sums(sums.found)
+    return found
 
 
 class RowsOver:

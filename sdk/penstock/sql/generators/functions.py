@@ -1,4 +1,4 @@
-"""All generators, by the names that a query may use: the records of `elements` and `listed`.
+"""All generators, by the names that a query may use: the records of `elements` and its like.
 
 To add a generator, write its record (`penstock.sql.generators.generator.Generator`) in the module of its subject, and a
 query with its rows in ``tests/sql/queries/generators.txt``.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.sql.generators import elements, listed
+from penstock.sql.generators import elements, json_tuple, listed
 from penstock.sql.generators.generator import Generator
 
 RECORDS: Mapping[str, Generator] = {
-    record.name: record for each in (elements, listed) for record in each.GENERATORS
+    record.name: record for each in (elements, json_tuple, listed) for record in each.GENERATORS
 }
 """The record of each generator, by its name."""
 

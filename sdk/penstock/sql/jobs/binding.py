@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.checks.similar_names import find_nearest
@@ -43,6 +44,7 @@ from penstock.sql.statements.forms import (
     Select,
     SetOption,
     Show,
+    Statement,
 )
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script
@@ -50,6 +52,7 @@ from penstock.sql.tables.table import Table, make_table
 from penstock.sql.tables.transforms import (
     ReadTable,
     columns_of_type,
+    read_columns,
     refuse_as_sql,
 )
 from penstock.sql.transform import SqlTransform, allow_deep_calls, result_hint
@@ -74,6 +77,7 @@ class JobBinder:
         self._inserts: list[BoundInsert] = []
         self._written_by: dict[str, Insert] = {}
         self._insert_options: dict[str, Any] = {}
+        self._all_settings: dict[str, Any] = {}
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -87,6 +91,7 @@ class JobBinder:
             SqlError: A statement is wrong.
         """
         statements = parse_script(self._script)
+        self._all_settings = self._fold_settings(statements)
         # A table without columns of its own that the job writes itself is not looked for.
         self._filled = {each.table.lower() for each in statements if isinstance(each, Insert)} | {
             each.name.lower() for each in statements if isinstance(each, CreateTable) and each.query
@@ -137,6 +142,25 @@ class JobBinder:
         return (
             options if restarts else {name: each for name, each in options.items() if name not in _RESTARTS}
         )
+
+    def _fold_settings(self, statements: Iterable[Statement]) -> dict[str, Any]:
+        """The options after all SET statements; a wrong one is refused where it stands."""
+        options: dict[str, Any] = {}
+        for statement in statements:
+            if isinstance(statement, SetOption):
+                with contextlib.suppress(SqlError):
+                    options = set_option(statement, self._script, options)
+        return options
+
+    def _engine_options(self) -> dict[str, Any]:
+        """The options of a pipeline that asks the engine while statements are bound.
+
+        The job has the same session, so the settings of the whole text count.
+        """
+        options = self._options(restarts=False)
+        settings = {name: each for name, each in self._all_settings.items() if name not in _RESTARTS}
+        found = {**settings, **self._given, "mode": options.get("mode")}
+        return {name: each for name, each in found.items() if name not in _RESTARTS and each is not None}
 
     def _set(self, statement: SetOption, has_inserts: bool) -> None:
         options = set_option(statement, self._script, self._state.options)
@@ -223,6 +247,7 @@ class JobBinder:
         # Errors suggest the names of all tables.
         columns = {table.name: table.types for table in state.tables.values()}
         columns |= {name: self._columns(table) for name, table in tables.items()}
+        tables = {name: state.tables[name.lower()] for name in tables}
         rendering, found = self._bind(query, tables, columns)
         shared = frozenset(state.shared & names)
         return BoundQuery(
@@ -261,7 +286,7 @@ class JobBinder:
         if streams:
             return ()
         try:
-            pipeline = Pipeline(**{**options, "mode": "batch"})
+            pipeline = Pipeline(**{**self._engine_options(), "mode": "batch"})
             inputs = {
                 name: pipeline | f"Table {name}" >> ReadTable(table, as_stream=False)
                 for name, table in tables.items()
@@ -284,9 +309,17 @@ class JobBinder:
             self._script.refuse(
                 f"SQL cannot read the table {table.name!r} of {table.system}", table.declared.at, hint
             )
+        if table.records is not None and table.declared.key:
+            what = f"the table {table.name!r} replaces rows by their key, and its records can only be read as they came"
+            hint = "read it by a second table without PRIMARY KEY, in which each record is a row"
+            self._script.refuse(what, table.declared.at, hint)
         if table.name.lower() in self._state.written and not table.types:
             return self._state.written[table.name.lower()]
-        told = connector.needs_columns or (connector.schema == "spark" and connector.finds_in_engine)
+        told = (
+            connector.needs_columns
+            or not table.declared.columns
+            or (connector.schema == "spark" and connector.finds_in_engine)
+        )
         if table.types and (told or table.name.lower() in self._filled):
             return table.types
         found = self._found_columns(table)
@@ -296,16 +329,19 @@ class JobBinder:
                 f"the columns of the table {table.name!r} are unknown", table.declared.at, hint
             )
         self._check_found(table, found)
+        if not table.types and connector.columns_of is not None:
+            # The transform that reads the table does not tell them.
+            self._state.tables[table.name.lower()] = replace(table, types=found)
         return found or table.types
 
     def _found_columns(self, table: Table) -> Columns:
         """The columns that the data of a table has."""
         try:
-            pipeline = Pipeline(**self._options(restarts=False))
+            pipeline = Pipeline(**self._engine_options())
             if table.connector.finds_in_engine:
                 # Only Spark finds the columns of a table in its files.
                 pipeline.runner.start_engine(pipeline.options)
-            rows = pipeline | f"Table {table.name}" >> ReadTable(table, as_stream=False)
+            rows = pipeline | f"Table {table.name}" >> read_columns(table)
         except (ValueError, TypeError, OSError, LookupError, ImportError) as error:
             refuse_as_sql(error, table)
         return columns_of_type(rows.element_type)
@@ -373,6 +409,11 @@ class JobBinder:
                 table.declared.at,
                 hint,
             )
+        if table.records is not None and table.records.metadata:
+            name = table.records.metadata[0][0]
+            what = f"the column {name!r} of {table.name!r} has METADATA, which is only read"
+            hint = "declare a second table of the topic without it, and insert into that"
+            self._script.refuse(what, statement.at, hint)
         query = self._query(statement.query)
         if query.rendering == "TVR":
             hint = "leave TVR out"
@@ -395,9 +436,12 @@ class JobBinder:
     def _check_reads(self, query: BoundQuery, at: int) -> None:
         """Refuses a query that would wait for the end of a stream that it is to read after."""
         written = [name for name in query.tables if name.lower() in self._written_by]
-        if written and any(each.query.streams(self._insert_options) for each in self._inserts):
+        streams = [each.query for each in self._inserts if each.query.streams(self._insert_options)]
+        if written and not all(each.ends for each in streams):
             what = f"the table {written[0]!r} is written by a stream of this job, and is read when that has ended"
-            self._script.refuse(what, at, "read it in a job of its own")
+            self._script.refuse(
+                what, at, "read it in a job of its own; a stream of tables with ends = true does end"
+            )
 
     # Descriptions
 

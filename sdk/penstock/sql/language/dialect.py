@@ -239,6 +239,7 @@ class _Parser(SparkParser):
         return this
 
     def _parse_emit(self) -> EmitClause:
+        start = self._curr.start
         self._advance()
         found: dict[str, Any] = {}
         if self._match_text_seq("STREAM"):
@@ -253,7 +254,9 @@ class _Parser(SparkParser):
         if not found:
             self.raise_error("EMIT must say when, such as AFTER WATERMARK")
         found.setdefault("before", None if found.get("watermark") else Delay(0))
-        return EmitClause(clause=Emit(**found))
+        clause = EmitClause(clause=Emit(**found))
+        clause.meta["start"] = start
+        return clause
 
     def _parse_emission(self, found: dict[str, Any]) -> bool:
         """Parses one of the times at which rows are emitted; returns whether there is one."""
@@ -618,6 +621,7 @@ def _as(token: Token, token_type: TokenType, text: str) -> Token:
 def position_of(node: object) -> int | None:
     """Returns the offset of a part of a tree in its query; None if none of its tokens knows."""
     for each in node.walk() if isinstance(node, exp.Expression) else ():
-        if "start" in each.meta:
+        # A query is shown by its first words, and not by its EMIT.
+        if "start" in each.meta and (each is node or not isinstance(each, EmitClause)):
             return int(each.meta["start"])
     return None
