@@ -14,12 +14,14 @@ from penstock.scalars.types import SqlType
 from penstock.sql.execution.aggregating import argument_of
 from penstock.sql.execution.spark_aggregates import write_aggregate
 from penstock.sql.execution.spark_aggregates import write_over_columns as _text
+from penstock.sql.execution.spark_generating import write_generated
 from penstock.sql.execution.spark_over import write_order, write_over
 from penstock.sql.plan.relations import (
     Aggregate,
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Over,
     Project,
@@ -72,8 +74,8 @@ def column_type(kind: SqlType) -> str:
     Raises:
         NotForSpark: Spark has no type with the same values.
     """
-    if kind.name == "ARRAY" and kind.element is not None:
-        return f"ARRAY<{column_type(kind.element)}>"
+    for each in kind.parts:
+        column_type(each)
     if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
         raise NotForSpark(f"values of {kind.name} are others in Spark")
     return write_type(kind)
@@ -102,6 +104,8 @@ class _Text:
                 return self._aggregate(relation)
             case Expand():
                 return self._expand(relation)
+            case Generate():
+                return write_generated(relation, self.of(relation.input), _text)
             case Join():
                 return self._join(relation)
             case Union_():

@@ -26,7 +26,7 @@ from penstock.scalars.casting import whole_micros
 from penstock.scalars.column_forms import ColumnForm, HasColumnForm
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.aggregates.extremes import refuse_more_rows
+from penstock.sql.aggregates.extremes import SubqueryPlace, refuse_more_rows
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
@@ -380,6 +380,7 @@ class EmitFn(DoFn):
     Attributes:
         takes_retractions: True, because retractions are also changes.
         gives_retractions: What was emitted may be retracted.
+        gives_insertions_only: Rows are emitted once, at the watermark; what comes later is dropped.
     """
 
     takes_retractions = True
@@ -404,6 +405,7 @@ class EmitFn(DoFn):
         self._aligned = aligned
         self._after_micros = after_micros
         self.gives_retractions = before_micros is not None or after_micros is not None
+        self.gives_insertions_only = not self.gives_retractions
 
     def process(
         self,
@@ -496,6 +498,9 @@ def emit_in_pane(change: Change, window: IntervalWindow, timing: int, index: int
 class OneRow(DoFn):
     """Fails when a subquery in an expression still has more than one row at the end of an instant.
 
+    Args:
+        place: Where the subquery stands.
+
     Attributes:
         takes_retractions: They also pass.
     """
@@ -503,6 +508,9 @@ class OneRow(DoFn):
     takes_retractions = True
     COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
     CHANGED = TimerSpec("changed", TimeDomain.REAL_TIME)
+
+    def __init__(self, place: SubqueryPlace | None) -> None:
+        self._place = place
 
     def process(
         self,
@@ -526,7 +534,7 @@ class OneRow(DoFn):
         """Looks at what has stayed."""
         total = count.read() or 0
         if total > 1:
-            refuse_more_rows(total)
+            refuse_more_rows(total, self._place)
 
 
 class AddArrivalTimeOfInsertions(ClockedDoFn):
