@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.construction.pipeline import Pipeline
@@ -360,3 +362,22 @@ def test_what_would_run_is_explained(tmp_path: Path) -> None:
     assert "computed by: Spark alone" in query
     assert "write 'Keep'" in query
     assert f"write 'Write totals/Write' = Write(spark parquet {tmp_path}/totals)" in insert
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_windowed_sums_of_typed_files_are_sparks(form: str, tmp_path: Path) -> None:
+    moment = pa.array([0], pa.timestamp("us", "UTC"))
+    table = pa.table({"team": ["a"], "points": [3], "other": [0], "at": moment})
+    pq.write_table(table, tmp_path / "goals.parquet")
+    script = f"""
+        CREATE TABLE played (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5' SECONDS)
+        WITH (format = '{form}', path = '{tmp_path}');
+        CREATE TABLE hours (start TIMESTAMP, team STRING, total BIGINT)
+        WITH (format = 'parquet', path = '{tmp_path}/out');
+        EXPLAIN INSERT INTO hours SELECT window_start, team, SUM(points)
+        FROM TUMBLE(TABLE played, DESCRIPTOR(at), INTERVAL '1' HOUR)
+        GROUP BY window_start, window_end, team EMIT AFTER WATERMARK"""
+    shown: list[str] = []
+    Job(script, show=shown.append).run()
+    assert "'Write hours/Write' takes the columns unchanged" in shown[-1]
+    assert "Insert hours/Group = CombinePerKey(ExpressionCombineFn)  # by Spark" in shown[-1]
