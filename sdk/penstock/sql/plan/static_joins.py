@@ -71,7 +71,7 @@ class _Mover:
         return not any(isinstance(each, Scan) and each.name in self.endless for each in walk_plan(relation))
 
     def _attached(self, relation: Relation, join: Join, keys: Keys) -> Relation | None:
-        """Returns a relation with the columns of a join's right side behind its own; None if there is no place for them.
+        """Returns a relation with the columns of a join's right side behind its own; None if it cannot.
 
         Args:
             relation: The relation.
