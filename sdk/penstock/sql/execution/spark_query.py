@@ -14,7 +14,7 @@ from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import BIGINT, NULL, SqlType
 from penstock.sql.aggregates.extremes import SINGLE
-from penstock.sql.aggregates.functions import record_of
+from penstock.sql.aggregates.functions import write_for_spark
 from penstock.sql.execution.aggregating import argument_of
 from penstock.sql.execution.spark_over import write_order, write_over
 from penstock.sql.plan.relations import (
@@ -276,22 +276,10 @@ def _values(relation: Values) -> str:
 
 
 def _aggregate(call: AggregateCall, single: bool) -> str:
-    if call.fn is not None:
-        raise NotForSpark(f"{call.name} is a CombineFn of the user")
-    if call.type.name == "DECIMAL" and call.type.precision is None:
-        raise NotForSpark("Spark computes decimals with other numbers of digits")
     if call.name == SINGLE and not single:
         raise NotForSpark("a subquery might give several rows, which is an error")
-    record = record_of(call)
-    if record.not_in_spark:
-        raise NotForSpark(f"{record.name}: {record.not_in_spark}")
-    if call.orders:
-        raise NotForSpark(f"Spark's {record.name} does not take an order")
-    distinct = "DISTINCT " if call.distinct else ""
-    arguments = [_text(_if_counted(call, each)) for each in call.values or (_ONE,)]
-    if record.spark is None:
-        return f"{record.name}({distinct}{', '.join(arguments)})"
-    return record.spark(call, arguments, distinct)
+    values = call.values or (_ONE,)
+    return write_for_spark(call, [_text(_if_counted(call, each)) for each in values])
 
 
 _ONE = Literal(1, BIGINT.or_null(False))

@@ -670,9 +670,12 @@ class _Unnesting:
         made: Join = map_scalars(relation, lambda each: self.replaced(each, known))
         first = len(left.relation.columns)
         gap = first - width
+        # Right columns move first: the columns that stand for outer ones are where these were.
         parts = [
-            shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
-            for each in split_and_factor(made.condition)
+            self.replaced(
+                shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)}), known
+            )
+            for each in split_and_factor(relation.condition)
         ]
         parts += [self.replaced(_moved(each, first), known) for each in right.conditions]
         count = len(made.left_keys)
