@@ -74,7 +74,9 @@ def test_a_hint_has_a_type_and_the_type_has_a_hint(hint: Any, shown: str) -> Non
 def test_records_and_pairs_of_files_become_rows_and_maps() -> None:
     record = RecordConstraint([("x", int), ("tags", PairsConstraint(typehints.Tuple[str, int]))])
     kind = from_hint(typehints.List[record])
-    assert str(kind) == "ARRAY<STRUCT<x: BIGINT, tags: MAP<STRING NOT NULL, BIGINT NOT NULL>> NOT NULL> NOT NULL"
+    assert (
+        str(kind) == "ARRAY<STRUCT<x: BIGINT, tags: MAP<STRING NOT NULL, BIGINT NOT NULL>> NOT NULL> NOT NULL"
+    )
     make = value_maker_of(kind)
     assert make is not None
     assert make([{"x": 1, "tags": [("a", 2)]}, {}]) == [Row(x=1, tags={"a": 2}), Row(x=None, tags=None)]
