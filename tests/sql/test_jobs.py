@@ -31,6 +31,7 @@ GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
 CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path = '/data/totals');
 """
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 REFUSALS = Path(__file__).with_name("job_refusals.txt")
 
 
@@ -234,6 +235,16 @@ def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     assert isinstance(inserts, RunInserts)
     assert "checkpoint_location" not in query.options
     assert inserts.options["checkpoint_location"] == "/data/checkpoint"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.sql")), ids=lambda path: path.name)
+def test_the_jobs_of_the_examples_are_bound(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(EXAMPLES.parent)
+    monkeypatch.setenv("GOALS", str(tmp_path))
+    labels = [part.full_label for part in pipeline_of_program(path).root_transform().parts]
+    assert sum(label.startswith("Write ") for label in labels) == path.read_text().count("\nINSERT INTO")
 
 
 def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
