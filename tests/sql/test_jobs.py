@@ -19,7 +19,7 @@ from penstock.sql.jobs.bound import PrintQuery, RunInserts
 from penstock.sql.jobs.building import JobPipeline
 from penstock.sql.jobs.running import Job, run_command
 from penstock.sql.plan.relations import ColumnDef
-from penstock.sql.statements.forms import Select
+from penstock.sql.statements.forms import CreateTable, Select
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script, split_statements
 from penstock.sql.tables.connectors import CONNECTORS, stream_settings
@@ -278,6 +278,27 @@ def test_the_files_of_a_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.d").mkdir()
     assert find_files_of(f"{tmp_path}/a.d/") == f"{tmp_path}/a.d/*"
     assert find_files_of("s3://lake/goals") == "s3://lake/goals/*"
+
+
+def test_tables_may_be_declared_as_in_spark() -> None:
+    [spark] = parse_script(
+        Script(
+            """CREATE TABLE goals (team STRING, day DATE) USING csv OPTIONS (header 'true', 'sep' = ';')
+            PARTITIONED BY (day) LOCATION '/data/goals' COMMENT 'all'"""
+        )
+    )
+    [own] = parse_script(
+        Script(
+            """CREATE TABLE goals (team STRING, day DATE) PARTITIONED BY (day)
+            WITH (format = 'csv', header = 'true', sep = ';', path = '/data/goals')"""
+        )
+    )
+    assert isinstance(spark, CreateTable)
+    assert isinstance(own, CreateTable)
+    assert [(each.name, each.value) for each in spark.options] == [
+        (each.name, each.value) for each in own.options
+    ]
+    assert spark.partition_by == own.partition_by == ("day",)
 
 
 def test_types_of_declared_columns() -> None:
