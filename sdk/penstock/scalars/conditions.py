@@ -505,6 +505,7 @@ FUNCTIONS = (
         python=choose_always(lambda value, other: other if value != value else value),
         takes_null=True,
         spark="nanvl({0}, {1})",
+        whole="operands",
     ),
     ScalarFunction(name="NULLIFZERO", resolve=_nullifzero_of),
     ScalarFunction(name="ZEROIFNULL", resolve=_zeroifnull_of),
