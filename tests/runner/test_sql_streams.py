@@ -162,6 +162,11 @@ NOT_GROUPED: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "a key has the type double",
     ),
+    "a struct": (
+        f"SELECT STREAM team, MAX(struct(team, points)) AS most {MINUTES} {AT_END}",
+        {},
+        "values of STRUCT",
+    ),
     "a function of the user before it": (
         f"SELECT STREAM team, SUM(DOUBLED(points)) AS n {MINUTES} {AT_END}",
         {},

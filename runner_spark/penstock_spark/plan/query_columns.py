@@ -23,7 +23,7 @@ from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import SqlType
 from penstock.windows.output_times import TimestampCombiner
 from penstock_spark.columns.common_types import is_wider
-from penstock_spark.plan.column_kinds import NotInColumns
+from penstock_spark.plan.column_kinds import NotInColumns, is_flat
 from penstock_spark.plan.column_plan import (
     CombinedTexts,
     FieldsAsTuple,
@@ -140,9 +140,11 @@ def _text(scalar: Scalar, table: Table) -> str:
 
 def _spark_type(kind: SqlType) -> T.DataType:
     schema = schema_of_text(f"c {write_type(kind)}")
-    if schema is None:
+    found = None if schema is None else schema[0].dataType
+    inner = found.elementType if isinstance(found, T.ArrayType) else found
+    if found is None or inner is None or not is_flat(inner):
         raise NotInColumns(f"values of {kind} are others in Spark")
-    return schema[0].dataType
+    return found
 
 
 def _translate_grouping(graph: Graph, step: Step, table: Table, check: Check) -> tuple[Operation, ...]:
