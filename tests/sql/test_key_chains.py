@@ -15,7 +15,7 @@ from penstock.sql.binding.statement import Tables
 from penstock.sql.execution import chain_steps, key_chains, lowering
 from penstock.sql.plan.key_chains import KeyChain, chain_of
 from penstock.sql.plan.pruning import prune
-from penstock.sql.plan.relations import ColumnDef, Relation, inputs_of
+from penstock.sql.plan.relations import ColumnDef, Join, Relation, inputs_of
 from penstock.typehints import row_type
 from tests.sql.law import Broken, _nets, first_broken
 from tests.sql.random_queries import Text
@@ -48,6 +48,20 @@ QUERIES = {
             (SELECT k, COUNT(*) AS n, ARRAY_AGG(v) FILTER (WHERE v IS NOT NULL) AS vs FROM a GROUP BY k) AS c
             CROSS JOIN UNNEST(c.vs) AS x(m)
         QUALIFY ROW_NUMBER() OVER (PARTITION BY c.k ORDER BY x.m DESC) <= 2
+    """,
+    "groups of an outer join": """
+        SELECT a.k, COUNT(b.w) AS n, SUM(a.v) AS t FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k
+    """,
+    "first rows of an outer join": """
+        SELECT a.k, a.v, b.w FROM a LEFT JOIN b ON a.k = b.k AND a.v >= b.w
+        QUALIFY ROW_NUMBER() OVER (PARTITION BY a.k ORDER BY b.w DESC, a.v, a.s, b.s, a.ts, b.ts) <= 2
+    """,
+    "groups with a partner": """
+        SELECT k, COUNT(*) AS n, SUM(v) AS t FROM a
+        WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w <> a.v) GROUP BY k
+    """,
+    "groups without a partner": """
+        SELECT k, COUNT(*) AS n FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > a.v) GROUP BY k
     """,
     "a table with itself": """
         SELECT c.k, v, n FROM a JOIN (SELECT k, COUNT(v) AS n FROM a GROUP BY k) AS c ON a.k = c.k WHERE n > 1
@@ -101,7 +115,8 @@ def test_what_holds_rows_back_is_in_the_chain(name: str) -> None:
     [
         "SELECT a.k, SUM(a.v) AS t FROM a JOIN b ON a.k = b.k AND a.s = b.s GROUP BY a.k",
         "SELECT a.s, COUNT(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.s",
-        "SELECT a.k, COUNT(*) AS n FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k",
+        "SELECT b.k, COUNT(*) AS n FROM a LEFT JOIN b ON a.k = b.k GROUP BY b.k",
+        "SELECT a.k, COUNT(*) AS n FROM a FULL JOIN b ON a.k = b.k GROUP BY a.k",
         "SELECT v, COUNT(*) AS n FROM (SELECT EXPLODE(ARRAY_AGG(v)) AS v FROM a GROUP BY k) GROUP BY v",
     ],
 )
@@ -185,11 +200,53 @@ def _any_row_leaves(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(chain_steps.JoinPairs, "_take", lambda self, held, key, row, form: row)
 
 
+def _a_partner_changes_no_left_row(patch: pytest.MonkeyPatch) -> None:
+    was = chain_steps.JoinPairs._changes_of_lefts
+
+    def changes(self: Any, held: Any, key: object, sign: int, row: Any) -> Any:
+        return [each for each in was(self, held, key, sign, row) if self._kind == "left" and each[0] == sign]
+
+    patch.setattr(chain_steps.JoinPairs, "_changes_of_lefts", changes)
+
+
+def _each_partner_counts(patch: pytest.MonkeyPatch) -> None:
+    was = chain_steps.JoinPairs._pairs
+    patch.setattr(
+        chain_steps.JoinPairs,
+        "_pairs",
+        lambda self, held, key, side, sign, row: was(self, held, key, side, sign, row)[: 1 - side or None],
+    )
+
+
+def _rows_without_a_partner_stay(patch: pytest.MonkeyPatch) -> None:
+    was = lowering.may_change_rows
+    patch.setattr(
+        lowering, "may_change_rows", lambda relation: not isinstance(relation, Join) and was(relation)
+    )
+
+
 BREAKS: dict[str, tuple[Patch, str, bool]] = {
     "a group does not take its old row back": (_no_retraction_of_groups, "joined groups", False),
     "NULL equals NULL": (_null_is_a_key, "ranked pairs", False),
     "pairs that come together count twice": (_one_after_the_other, "a table with itself", False),
     "a row that is taken back stays": (_any_row_leaves, "ranked pairs", False),
+    "a left row keeps its NULLs": (_a_partner_changes_no_left_row, "groups of an outer join", False),
+    "a partner that comes lets no left row through": (
+        _a_partner_changes_no_left_row,
+        "groups with a partner",
+        False,
+    ),
+    "a left row stays although it has a partner": (
+        _a_partner_changes_no_left_row,
+        "groups without a partner",
+        False,
+    ),
+    "a second partner is as good as the first": (_each_partner_counts, "groups with a partner", False),
+    "nothing is retracted behind an outer join": (
+        _rows_without_a_partner_stay,
+        "groups of an outer join",
+        False,
+    ),
     "keys are compared by their bytes": (_bytes_are_compared, "sums of pairs", True),
 }
 

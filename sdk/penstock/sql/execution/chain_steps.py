@@ -169,10 +169,12 @@ class AggregateRows(FoldStep):
 
 
 class JoinPairs(ChainStep):
-    """The pairs of rows with equal keys.
+    """The pairs of rows with equal keys, or what another kind of join makes of them.
 
     Args:
         inputs: The places of the left and of the right input.
+        kind: ``inner``, ``left``, ``semi`` or ``left_anti``.
+        missing: What stands for a right row that is missing.
         keys: For each side, from a row to a pair of its key and the row.
         has_key: For each side, whether a row has a key, which NULL is not; None if all have.
         retracts: For each side, whether rows may be retracted.
@@ -183,6 +185,8 @@ class JoinPairs(ChainStep):
     def __init__(
         self,
         inputs: tuple[int, ...],
+        kind: str,
+        missing: SqlRow,
         keys: tuple[Pairing, Pairing],
         has_key: tuple[Predicate | None, Predicate | None],
         retracts: tuple[bool, bool],
@@ -190,6 +194,8 @@ class JoinPairs(ChainStep):
         condition: Predicate | None,
     ) -> None:
         super().__init__(inputs)
+        self._kind = kind
+        self._missing = missing
         self._keys = keys
         self._has_key = has_key
         self._retracts = retracts
@@ -213,17 +219,46 @@ class JoinPairs(ChainStep):
                     held[side].setdefault(key, {}).setdefault(encode_key(row), []).append(row)
                 else:
                     held[side].setdefault(key, []).append(row)
-                others = held[1 - side].get(key)
-                if others:
-                    rows = _rows_of_bag(others)
-                    if side:
-                        found += [(sign, other + row) for other in rows]
-                    else:
-                        found += [(sign, row + other) for other in rows]
+                if self._kind == "inner":
+                    found += self._pairs(held, key, side, sign, row)
+                elif side:
+                    found += self._changes_of_lefts(held, key, sign, row)
+                else:
+                    found += self._changes_of_left(held, key, sign, row)
+        return found
+
+    def _pairs(self, held: dict[Any, Any], key: object, side: int, sign: int, row: SqlRow) -> Changes:
+        """Returns the pairs of a row with the rows of the other side."""
+        rows = _rows_of_bag(held[1 - side].get(key, ()))
+        pairs = [(sign, other + row) for other in rows] if side else [(sign, row + other) for other in rows]
         if self._condition is None:
-            return found
+            return pairs
         function = self._condition.function
-        return [change for change in found if function(change[1])]
+        return [change for change in pairs if function(change[1])]
+
+    def _changes_of_left(self, held: dict[Any, Any], key: object, sign: int, row: SqlRow) -> Changes:
+        pairs = self._pairs(held, key, 0, sign, row)
+        if self._kind == "left":
+            return pairs or [(sign, row + self._missing)]
+        return [(sign, row)] if bool(pairs) == (self._kind == "semi") else ()
+
+    def _changes_of_lefts(self, held: dict[Any, Any], key: object, sign: int, row: SqlRow) -> Changes:
+        """Returns how the left rows of a key change when a right row, which is in its bag or has left it, changes."""
+        width, found = len(row), list[tuple[int, Any]]()
+        for _, pair in self._pairs(held, key, 1, sign, row):
+            left = pair[: len(pair) - width]
+            if self._kind == "left":
+                found.append((sign, pair))
+            # A row that came is in the bag itself.
+            if len(self._pairs(held, key, 0, 1, left)) == (sign > 0):
+                match self._kind:
+                    case "left":
+                        found.append((-sign, left + self._missing))
+                    case "semi":
+                        found.append((sign, left))
+                    case "left_anti":
+                        found.append((-sign, left))
+        return found
 
     def _take(self, held: dict[Any, Any], key: object, row: SqlRow, form: CanonicalRow | None) -> SqlRow:
         """Takes a row out; returns the very row, which may have another form."""
@@ -245,8 +280,8 @@ class JoinPairs(ChainStep):
         return row
 
 
-def _rows_of_bag(bag: list[SqlRow] | dict[bytes, list[SqlRow]]) -> Iterable[SqlRow]:
-    return bag if isinstance(bag, list) else [row for rows in bag.values() for row in rows]
+def _rows_of_bag(bag: Sequence[SqlRow] | dict[bytes, list[SqlRow]]) -> Iterable[SqlRow]:
+    return [row for rows in bag.values() for row in rows] if isinstance(bag, dict) else bag
 
 
 def _is(one: object, other: object) -> bool:

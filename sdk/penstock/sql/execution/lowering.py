@@ -531,7 +531,7 @@ class Lowering:
             else:
                 own = [retracts[each] for each in link.inputs]
                 steps_of[place] = chain_step(link, own)
-                retracts.append(any(own) or isinstance(link.relation, (Aggregate, Top)))
+                retracts.append(any(own) or may_change_rows(link.relation))
         inputs = keyed[0] if len(keyed) == 1 else tuple(keyed) | self._label("Chain inputs") >> Flatten()
         last = chain.links[-1].relation
         chained: ChainDoFn = ChainFn(tuple(places), steps_of, retracts[-1])
@@ -596,6 +596,13 @@ def _has_windows(relation: Relation) -> bool:
     return isinstance(relation, Aggregate) and remove_windows(relation) is not None
 
 
+def may_change_rows(relation: Relation) -> bool:
+    """True if a relation may retract rows when its inputs only insert some."""
+    if isinstance(relation, Join):
+        return relation.kind in ("left", "left_anti")
+    return isinstance(relation, (Aggregate, Top))
+
+
 def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
     """Returns what computes a relation of a chain.
 
@@ -632,8 +639,11 @@ def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
             left_form, right_form = (form_of(side.columns) for side, _ in sides)
             return JoinPairs(
                 inputs,
+                relation.kind,
+                (None,) * len(relation.right.columns),
                 (left, right),
-                (has_left, has_right),
+                # Left rows without a key have no partner.
+                (has_left if relation.kind in ("inner", "semi") else None, has_right),
                 (retracts[0], retracts[1]),
                 (left_form, right_form),
                 None if relation.condition is None else Predicate(relation.condition),

@@ -109,7 +109,7 @@ def _keys_of(relation: Relation) -> Keys:
             return relation.keys
         case Aggregate():
             return columns_as_scalars(relation.columns[: len(relation.keys)])
-        case Join(kind="inner", null_safe=()):
+        case Join(kind="inner" | "left" | "semi" | "left_anti", null_safe=()):
             return relation.left_keys
     return ()
 
@@ -172,7 +172,8 @@ class _Builder:
                 lefts, rights = relation.left_keys, relation.right_keys
                 width = len(relation.left.columns)
                 shift = {at: width + at for at in range(len(relation.right.columns))}
-                moved = [shift_columns(each, shift) for each in rights]
+                # The right keys may be missing in the rows of other joins.
+                moved = [shift_columns(each, shift) for each in rights] if relation.kind == "inner" else lefts
                 places = [
                     at for key in keys for at in range(len(lefts)) if key == lefts[at] or key == moved[at]
                 ]
