@@ -68,11 +68,11 @@ def _count_of_nothing(patch: pytest.MonkeyPatch) -> None:
 def _no_nulls_in_not_in(patch: pytest.MonkeyPatch) -> None:
     was = decorrelation.Correlation.join
 
-    def join(self: Any, left: Any, right: Any, kind: str, *others: Any) -> Any:
+    def join(self: Any, left: Any, right: Any, kind: str, *others: Any, **named: Any) -> Any:
         if kind == "left_anti" and not right.columns:
             # Only an anti join of rows that never are.
             right = Filter(right, Literal(False, BOOLEAN.or_null(False)))
-        return was(self, left, right, kind, *others)
+        return was(self, left, right, kind, *others, **named)
 
     patch.setattr(decorrelation.Correlation, "join", join)
 

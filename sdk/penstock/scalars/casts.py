@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.scalars.casting import Compute, cast_function, try_function
+from penstock.scalars.casting import Compute, cast_function, try_cast_function
 from penstock.scalars.function import Arguments, Choose, Code, Resolve, ScalarFunction
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit
 from penstock.scalars.spark_forms import NotForSpark, write_type
@@ -69,6 +69,10 @@ def _name_of(kind: SqlType, scalar: Scalar) -> str:
         )
     if kind.name == "ARRAY":
         return f"array<{_name_of(kind.element or NULL, scalar)}>"
+    if kind.name == "MAP":
+        return f"map<{','.join(_name_of(each, scalar) for each in kind.parts)}>"
+    if kind.name == "STRUCT":
+        return f"struct<{','.join(f'{name}:{_name_of(each, scalar)}' for name, each in kind.fields)}>"
     if kind.name == "DECIMAL":
         return f"decimal({kind.precision},{kind.scale})"
     return "void" if kind.name == "NULL" else kind.width_name.lower()
@@ -82,7 +86,7 @@ def _casting(exact: bool) -> Choose:
 
 
 def _trying(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
-    return try_function(cast_function(arguments[0], result))
+    return try_cast_function(arguments[0], result)
 
 
 def _inline_cast(call: Call, codes: Sequence[Code]) -> str | None:
@@ -104,8 +108,10 @@ def _cast_text(call: Call, operands: Sequence[str], overflow: str) -> str:
 
 
 def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
-    if source.name == "ARRAY" and target.name == "ARRAY" and source.element and target.element:
-        return _check_cast(source.element, target.element, is_try)
+    if source.is_nested:
+        whole = [target] * len(source.parts) if target.name == "STRING" else target.parts
+        for one, other in zip(source.parts, whole, strict=False):
+            _check_cast(one, other, is_try)
     match source.name, target.name:
         case "STRING", "TIMESTAMP" | "TIMESTAMP_NTZ":
             raise NotForSpark("a text may name a time zone, which Spark looks up elsewhere")
@@ -122,7 +128,6 @@ def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
             raise NotForSpark("Spark keeps bytes in a string that are not valid text")
         case "INTERVAL", "STRING":
             raise NotForSpark("Spark writes an interval by the units that its column has")
-    return None
 
 
 # Records

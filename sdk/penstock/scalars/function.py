@@ -78,6 +78,8 @@ class ScalarFunction:
         write: Writes the text of a call that does not compute all its arguments, or that is not NULL where one is.
         spark: The text of a call in Spark's SQL.
         not_in_spark: Why Spark does not compute exactly the same; empty if it does.
+        parameters: From the arguments before a lambda to the types of the values that the lambda may be called with;
+            None for a function that takes no lambdas.
         whole: Which width a result has that is a whole number or a DOUBLE: the width of the widest of ``operands``, of
             the ``first`` one, or of a type such as INT; if empty, the width that `resolve` says.
     """
@@ -92,6 +94,7 @@ class ScalarFunction:
     write: Callable[[PythonForms, Call], str] | None = None
     spark: SparkForm = ""
     not_in_spark: str = ""
+    parameters: Callable[[Arguments], tuple[SqlType, ...]] | None = None
     whole: str = ""
 
     def __call__(self, *arguments: Scalar) -> Scalar:

@@ -197,7 +197,7 @@ def _kind(argument: Scalar) -> str:
         return kind.width_name
     if kind.name == "DECIMAL" and kind.precision is not None:
         return f"{kind.precision},{kind.scale}"
-    if kind.name in ("ARRAY", "ANY", "DECIMAL", "MONTHS") or kind.element is not None:
+    if kind.is_nested or kind.name in ("ANY", "DECIMAL", "MONTHS"):
         raise SqlTypeError(
             f"no hash of a value of type {kind.or_null()}", "hash its parts, or CAST it AS STRING"
         )

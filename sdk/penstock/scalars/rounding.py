@@ -19,6 +19,7 @@ from penstock.scalars.function import (
     choose_by_type,
 )
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, takes
+from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Call, Literal, Scalar, walk
 from penstock.scalars.types import SqlType, decimal_type, decimals_of_whole
 from penstock.scalars.widths import with_width
@@ -148,6 +149,9 @@ def _rounding(computes: Mapping[str, Compute]) -> Choose:
 
 
 def _whole_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    digits = [part for each in call.arguments[1:] for part in walk(each)]
+    if any(isinstance(part, Literal) and part.value is None for part in digits):
+        raise NotForSpark(f"Spark has no {call.name} to NULL digits")
     found = f"{call.name.lower()}({', '.join(operands)})"
     if call.arguments[0].type.name != "DOUBLE":
         return found

@@ -59,6 +59,10 @@ def write_type(kind: SqlType) -> str:
     """
     if kind.name == "ARRAY":
         return f"ARRAY<{write_type(kind.element or SqlType('NULL'))}>"
+    if kind.name == "MAP":
+        return f"MAP<{', '.join(map(write_type, kind.parts))}>"
+    if kind.name == "STRUCT":
+        return f"STRUCT<{', '.join(f'{quote_name(name)}: {write_type(each)}' for name, each in kind.fields)}>"
     if kind.name == "DECIMAL":
         if kind.precision is None:
             raise NotForSpark("a DECIMAL without digits of its own has others in Spark")

@@ -16,7 +16,16 @@ from penstock.scalars.casting import text_of, text_of_single
 from penstock.scalars.types import PYTHON, SqlType
 
 Scalar: TypeAlias = Union[
-    "Column", "OuterColumn", "Field", "WindowBound", "Local", "Literal", "Call", "UserCall"
+    "Column",
+    "OuterColumn",
+    "Field",
+    "WindowBound",
+    "Local",
+    "Literal",
+    "Call",
+    "UserCall",
+    "Parameter",
+    "Lambda",
 ]
 """An expression over the columns of one row, or over the fields of one element."""
 
@@ -154,8 +163,12 @@ class Call:
         shown = list(map(str, self.arguments))
         if self.name in ("EXPECT", "EXPECT INT"):
             return shown[0]
+        if self.name.endswith(" NUMBERED"):
+            return f"{self.name.removesuffix(' NUMBERED')}({', '.join(shown)})"
         if self.name == "ITEM":
             return f"{shown[0]}[{shown[1]}]"
+        if self.name == "FIELD" and isinstance(name := self.arguments[1], Literal):
+            return f"{shown[0]}.{name.value}"
         if self.name in ("CAST", "TRY_CAST"):
             return f"{self.name}({shown[0]} AS {self.type.or_null()})"
         if self.name == "CASE":
@@ -186,9 +199,66 @@ class UserCall:
         return f"{self.name}({', '.join(map(str, self.arguments))})"
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """The value that a lambda around this expression is called with.
+
+    Attributes:
+        number: How many parameters are around it, which tells it from them.
+        name: The name to show.
+        type: The type of the values.
+    """
+
+    number: int
+    name: str
+    type: SqlType
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """A function in an expression, such as ``x -> x + 1``, which is an argument of a call.
+
+    Attributes:
+        parameters: What it is called with.
+        arguments: Its body alone.
+        type: The type of its results.
+    """
+
+    parameters: tuple[Parameter, ...]
+    arguments: tuple[Scalar, ...]
+    type: SqlType
+
+    @property
+    def body(self) -> Scalar:
+        """The expression that it computes."""
+        [body] = self.arguments
+        return body
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.parameters))
+        return f"{names if len(self.parameters) == 1 else f'({names})'} -> {self.body}"
+
+
+def make_lambda(parameters: tuple[Parameter, ...], body: Scalar) -> Lambda:
+    """Returns the function of parameters that an expression is."""
+    return Lambda(parameters, (body,), body.type)
+
+
 def parts_of(scalar: Scalar) -> tuple[Scalar, ...]:
     """Returns the expressions that an expression is made of directly."""
-    return scalar.arguments if isinstance(scalar, (Call, UserCall)) else ()
+    return scalar.arguments if isinstance(scalar, (Call, UserCall, Lambda)) else ()
+
+
+def free_parameters(scalar: Scalar) -> frozenset[int]:
+    """Returns the numbers of the parameters of lambdas around an expression that it reads."""
+    if isinstance(scalar, Parameter):
+        return frozenset([scalar.number])
+    found = frozenset[int]().union(*map(free_parameters, parts_of(scalar)))
+    bound = {each.number for each in scalar.parameters} if isinstance(scalar, Lambda) else ()
+    return found.difference(bound)
 
 
 def walk(scalar: Scalar) -> Iterator[Scalar]:
@@ -253,7 +323,7 @@ def replace_scalars(scalar: Scalar, scalars: Sequence[Scalar]) -> Scalar:
 
 def map_leaves(scalar: Scalar, of_leaf: Callable[[Scalar], Scalar]) -> Scalar:
     """Returns the same expression with what a function makes of each column, field and value in its place."""
-    if isinstance(scalar, (Call, UserCall)):
+    if isinstance(scalar, (Call, UserCall, Lambda)):
         return replace(scalar, arguments=tuple(map_leaves(part, of_leaf) for part in scalar.arguments))
     return of_leaf(scalar)
 

@@ -56,7 +56,14 @@ def _greatest_of(values: list[Any]) -> object:
 def _bind_extreme(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 1)
     [value] = asked.arguments
+    _check_order(function, value)
     return function.of(asked, (value,), value.type)
+
+
+def _check_order(function: AggregateFunction, value: Scalar) -> None:
+    """Refuses to compare maps, which have no order."""
+    if value.type.has("MAP"):
+        raise SqlTypeError(f"{function.name} does not compare maps", "compare SORT_ARRAY(MAP_ENTRIES(map))")
 
 
 def _bind_any_value(function: AggregateFunction, asked: Asked) -> AggregateCall:
@@ -95,8 +102,8 @@ def _fold_extreme(symbol: str) -> Callable[[AggregateCall], FoldText | None]:
     )
 
     def fold(call: AggregateCall) -> FoldText | None:
-        # NaN, and NULL in arrays, have places in the order of SQL that Python's comparisons do not know.
-        return None if kind_of(call) in ("DOUBLE", "ARRAY") else FoldText((text,))
+        # NaN, and NULL in arrays and structs, have places in the order of SQL that Python's comparisons do not know.
+        return None if kind_of(call) in ("DOUBLE", "ARRAY", "STRUCT") else FoldText((text,))
 
     return fold
 
@@ -111,6 +118,7 @@ _ROWS_MAX = 100_000
 def _bind_by(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 2, 3)
     value, by = asked.arguments[:2]
+    _check_order(function, by)
     if len(asked.arguments) == 2:
         return function.of(asked, (value, by), value.type)
     count = function.constant(function.whole(asked.arguments[2]), "the number of values")

@@ -250,6 +250,8 @@ class OverBinder:
     def _bound(
         self, node: exp.Expression, window: _Window, unit: str, bound: object, side: object, which: str
     ) -> Offset | None:
+        # The parser keeps the word as it is written.
+        side = str(side or "").upper()
         if bound == "CURRENT ROW":
             return 0
         if bound == "UNBOUNDED":

@@ -269,8 +269,7 @@ def filter_by_query(
     ) -> None:
         with refused(statement, test.node):
             joined = correlation.join(scope.relation, rows, kind, lefts, rights, condition)
-        assert isinstance(joined, Join)
-        scope.relation = push_semijoin_down(joined)
+        scope.relation = push_semijoin_down(joined) if isinstance(joined, Join) else joined
 
     if values is None:
         join(inner.relation)

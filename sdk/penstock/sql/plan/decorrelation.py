@@ -32,12 +32,14 @@ from penstock.scalars.tree import (
 )
 from penstock.scalars.types import BIGINT, BOOLEAN, SqlType
 from penstock.sql.plan.conditions import conjoin, filter_rows, split_and_factor
+from penstock.sql.plan.local_rows import join_local_rows
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     ColumnDef,
     Columns,
     Filter,
+    Generate,
     Join,
     Over,
     Project,
@@ -103,6 +105,16 @@ class _Rows:
     defaults: tuple[Scalar, ...] | None = None
 
 
+def replace_outer(level: int, scalar: Scalar, values: Mapping[int, Scalar] | Sequence[Scalar]) -> Scalar:
+    """Returns an expression with values in place of the columns of the outer rows of a level."""
+
+    def value_of(leaf: Scalar) -> Scalar:
+        is_outer = isinstance(leaf, OuterColumn) and leaf.level == level
+        return values[leaf.index] if is_outer else leaf  # type: ignore[union-attr]
+
+    return map_leaves(scalar, value_of)
+
+
 def has_one_row(relation: Relation) -> bool:
     """True if a query has exactly one row, whatever its tables have."""
     while isinstance(relation, Project):
@@ -158,6 +170,10 @@ class Correlation:
         Raises:
             NotDecorrelatedError: The query has a part for which no join can be written.
         """
+        outer = partial(replace_outer, self._level)
+        local = join_local_rows(left, right, kind, (left_keys, right_keys), condition, outer)
+        if local is not None:
+            return local
         if self._unnesting is None:
             self._unnesting = _Unnesting(left, self._level)
         unnesting = self._unnesting
@@ -269,6 +285,8 @@ class _Unnesting:
                 )
             case Windowed():
                 return self._windows(relation)
+            case Generate():
+                return self._generate(relation)
             case Valid():
                 return self._valid(relation)
         raise NotDecorrelatedError(type(relation).__name__.rstrip("_"))
@@ -296,12 +314,7 @@ class _Unnesting:
 
     def replaced(self, scalar: Scalar, values: Mapping[int, Scalar] | Sequence[Scalar]) -> Scalar:
         """Returns an expression with values in place of the columns of the outer rows."""
-
-        def value_of(leaf: Scalar) -> Scalar:
-            is_outer = isinstance(leaf, OuterColumn) and leaf.level == self._level
-            return values[leaf.index] if is_outer else leaf  # type: ignore[union-attr]
-
-        return map_leaves(scalar, value_of)
+        return replace_outer(self._level, scalar, values)
 
     def _values(self, rows: _Rows) -> dict[int, Scalar]:
         """The columns of the outer rows that rows have themselves."""
@@ -511,6 +524,18 @@ class _Unnesting:
         found = replace(made, input=rows.relation, columns=columns)
         return self._with_added(rows, found, width, made.columns)
 
+    def _generate(self, relation: Generate) -> _Rows:
+        width, own = len(relation.input.columns), list(own_scalars(relation))
+        rows = self._settled(self.rows(relation.input), width, own)
+        known, gap = self._values(rows), len(rows.relation.columns) - width
+        made: Generate = map_scalars(relation, lambda each: self.replaced(each, known))
+        condition = made.condition
+        if condition is not None:
+            moved = {at: at + gap if at >= width else at for at in columns_of(condition)}
+            condition = shift_columns(condition, moved)
+        found = replace(made, input=rows.relation, condition=condition)
+        return self._with_added(rows, found, width, relation.columns)
+
     def _valid(self, relation: Valid) -> _Rows:
         width = len(relation.input.columns)
         rows = self._settled(self.rows(relation.input), width, own_scalars(relation))
@@ -667,26 +692,31 @@ class _Unnesting:
             right = self.ground(right, (), right_width)
             left = self.ground(left, self._outers(key.outer for key in right.keys), width)
         known = self._values(left)
-        made: Join = map_scalars(relation, lambda each: self.replaced(each, known))
         first = len(left.relation.columns)
         gap = first - width
         # Right columns move first: the columns that stand for outer ones are where these were.
         parts = [
-            self.replaced(
-                shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)}), known
-            )
+            shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
             for each in split_and_factor(relation.condition)
         ]
-        parts += [self.replaced(_moved(each, first), known) for each in right.conditions]
-        count = len(made.left_keys)
+        parts += [_moved(each, first) for each in right.conditions]
+        equal: list[tuple[Scalar, Scalar, bool]] = []
+        for at, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True)):
+            is_null_safe = at in relation.null_safe
+            if self._outers([other]):
+                # The right rows do not have the columns of the outer rows, which the left ones have.
+                parts.append(functions.call("<=>" if is_null_safe else "=", [mine, _moved(other, first)]))
+            else:
+                equal.append((mine, other, is_null_safe))
+        equal += [(key.outer, key.inner, key.is_null_safe) for key in right.keys]
         joined = Join(
             left.relation,
             right.relation,
             relation.kind,
-            (*made.left_keys, *(self.replaced(key.outer, known) for key in right.keys)),
-            (*made.right_keys, *(key.inner for key in right.keys)),
-            conjoin(parts),
-            (*made.null_safe, *(at for at, key in enumerate(right.keys, count) if key.is_null_safe)),
+            tuple(self.replaced(mine, known) for mine, _, _ in equal),
+            tuple(other for _, other, _ in equal),
+            conjoin([self.replaced(each, known) for each in parts]),
+            tuple(at for at, (_, _, is_null_safe) in enumerate(equal) if is_null_safe),
         )
         places = columns_as_scalars(joined.columns)
         found = replace(left, relation=joined)

@@ -9,11 +9,13 @@ from typing import Any, TypeVar, get_args
 from penstock.scalars import functions
 from penstock.scalars.row_functions import Predicate
 from penstock.scalars.tree import Scalar, columns_of, shift_columns, split_conjuncts
+from penstock.sql.plan.numbering_limits import limit_ranks
 from penstock.sql.plan.relations import (
     Aggregate,
     Columns,
     Emitted,
     Filter,
+    Generate,
     Join,
     Over,
     OverCall,
@@ -55,10 +57,10 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
         relation: The plan.
         retracting: The names of the inputs whose rows may be retracted.
     """
-    shared = _share(_rebuilt(relation, _drop_condition))
-    needs = _needs_of(shared)
+    shared = _share(_rebuilt(with_limited_ranks(relation), _drop_condition))
+    needs = columns_needed(shared)
     scans: dict[str, set[int]] = {}
-    for each in _walk(shared):
+    for each in inputs_first(shared):
         if isinstance(each, Scan):
             base = range(len(each.columns) - each.arrival)
             # A row that is retracted has the arrival time of the very row that came.
@@ -68,16 +70,21 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
     return _Pruning(needs, scans).made(shared)[0]
 
 
+def with_limited_ranks(relation: Relation) -> Relation:
+    """Returns a plan with the same rows that computes no ranks which a condition does not let through."""
+    return _rebuilt(relation, limit_ranks)
+
+
 def columns_read(relation: Relation) -> dict[str, Columns]:
     """Returns the columns of each input that a plan reads, by the input's name; without the time of arrival."""
     return {
         each.name: each.columns[:-1] if each.arrival else each.columns
-        for each in _walk(relation)
+        for each in inputs_first(relation)
         if isinstance(each, Scan)
     }
 
 
-def _walk(relation: Relation) -> list[Relation]:
+def inputs_first(relation: Relation) -> list[Relation]:
     """All relations of a plan, each once, inputs before what reads them."""
     found: dict[int, Relation] = {}
 
@@ -107,7 +114,7 @@ def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
 def _rebuilt(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """The plan, in which a function has changed each relation once its inputs were changed."""
     done: dict[int, Relation] = {}
-    for each in _walk(relation):
+    for each in inputs_first(relation):
         done[id(each)] = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
     return done[id(relation)]
 
@@ -155,22 +162,30 @@ def _drop_condition(relation: Relation) -> Relation:
 def _is_always_true(relation: Relation, condition: Scalar) -> bool:
     """True if a condition reads only the number of a row, and holds for each number that there is."""
     top, below = origin_of(relation, condition)
-    if not (isinstance(top, Top) and top.numbered and top.limit is not None and top.limit <= _MOST_NUMBERS):
-        return False
+    numbers = _numbers_of(top)
     number = len(top.columns) - 1
-    if columns_of(below) != {number}:
+    if len(numbers) > _MOST_NUMBERS or columns_of(below) != {number}:
         return False
     holds, others = Predicate(below), (None,) * number
-    return all(holds((*others, top.offset + place)) for place in range(1, top.limit + 1))
+    return all(holds((*others, each)) for each in numbers)
+
+
+def _numbers_of(relation: Relation) -> range:
+    """Returns the numbers that rows may have in their last column; too many if all may."""
+    if isinstance(relation, Top) and relation.numbered and relation.limit is not None:
+        return range(relation.offset + 1, relation.offset + relation.limit + 1)
+    if isinstance(relation, Over) and relation.limit is not None and relation.calls:
+        return range(1, relation.limit.count + 1)
+    return range(_MOST_NUMBERS + 1)
 
 
 # Columns
 
 
-def _needs_of(relation: Relation) -> Needs:
+def columns_needed(relation: Relation) -> Needs:
     """The columns that something reads; all of the plan's own."""
     needs: Needs = {id(relation): set(range(len(relation.columns)))}
-    for each in reversed(_walk(relation)):
+    for each in reversed(inputs_first(relation)):
         own = needs[id(each)]
         if not own and each.columns:
             # A row keeps one of its columns.
@@ -195,6 +210,10 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
             yield _within(own, relation.input) | _read_by(own_scalars(relation))
         case Aggregate():
             yield _read_by(own_scalars(relation))
+        case Generate():
+            width = len(relation.input.columns)
+            read = own | _read_by([*relation.arguments, relation.condition])
+            yield {at for at in read if at < width}
         case Join():
             width = len(relation.left.columns)
             both = own | _read_by([relation.condition])
@@ -216,9 +235,10 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
 
 
 def _calls_of(relation: Over, own: set[int]) -> list[OverCall]:
-    """Returns the calls whose results something reads; the first, if there are none."""
+    """Returns the calls whose results something reads; the first, if there are none and nothing limits the rows."""
     width = len(relation.input.columns)
-    return [call for at, call in enumerate(relation.calls, width) if at in own] or [relation.calls[0]]
+    found = [call for at, call in enumerate(relation.calls, width) if at in own]
+    return found or ([] if relation.limit is not None else [relation.calls[0]])
 
 
 def _within(own: set[int], relation: Relation) -> set[int]:
@@ -278,6 +298,8 @@ class _Pruning:
                 return self._windowed(relation)
             case Aggregate():
                 return self._aggregate(relation)
+            case Generate():
+                return self._generate(relation)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -325,6 +347,19 @@ class _Pruning:
         made, places = self.made(relation.input)
         changed = replace(_moved(relation, places), input=made)
         return changed, {at: at for at in range(len(relation.columns))}
+
+    def _generate(self, relation: Generate) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+        before, width = len(relation.input.columns), len(made.columns)
+        every = {**places, **{before + at: width + at for at in range(len(relation.generated))}}
+        condition = relation.condition
+        changed = replace(
+            relation,
+            input=made,
+            arguments=tuple(shift_columns(each, places) for each in relation.arguments),
+            condition=None if condition is None else shift_columns(condition, every),
+        )
+        return changed, every if len(changed.columns) > width else places
 
     def _join(self, relation: Join) -> tuple[Relation, Places]:
         own = self._needs[id(relation)]

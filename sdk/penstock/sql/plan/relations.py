@@ -185,6 +185,42 @@ class Expand:
 
 
 @dataclass(frozen=True)
+class Generate:
+    """Each row with each of the rows that a generator makes of it, such as the elements of an array.
+
+    Attributes:
+        input: The rows.
+        name: The name of the generator's record (`penstock.sql.generators.functions`).
+        arguments: What the generator reads of a row.
+        generated: The columns of the rows that it makes.
+        outer: Whether it makes a row of NULLs where it would make none.
+        kind: ``inner``; ``left``, where a row for which the condition is never true comes once with NULLs; or ``semi``
+            and ``left_anti``, where a row comes alone if the condition is true once, or never.
+        condition: What must hold, of a row and a generated row in one tuple; None if nothing must.
+    """
+
+    input: Relation
+    name: str
+    arguments: tuple[Scalar, ...]
+    generated: Columns
+    outer: bool = False
+    kind: str = "inner"
+    condition: Scalar | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        if self.kind in ("semi", "left_anti"):
+            return self.input.columns
+        return (*self.input.columns, *(_nullable(self.generated) if self.may_add_nulls else self.generated))
+
+    @property
+    def may_add_nulls(self) -> bool:
+        """True if a row may come with NULLs in place of a generated row."""
+        return self.outer or self.kind == "left"
+
+
+@dataclass(frozen=True)
 class Join:
     """Pairs of rows with equal keys for which a condition holds, and the rows without a partner, by kind.
 
@@ -354,6 +390,19 @@ class OverCall:
 
 
 @dataclass(frozen=True)
+class RankLimit:
+    """Which ranks rows have at most.
+
+    Attributes:
+        name: ``rank`` or ``dense_rank``.
+        count: The highest rank.
+    """
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Over:
     """Each row with the results of window functions, at its end.
 
@@ -365,6 +414,7 @@ class Over:
         columns: The columns of the input, then the results.
         final: How rows come, if results never change: ``in order``, each when no row before it can come any more, or
             ``at once``, all rows of a partition together; empty if results may change.
+        limit: Which rows there are, by their rank; None for all. Then the only call is that rank, or there is none.
     """
 
     input: Relation
@@ -373,6 +423,31 @@ class Over:
     calls: tuple[OverCall, ...]
     columns: Columns
     final: str = ""
+    limit: RankLimit | None = None
+
+
+@dataclass(frozen=True)
+class Border:
+    """The rows whose value compares with the value of the one row of another relation.
+
+    Attributes:
+        left: The rows.
+        right: The relation of one row.
+        value: What is compared, of a row; it is never NULL.
+        comparison: How: ``<``, ``<=``, ``>=`` or ``>``.
+        bound: What it is compared with, of the one row.
+    """
+
+    left: Relation
+    right: Relation
+    value: Scalar
+    comparison: str
+    bound: Scalar
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        return self.left.columns
 
 
 @dataclass(frozen=True)
@@ -405,6 +480,7 @@ Relation = Union[
     Windowed,
     Aggregate,
     Expand,
+    Generate,
     Join,
     Valid,
     ValidityJoin,
@@ -412,6 +488,7 @@ Relation = Union[
     SetOperation,
     Top,
     Over,
+    Border,
     Emitted,
 ]
 
@@ -425,13 +502,13 @@ class Query:
         rendering: ``STREAM``, ``TABLE``, ``TVR``, or None for what the inputs are.
         shown: For each column of the result, its name and the number of a column of the relation, or the name of a
             column of the system.
-        ordered: How the rows of a table are ordered.
+        ordered: How the rows of a table are ordered; None if their columns do not tell it.
     """
 
     relation: Relation
     rendering: str | None
     shown: tuple[tuple[str, int | str], ...]
-    ordered: tuple[Order, ...] = ()
+    ordered: tuple[Order, ...] | None = ()
 
 
 def inputs_of(relation: Relation) -> Iterator[Relation]:
@@ -543,7 +620,7 @@ def _described(relation: Relation, indent: str, seen: set[int]) -> Iterator[str]
     details = ", ".join(
         f"{one.name}={_text(value)}"
         for one in fields(relation)
-        if one.name not in ("input", "left", "right", "inputs", "columns")
+        if one.name not in ("input", "left", "right", "inputs", "columns", "generated")
         and (value := getattr(relation, one.name)) not in (None, (), False, 0, "")
     )
     inputs = list(inputs_of(relation))

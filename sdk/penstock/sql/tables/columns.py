@@ -20,7 +20,7 @@ def type_of_text(text: str) -> SqlType | None:
     """Returns the type that queries know for a declared type; ANY for one whose values they only pass on.
 
     >>> print(type_of_text("DECIMAL(10, 2)"), type_of_text("INT"), type_of_text("MAP<STRING, INT>"))
-    DECIMAL(10, 2) INT ANY
+    DECIMAL(10, 2) INT MAP<STRING NOT NULL, BIGINT>
     >>> type_of_text("STRNG") is None
     True
     """
@@ -37,7 +37,7 @@ def spark_type(text: str, kind: SqlType) -> str:
     >>> spark_type("INT", type_of_text("INT")), spark_type("TEXT", type_of_text("TEXT"))
     ('INT', 'STRING')
     """
-    if kind.name in ("ANY", "ARRAY"):
+    if kind.name == "ANY" or kind.is_nested:
         return text
     return write_type(kind)
 
@@ -64,8 +64,9 @@ def spark_schema(columns: Columns, declared: tuple[str, ...] = ()) -> str:
 
 
 def _known_type(kind: SqlType) -> str:
-    if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
-        raise NotForSpark(f"a column of {kind.name} has no type in a table")
+    for name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
+        if kind.has(name):
+            raise NotForSpark(f"a column of {name} has no type in a table")
     return write_type(kind)
 
 
