@@ -48,8 +48,8 @@ def write_aggregate(call: AggregateCall, single: bool) -> str:
     """
     if call.name == SINGLE and not single:
         raise NotForSpark("a subquery might give several rows, which is an error")
-    values = call.values or (_ONE,)
-    return write_for_spark(call, [write_over_columns(_if_counted(call, each)) for each in values])
+    arguments = [write_over_columns(_if_counted(call, each)) for each in call.values or (_ONE,)]
+    return write_for_spark(call, arguments)
 
 
 def _if_counted(call: AggregateCall, value: Scalar) -> Scalar:
