@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from penstock.construction.pipeline import Pipeline
+from penstock.options.pipeline_options import SparkOptions
+from penstock.runners.runner import PipelineRunner
 from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
 from penstock.sql.errors import SqlError
+from penstock.sql.jobs import binding
 from penstock.sql.jobs.binding import bind_job
 from penstock.sql.jobs.bound import PrintQuery, RunInserts
 from penstock.sql.jobs.building import JobPipeline
@@ -20,6 +24,7 @@ from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script, split_statements
 from penstock.sql.tables.connectors import CONNECTORS, stream_settings
 from penstock.sql.tables.transforms import find_files_of
+from penstock_conformance.program_graphs import pipeline_of_program
 
 GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
   WATERMARK FOR at AS at - INTERVAL '5' SECONDS) WITH (format = 'csv', path = '/data/goals', header = 'true');
@@ -199,6 +204,26 @@ def test_options_of_the_command_line_win_over_set() -> None:
     assert query.options == {"shuffle_partitions": 8, "spark_conf": ["spark.ui.enabled=false"]}
 
 
+def test_spark_is_asked_for_columns_with_the_settings_of_the_whole_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    class Asked(Pipeline):
+        def __init__(self, **options: object) -> None:
+            asked.append(options)
+            super().__init__(runner=PipelineRunner(), **options)
+
+    monkeypatch.setattr(binding, "Pipeline", Asked)
+    (tmp_path / "a.csv").write_text("team\nblue\n")
+    text = f"""SET checkpoint = '/data/checkpoint';
+    CREATE TABLE t WITH (format = 'csv', path = '{tmp_path}', header = 'true');
+    CREATE VIEW v AS SELECT * FROM t; SET spark.ui.enabled = false; SET mode = batch; SELECT * FROM v"""
+    with pytest.raises(SqlError, match="the columns of the table 't' are unknown"):
+        bind_job(Script(text), {"shuffle_partitions": 8})
+    assert asked == [{"spark_conf": ["spark.ui.enabled=false"], "shuffle_partitions": 8}]
+
+
 def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     text = (
         GOALS
@@ -209,6 +234,24 @@ def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     assert isinstance(inserts, RunInserts)
     assert "checkpoint_location" not in query.options
     assert inserts.options["checkpoint_location"] == "/data/checkpoint"
+
+
+def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
+    (tmp_path / "goals").mkdir()
+    (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
+    job = tmp_path / "job.sql"
+    job.write_text(
+        f"{GOALS} SET checkpoint = '/data/old'; SELECT 1 AS one; INSERT INTO totals SELECT team, 1 FROM goals".replace(
+            "/data", str(tmp_path)
+        )
+    )
+    pipeline = pipeline_of_program(job, ["--checkpoint_location=/new", "--take_over"])
+    labels = [part.full_label for part in pipeline.root_transform().parts]
+    assert labels == ["Table goals", "Insert totals", "Write totals"]
+    assert pipeline.options.view_as(SparkOptions).checkpoint_location == "/new"
+    job.write_text("SELECT 1 AS one")
+    with pytest.raises(ValueError, match=r"the program job.sql has run no pipeline[^!]*or a job with INSERT"):
+        pipeline_of_program(job)
 
 
 def test_a_file_that_is_not_there_and_an_option_that_is_none_are_named() -> None:
@@ -284,6 +327,27 @@ def test_some_connectors_take_rows_that_change(name: str, tmp_path: Path) -> Non
 def test_sources_that_are_streams(declared: str, tmp_path: Path) -> None:
     statements = f"CREATE TABLE i {declared}; CREATE TABLE o WITH (connector = 'print') AS SELECT team FROM i"
     assert steps_of(statements, tmp_path) == ["Table i", "Insert o", "Write o"]
+
+
+def test_rows_that_wait_for_the_watermark_are_only_added(tmp_path: Path) -> None:
+    join = """CREATE TABLE names (team STRING, name STRING) WITH (format = 'csv', path = '/data/names');
+    CREATE TABLE o WITH (format = 'json', path = '/data/o') AS
+    SELECT name, points, at FROM goals LEFT JOIN names ON names.team = goals.team"""
+    past = steps_of(f"{GOALS} {join} EMIT WHEN WATERMARK PAST at", tmp_path)
+    assert past == ["Table goals", "Table names", "Insert o", "Write o"]
+    for clause in ("", "EMIT WHEN WATERMARK PAST at AND THEN AFTER 0 SECONDS", "EMIT AFTER 5 SECONDS"):
+        with pytest.raises(SqlError, match="only adds rows"):
+            steps_of(f"{GOALS} {join} {clause}", tmp_path)
+
+
+def test_what_a_stream_has_written_is_read_if_it_ends() -> None:
+    statements = "INSERT INTO totals SELECT team, points FROM goals; SELECT * FROM totals"
+    ending = GOALS.replace("header =", "ends = true, header =")
+    inserts, query = bind_job(Script(ending + statements), {})
+    assert isinstance(inserts, RunInserts)
+    assert isinstance(query, PrintQuery)
+    with pytest.raises(SqlError, match="is read when that has ended"):
+        bind_job(Script(GOALS + statements), {})
 
 
 def test_what_would_run_is_explained(tmp_path: Path) -> None:

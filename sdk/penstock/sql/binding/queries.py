@@ -19,12 +19,13 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
+from penstock.sql.binding.generators import SelectedGenerators
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
 from penstock.sql.binding.orders import list_orders, order_of
 from penstock.sql.binding.over import OverBinder
-from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
+from penstock.sql.binding.scopes import Env, Grouping, NamedScope, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
     SelectionBinder,
@@ -65,7 +66,6 @@ from penstock.sql.plan.relations import (
 _SET_KINDS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 _REFUSED = {
     "MATCH_RECOGNIZE": "match",
-    "LATERAL": "laterals",
     "CLUSTER BY": "cluster",
     "DISTRIBUTE BY": "distribute",
     "SORT BY": "sort",
@@ -225,7 +225,7 @@ class Binder:
             case exp.SetOperation():
                 return binder._tail(tree, binder._set_operation(tree))
             case exp.Values():
-                return binder._values(tree)
+                return binder._tail(tree, binder._values(tree))
             case exp.Select():
                 return binder._select(tree, shown)
         return self.statement.refuse(tree, f"{tree.key.upper()} is not a query", "write SELECT")
@@ -245,6 +245,13 @@ class Binder:
         return Binder(self.statement, env.ctes, (*env.around, own)).query(tree)
 
     def _view(self, name: str) -> Scope:
+        bound = self.statement.bound_views
+        if name not in bound:
+            bound[name] = self._bound_view(name)
+        scope: Scope = bound[name]
+        return scope
+
+    def _bound_view(self, name: str) -> Scope:
         text, until_micros = self.statement.tables.views[name], self.statement.until_micros
         tree = parse_query(text)
         refuse_unsupported_clauses(tree, text)
@@ -254,6 +261,7 @@ class Binder:
             (*self.statement.views, name.lower()),
             _reads_arrival(tree) or until_micros is not None,
             until_micros,
+            bound_views=self.statement.bound_views,
         )
         return Binder(statement).query(tree)
 
@@ -304,7 +312,7 @@ class Binder:
         if len({len(row) for row in rows}) != 1:
             what = "the rows of VALUES have different numbers of columns"
             self.statement.refuse(tree, what, "give each row the same columns")
-        columns = []
+        columns, typed = [], []
         for at, values in enumerate(zip(*rows, strict=True)):
             kind = resolving.common_type(values)
             if kind is None:
@@ -312,7 +320,8 @@ class Binder:
                 what = f"column {at + 1} of VALUES has values of types that do not fit: {kinds}"
                 self.statement.refuse(tree, what, "CAST them to one type")
             columns.append(ColumnDef(f"col{at + 1}", kind))
-        relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
+            typed.append(Projection(tuple(resolving.cast(each, kind) for each in values))(()))
+        relation = Values(tuple(zip(*typed, strict=True)), tuple(columns))
         alias = tree.args.get("alias")
         scope = scope_of(relation, None)
         return (
@@ -355,8 +364,12 @@ class Binder:
         groupings = GroupingBinder(self.statement, self.expressions)
         grouping, has_window = groupings.grouping(tree, scope, aliases)
         rows: Scope | Grouping = scope if grouping is None else grouping
+        generated = SelectedGenerators(self.statement)
+        generated.bind(tree, rows, self.expressions)
         over = self._over(tree, rows, aliases)
-        selections = SelectionBinder(self.statement, self.expressions(rows, over=over), rows)
+        selections = SelectionBinder(
+            self.statement, self.expressions(rows, over=over), rows, generated.columns
+        )
         items = selections.items(tree, shown is not None)
         condition = self._having(tree, grouping, aliases)
         named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
@@ -376,7 +389,8 @@ class Binder:
             place = grouping.placed
         if condition is not None:
             relation = Filter(relation, place(condition))
-        relation, place = over.compute(relation, place)
+        generated.refuse_over(bool(over.calls))
+        relation, place = over.compute(*generated.compute(relation, place))
         items = [(name, value if isinstance(value, str) else place(value)) for name, value in items]
         orders = tuple((node, place(scalar)) for node, scalar in orders)
         if qualified is not None:
@@ -429,9 +443,9 @@ class Binder:
                 plain.append(self.expressions(scope).condition(part, "WHERE"))
         scope.relation = arrange_joins(scope.relation, plain)
         for test in tests:
-            value = None if test.value is None else self.expressions(scope).scalar(test.value)
+            values = None if test.value is None else self.expressions(scope).tuple_of(test.value)
             env = Env(scope, self.ctes, around=self.around)
-            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), value)
+            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), values)
         for part in others:
             condition = self.expressions(scope).condition(part, "WHERE")
             scope.relation = push_filter_down(Filter(scope.relation, condition))
@@ -470,7 +484,7 @@ class Binder:
             names = [Visible(None, name, value) for name, value in items if not isinstance(value, str)]
             known = {each.name.lower() for each in names}
             others = [each for each in rows.visible if each.name.lower() not in known]
-            scope = _SameRows(rows, names + others)
+            scope = NamedScope(rows, names + others)
             condition = self.expressions(scope, over=over).condition(qualify.this, "QUALIFY")
         if not over.calls:
             self.statement.refuse(qualify, "QUALIFY needs a window function", "write WHERE or HAVING")
@@ -569,8 +583,9 @@ class Binder:
             found = _window_end_of(scope)
             if found is None:
                 what = "EMIT AFTER WATERMARK needs rows that have the end of a window"
-                hint = "GROUP BY a window, or select a time and write EMIT WHEN WATERMARK PAST it"
-                self.statement.refuse(node, what, hint)
+                times = [each.name for each in scope.visible if each.scalar.type.name == "TIMESTAMP"]
+                then = f"write EMIT WHEN WATERMARK PAST {times[0]}" if times else "select a time"
+                self.statement.refuse(node, what, f"GROUP BY a window; or {then}")
             return found
         found = replace(self, ctes={}).expressions(scope).scalar(past)
         if found.type.name == "WINDOW":
@@ -584,22 +599,6 @@ class Binder:
 def _shown_values(items: list[Item]) -> list[tuple[str, Scalar]]:
     """The selected columns without those of the system."""
     return [(name, value) for name, value in items if not isinstance(value, str)]
-
-
-class _SameRows(Scope):
-    """The rows of another scope with other names: what is joined to the ones is joined to the others."""
-
-    def __init__(self, rows: Scope, visible: list[Visible]) -> None:
-        self._rows = rows
-        super().__init__(rows.relation, visible, rows.arrival)
-
-    @property
-    def relation(self) -> Relation:
-        return self._rows.relation
-
-    @relation.setter
-    def relation(self, relation: Relation) -> None:
-        self._rows.relation = relation
 
 
 def _cast_columns(side: Scope, columns: tuple[ColumnDef, ...]) -> Project:

@@ -155,13 +155,15 @@ def _article(kind: SqlType) -> str:
 
 
 def needs_cast(source: SqlType, target: SqlType) -> bool:
-    """True if a value is cast to another type on its way.
+    """True if a value is cast to another type on its way; a number that is too large for it is an error.
 
     >>> needs_cast(SqlType("BIGINT"), SqlType("DOUBLE")), needs_cast(SqlType("DOUBLE"), SqlType("BIGINT"))
     (True, False)
     """
     if source.name == target.name == "DECIMAL":
         return (source.precision, source.scale) != (target.precision, target.scale)
+    if source.name == target.name:
+        return source.bits != target.bits
     return target.name in _WIDER.get(source.name, ())
 
 
@@ -174,3 +176,23 @@ def fits(source: SqlType, target: SqlType) -> bool:
     if source.name == "WINDOW":
         return False
     return source.name == target.name or "ANY" in (source.name, target.name)
+
+
+def select_from(text: str, at: int, name: str, selected: str) -> str:
+    r"""Returns a query that selects of another; all words of the other stay at their lines and columns.
+
+    Args:
+        text: The other query, with blank text before it.
+        at: Where it begins.
+        name: What it is called.
+        selected: What is selected.
+
+    >>> select_from("\n  SELECT 1 AS a", 3, "inserted", "a AS b")
+    'FROM (\n  SELECT 1 AS a\n) AS inserted SELECT a AS b'
+    """
+    opening = "FROM ("
+    line_end = text.rfind("\n", 0, at)
+    # On the first line, the words of the statement before the query are longer than this.
+    start = max(0, at - len(opening)) if line_end < 0 else line_end
+    rest = text[at:] if line_end < 0 else text[line_end:]
+    return f"{text[:start]}{opening}{rest}\n) AS {name} SELECT {selected}"

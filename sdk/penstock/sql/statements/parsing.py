@@ -25,10 +25,21 @@ from penstock.sql.statements.words import Cursor, Script, split_statements
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "(")
 _VERBS = ("CREATE", "DROP", "SET", "INSERT", "EXPLAIN", "DESCRIBE", "SHOW", "SELECT", "WITH", "VALUES")
+_ADDS = "a job adds rows: INSERT INTO a table with PRIMARY KEY (…) NOT ENFORCED replaces those with its key"
+_INSTEAD = {
+    **dict.fromkeys(("UPDATE", "MERGE", "DELETE", "UPSERT"), _ADDS),
+    "TABLE": "write SELECT * FROM the table",
+    "USE": "name the folder or the database of each table in its WITH",
+    "TRUNCATE": "write INSERT OVERWRITE with a query",
+    "ALTER": "change the CREATE statement: a job declares its tables each time it starts",
+    "CACHE": "write CREATE MATERIALIZED VIEW, which is computed once",
+    "BEGIN": "leave it out: all statements that insert are one pipeline",
+}
+"""Hints for statements of other systems."""
 _COLUMNS = "write (team STRING, points BIGINT, WATERMARK FOR at AS at - INTERVAL '5' SECONDS)"
 _OPTIONS = "write WITH (format = 'csv', path = '/data/goals', header = 'true')"
 _WATERMARK = "write WATERMARK FOR at AS at - INTERVAL '5' SECONDS"
-_AFTER_TYPE = frozenset(["NOT", "NULL", "PRIMARY", "COMMENT", ","])
+_AFTER_TYPE = frozenset(["NOT", "NULL", "PRIMARY", "COMMENT", "METADATA", ","])
 
 
 def parse_script(script: Script) -> list[Statement]:
@@ -65,8 +76,9 @@ def _parse(cursor: Cursor) -> Statement:
             return _show(cursor)
         case "EXPLAIN":
             return _explain(cursor)
-    meant = find_nearest(verb, _VERBS)
-    hint = f"did you mean {meant}?" if meant else f"a statement begins with {', '.join(_VERBS[:-2])}"
+    meant = None if verb in _INSTEAD else find_nearest(verb, _VERBS)
+    known = f"a statement begins with {', '.join(_VERBS[:-2])}"
+    hint = f"did you mean {meant}?" if meant else _INSTEAD.get(verb, known)
     return cursor.refuse("no statement of a job begins like this", hint, start)
 
 
@@ -199,8 +211,14 @@ def _column(cursor: Cursor, keys: list[tuple[str, ...]]) -> TypedColumn:
     name = cursor.name("a column")
     kind = _type(cursor, name)
     nullable = True
+    metadata: str | None = None
     while True:
-        if cursor.accept("NOT", "NULL"):
+        if cursor.accept("METADATA"):
+            metadata = name
+            if cursor.accept("FROM"):
+                metadata = cursor.string("what is known of a record", "METADATA FROM 'timestamp'").text
+            cursor.accept("VIRTUAL")
+        elif cursor.accept("NOT", "NULL"):
             nullable = False
         elif cursor.accept("PRIMARY", "KEY"):
             cursor.accept("NOT", "ENFORCED")
@@ -208,7 +226,7 @@ def _column(cursor: Cursor, keys: list[tuple[str, ...]]) -> TypedColumn:
         elif cursor.accept("COMMENT"):
             cursor.string("the comment", "COMMENT 'the name of the team'")
         elif not cursor.accept("NULL"):
-            return TypedColumn(name, kind, nullable, at)
+            return TypedColumn(name, kind, nullable, at, metadata)
 
 
 def _type(cursor: Cursor, column: str) -> str:
@@ -329,9 +347,9 @@ def _show(cursor: Cursor) -> Statement:
     if cursor.accept("CREATE", "TABLE"):
         at = cursor.start
         return _finished(cursor, Show("CREATE TABLE", cursor.name("the table"), at))
-    return cursor.refuse(
-        "SHOW takes TABLES, VIEWS, FUNCTIONS or CREATE TABLE and a name", "write SHOW TABLES"
-    )
+    shows_columns = cursor.next is not None and cursor.next.keyword == "COLUMNS"
+    hint = "write DESCRIBE and the name of the table" if shows_columns else "write SHOW TABLES"
+    return cursor.refuse("SHOW takes TABLES, VIEWS, FUNCTIONS or CREATE TABLE and a name", hint)
 
 
 def _explain(cursor: Cursor) -> Explain:
