@@ -20,7 +20,7 @@ from penstock_spark.compiler import Compiled, Target, compile_graph
 from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.supported import check, default_mode, warn_of_hints
+from penstock_spark.supported import check, mode_of, warn_of_hints
 
 
 class SparkRunner(PipelineRunner):
@@ -48,7 +48,7 @@ class SparkRunner(PipelineRunner):
 
         settings = self._settings(options)
         graph = pipeline.to_graph()
-        is_batch = (settings.mode or default_mode(graph)) == "batch"
+        is_batch = mode_of(graph, settings.mode, settings.available_now) == "batch"
         opened = OpenSession(settings, self.local_only, not is_batch, uses_session(graph))
         views = views_of(settings, is_batch)
         is_stoppable = report_after_signal(lambda: "the run was cancelled before it began", leave_connection)
@@ -57,7 +57,10 @@ class SparkRunner(PipelineRunner):
                 check_packages(graph)
                 plan = self.compiled(graph, settings, opened.table_of).plan
                 if isinstance(plan, StreamPlan):
-                    return start(plan, settings, opened, views)
+                    started = start(plan, settings, opened, views)
+                    if settings.mode == "batch":
+                        started.wait_until_finish()
+                    return started
                 return execute(plan, settings, opened, views)
             except BaseException:
                 views.close()
@@ -67,7 +70,7 @@ class SparkRunner(PipelineRunner):
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
     ) -> Compiled:
         """The plan of a graph, for one pass over bounded input or for a streaming query."""
-        mode = settings.mode or default_mode(graph)
+        mode = mode_of(graph, settings.mode, settings.available_now)
         check(graph, mode, settings.view_as(TypeOptions).allow_unsafe_triggers)
         if mode == "batch":
             warn_of_no_effect_in_batch(settings)

@@ -483,6 +483,54 @@ SUBJECT = Subject(
             },
         ),
         Row(
+            "a function of a job that raises",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql"), "--mode=batch"]))
+                """,
+            see="""
+                the function HALF has raised LookupError: no half of 3
+                  line 6, column 8 of /data/job.sql
+                    SELECT HALF(points) AS half FROM goals
+                           ^
+                  in half (halving.py:2): return whole(n, 2)
+                  in whole (halving.py:5): raise LookupError(f"no half of {n}")
+                  hint: correct the function, or leave such rows out before; set show_elements_in_errors to see the row
+                """,
+            files={
+                "job.sql": _GOALS
+                + "CREATE FUNCTION half AS 'halving:half';\n\nSELECT HALF(points) AS half FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+                "halving.py": "def half(n: int) -> int:\n    return whole(n, 2)\n\n"
+                'def whole(n, m):\n    raise LookupError(f"no half of {n}")\n',
+            },
+            on_spark=True,
+        ),
+        Row(
+            "a function of a job that is called with too many values",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql"), "--mode=batch"]))
+                """,
+            see="""
+                the function STARS takes 1 argument, not 2
+                  line 5, column 8 of /data/job.sql
+                    SELECT STARS(points, 2) AS stars FROM goals
+                           ^
+                  hint: correct the call, or the function
+                """,
+            files={
+                "job.sql": _GOALS
+                + "CREATE FUNCTION stars AS 'shining:stars';\nSELECT STARS(points, 2) AS stars FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+                "shining.py": "def stars(n: int) -> str:\n    return '*' * n\n",
+            },
+        ),
+        Row(
             "a line of CSV that does not fit the table",
             write="""
                 from pathlib import Path
@@ -498,25 +546,6 @@ SUBJECT = Subject(
             files={
                 "job.sql": _GOALS + "SET mode = batch;\nINSERT INTO totals SELECT team, points FROM goals;\n",
                 "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\nblue,x,2026-01-01T12:00:00Z\n",
-            },
-            on_spark=True,
-        ),
-        Row(
-            "a function of a job that raises",
-            write="""
-                import os, sys
-                from penstock_conformance.command import main
-
-                sys.exit(main(["sql", os.path.abspath("job.sql")]))
-                """,
-            see="""
-                LookupError: no half [while running 'Insert totals/Select' (game.py:4)]
-                """,
-            files={
-                "job.sql": _GOALS
-                + "SET mode = batch;\nCREATE FUNCTION half AS 'halves:half';\nINSERT INTO totals SELECT team, HALF(points) FROM goals;\n",
-                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
-                "halves.py": 'def half(n: int) -> int:\n    raise LookupError("no half")\n',
             },
             on_spark=True,
         ),

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.construction.pipeline import Pipeline
@@ -19,7 +21,7 @@ from penstock.sql.jobs.bound import PrintQuery, RunInserts
 from penstock.sql.jobs.building import JobPipeline
 from penstock.sql.jobs.running import Job, run_command
 from penstock.sql.plan.relations import ColumnDef
-from penstock.sql.statements.forms import Select
+from penstock.sql.statements.forms import CreateTable, Select
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script, split_statements
 from penstock.sql.tables.connectors import CONNECTORS, stream_settings
@@ -31,6 +33,7 @@ GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
 CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path = '/data/totals');
 """
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 REFUSALS = Path(__file__).with_name("job_refusals.txt")
 
 
@@ -236,6 +239,16 @@ def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     assert inserts.options["checkpoint_location"] == "/data/checkpoint"
 
 
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.sql")), ids=lambda path: path.name)
+def test_the_jobs_of_the_examples_are_bound(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(EXAMPLES.parent)
+    monkeypatch.setenv("GOALS", str(tmp_path))
+    labels = [part.full_label for part in pipeline_of_program(path).root_transform().parts]
+    assert sum(label.startswith("Write ") for label in labels) == path.read_text().count("\nINSERT INTO")
+
+
 def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
     (tmp_path / "goals").mkdir()
     (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
@@ -267,6 +280,27 @@ def test_the_files_of_a_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.d").mkdir()
     assert find_files_of(f"{tmp_path}/a.d/") == f"{tmp_path}/a.d/*"
     assert find_files_of("s3://lake/goals") == "s3://lake/goals/*"
+
+
+def test_tables_may_be_declared_as_in_spark() -> None:
+    [spark] = parse_script(
+        Script(
+            """CREATE TABLE goals (team STRING, day DATE) USING csv OPTIONS (header 'true', 'sep' = ';')
+            PARTITIONED BY (day) LOCATION '/data/goals' COMMENT 'all'"""
+        )
+    )
+    [own] = parse_script(
+        Script(
+            """CREATE TABLE goals (team STRING, day DATE) PARTITIONED BY (day)
+            WITH (format = 'csv', header = 'true', sep = ';', path = '/data/goals')"""
+        )
+    )
+    assert isinstance(spark, CreateTable)
+    assert isinstance(own, CreateTable)
+    assert [(each.name, each.value) for each in spark.options] == [
+        (each.name, each.value) for each in own.options
+    ]
+    assert spark.partition_by == own.partition_by == ("day",)
 
 
 def test_types_of_declared_columns() -> None:
@@ -360,3 +394,22 @@ def test_what_would_run_is_explained(tmp_path: Path) -> None:
     assert "computed by: Spark alone" in query
     assert "write 'Keep'" in query
     assert f"write 'Write totals/Write' = Write(spark parquet {tmp_path}/totals)" in insert
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_windowed_sums_of_typed_files_are_sparks(form: str, tmp_path: Path) -> None:
+    moment = pa.array([0], pa.timestamp("us", "UTC"))
+    table = pa.table({"team": ["a"], "points": [3], "other": [0], "at": moment})
+    pq.write_table(table, tmp_path / "goals.parquet")
+    script = f"""
+        CREATE TABLE played (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5' SECONDS)
+        WITH (format = '{form}', path = '{tmp_path}');
+        CREATE TABLE hours (start TIMESTAMP, team STRING, total BIGINT)
+        WITH (format = 'parquet', path = '{tmp_path}/out');
+        EXPLAIN INSERT INTO hours SELECT window_start, team, SUM(points)
+        FROM TUMBLE(TABLE played, DESCRIPTOR(at), INTERVAL '1' HOUR)
+        GROUP BY window_start, window_end, team EMIT AFTER WATERMARK"""
+    shown: list[str] = []
+    Job(script, show=shown.append).run()
+    assert "'Write hours/Write' takes the columns unchanged" in shown[-1]
+    assert "Insert hours/Group = CombinePerKey(ExpressionCombineFn)  # by Spark" in shown[-1]

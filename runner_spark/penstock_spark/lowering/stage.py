@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from penstock.error import refusal, split_hint
 from penstock.functions.batches import BatchTypes, batch_types_of
@@ -296,7 +297,7 @@ def sink_rows(number: int, step: Step, sink: SinkPlan, pages: DataFrame, context
     return context.metrics.map_in_arrow(pages, function, sink.schema)
 
 
-def _schema(stage: Stage, context: Context) -> object:
+def _schema(stage: Stage, context: Context) -> StructType | str:
     """The stage's output schema: a sink's own, or the common schema of all other rows."""
     step = stage.outputs[0].writings[0].step if stage.outputs else None
     if step is not None and isinstance(step.primitive, Write):

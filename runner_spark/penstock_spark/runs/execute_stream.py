@@ -155,6 +155,7 @@ def _running(
                 batch_writer.stopping,
                 batch_writer.being_written,
                 find_signals(plan),
+                bool(settings.available_now),
             )
     except BaseException:
         if running is not None:

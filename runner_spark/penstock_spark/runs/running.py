@@ -87,6 +87,7 @@ class StreamRun:
     # Tells which micro-batch is being written now, if any.
     being_written: Callable[[], int | None] = lambda: None
     signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
+    available_now: bool = False  # Whether it ends when it has read what was there at its start.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -101,6 +102,7 @@ class StreamRun:
         self._is_any_away = False
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
+        self._has_paused = False  # Whether it ends with windows that the next run continues.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
         self._backlog: Backlog | None = None
         self._next_word = self._begins_at = self._next_look = 0.0
@@ -138,21 +140,23 @@ class StreamRun:
     def drain(self) -> None:
         """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
-            logs = self.checkpoint.spark_place.inside("sources")
-            self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            backlog = Backlog(
-                self.query.readings,
-                self.query.first_reading,
-                logs,
-                asked_millis=clock.micros() // 1_000,
-                is_any_away=self._is_any_away,
-            )
-            self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
-            if not backlog.poll_seconds:
-                backlog.begin(self._last_planned())
-            # The thread that watches takes it from here.
-            self._backlog = backlog
+            self._find_backlog()
             self.state = PipelineState.DRAINING
+
+    def _find_backlog(self) -> None:
+        """Begins to follow the data that has arrived by now; the thread that watches takes it from here."""
+        self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
+        backlog = Backlog(
+            self.query.readings,
+            self.query.first_reading,
+            self.checkpoint.spark_place.inside("sources"),
+            asked_millis=clock.micros() // 1_000,
+            is_any_away=self._is_any_away,
+        )
+        self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
+        if not backlog.poll_seconds:
+            backlog.begin(self._last_planned())
+        self._backlog = backlog
 
     def _last_planned(self) -> int:
         """The number of the last micro-batch that may have been planned by now.
@@ -257,6 +261,8 @@ class StreamRun:
         elif self.about.native_grouping is not None and not self.checkpoint.is_new:
             # Windows may have been due when an earlier run stopped, for which Spark starts no micro-batch.
             self.checkpoint.command("continue")
+        if self.available_now and not self._drains:
+            self._find_backlog()
         standing_still = stall_watcher_of(self.started, self.context.spark)
         while not self.stopping.wait(_POLL_SECONDS):
             if self.checkpoint.lost is not None:
@@ -275,6 +281,8 @@ class StreamRun:
             if is_resting and self._ends_by_pausing():
                 return
             if self._is_drained(progress, is_resting):
+                # The next run continues with the windows that are open, unless they were to fire.
+                self._has_paused = self.state != PipelineState.DRAINING
                 return
 
     def _is_at_work(self) -> bool:
@@ -330,7 +338,7 @@ class StreamRun:
     def _is_resting(self) -> bool:
         """True if Spark waits for new data; asks Spark only if the answer matters."""
         ends_by_pausing = not self._ended.issuperset(each.spec.origin for each in self.query.ending_by_pauses)
-        if not (ends_by_pausing or self.state == PipelineState.DRAINING):
+        if not (ends_by_pausing or self._backlog is not None):
             return False
         status = self.started.status
         is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
@@ -363,8 +371,11 @@ class StreamRun:
         if self._backlog.labels():
             if clock.monotonic_seconds() > self._next_word:
                 self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-                _LOGGER.warning("draining: %s", _unread(self._backlog))
+                doing = "draining" if self.state == PipelineState.DRAINING else "reading what is available"
+                _LOGGER.warning("%s: %s", doing, _unread(self._backlog))
             return False
+        if self.state != PipelineState.DRAINING:
+            return True
         self._drains = True
         if self.shards:
             self.checkpoint.command("drain")
@@ -390,7 +401,7 @@ class StreamRun:
         is_good = ending in (PipelineState.DONE, PipelineState.DRAINED)
         # A run that has come to its end has nothing to do with a micro-batch that was begun afterwards.
         self._fold(self._last_finished() if is_good else None)
-        if (self.shards or self.about.has_groupings) and is_good:
+        if (self.shards or self.about.has_groupings) and is_good and not self._has_paused:
             try:
                 self.checkpoint.check()
                 self.checkpoint.note_end(ending)
@@ -408,7 +419,8 @@ class StreamRun:
         if self.failure is not None:
             _LOGGER.error("the query of the run %s failed: %s", self.context.run, self.failure)
         elif state == PipelineState.CANCELLED and self._backlog is not None:
-            _LOGGER.warning("cancelled before it had drained: %s", _unread(self._backlog))
+            end = "read what was available" if self.available_now else "drained"
+            _LOGGER.warning("cancelled before it had %s: %s", end, _unread(self._backlog))
 
     def _fold(self, batch: int | None) -> None:
         metrics, run = self.context.metrics, self.context.run

@@ -1,4 +1,4 @@
-"""What the runner needs from a Spark session; nothing else of the runner knows whether it is classic or Connect."""
+"""The interface of a Spark session for the runner; nothing else of it knows whether a session is classic or Connect."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from py4j.java_gateway import JavaObject, JavaPackage
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
 Told = dict[tuple[str, int, Hashable], Any]
-"""What tasks have told, by run, stage and partition; in a stream, the partition is (micro-batch, producer)."""
+"""The reports of tasks, by run, stage and partition; in a stream, the partition is (micro-batch, producer)."""
 
 Function = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 """A function for Spark's ``mapInArrow``."""
@@ -29,7 +30,7 @@ class ReportSink(Protocol):
 
 
 class TaskReports(ABC):
-    """What the tasks of runs tell the driver.
+    """The way of reports from the tasks of runs to the driver.
 
     A task that Spark runs again tells the same keys again, so that what it tells counts once.
     """
@@ -37,16 +38,16 @@ class TaskReports(ABC):
     @property
     @abstractmethod
     def value(self) -> Told:
-        """What has been told so far and was not taken out; the driver may add to it and take from it."""
+        """The reports that have come and were not taken out; the driver may add to them and take from them."""
 
     @property
     @abstractmethod
     def sink(self) -> ReportSink:
-        """What a stateful operator of a stream tells to."""
+        """The sink for the reports of a stateful operator of a stream."""
 
     @abstractmethod
     def map_in_arrow(
-        self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: Any
+        self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
         """Returns the frame of a function of tasks that tell something; `make` gets the sink for what they tell."""
 
@@ -70,7 +71,7 @@ class JobNow:
 
 @dataclass(frozen=True)
 class JobProgress:
-    """What Spark tells of the jobs of a batch.
+    """The answers of Spark about the jobs of a batch.
 
     Attributes:
         jobs: Returns the jobs that have begun.
@@ -236,7 +237,7 @@ class Backend(ABC):
         """Returns the words for the task that has been at work for the longest time; None without one."""
 
     @abstractmethod
-    def leaves_of_batch(self, frame: DataFrame) -> Any:
+    def leaves_of_batch(self, frame: DataFrame) -> JavaObject | None:
         """Returns the leaves of the plan of a micro-batch, in Spark's order; None if Spark does not show them."""
 
     # Files.
@@ -267,5 +268,5 @@ class Hadoop:
         configuration: Hadoop's configuration.
     """
 
-    package: Any
-    configuration: Any
+    package: JavaPackage
+    configuration: JavaObject

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock_spark.session.backend import Backend, Function
 from penstock_spark.session.classic.backend import ClassicBackend
@@ -10,6 +10,7 @@ from penstock_spark.session.classic.java_connection import leave_connection
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 __all__ = ["backend_of", "is_connect", "is_local_session", "leave_connection", "map_in_arrow"]
 
@@ -34,7 +35,7 @@ def is_local_session(spark: SparkSession) -> bool:
     return backend_of(spark).is_local
 
 
-def map_in_arrow(frame: DataFrame, function: Function, schema: Any) -> DataFrame:
+def map_in_arrow(frame: DataFrame, function: Function, schema: StructType | str) -> DataFrame:
     """Spark's ``mapInArrow``, in the Python that `Backend.check_workers` chose."""
     with backend_of(frame.sparkSession).workers_python():
         return frame.mapInArrow(function, schema)

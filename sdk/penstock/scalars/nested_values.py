@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -63,14 +62,15 @@ def value_maker_of(kind: SqlType, of_moment: ToValue | None = None) -> ToValue |
 
 
 def _row_maker(names: list[str], makers: list[ToValue | None]) -> ToValue:
-    gets = [operator.attrgetter(name) if "." not in name else _getter(name) for name in names]
-    parts = list(zip(names, gets, makers, strict=True))
+    parts = list(zip(names, makers, strict=True))
 
     def make(value: object) -> Row:
         row = object.__new__(Row)
         fields = {}
-        for name, get, maker in parts:
-            found = get(value)
+        # Records of files may be dicts, where an item that is absent is None.
+        items = value if isinstance(value, dict) else None
+        for name, maker in parts:
+            found = getattr(value, name) if items is None else items.get(name)
             fields[name] = found if maker is None or found is None else maker(found)
         row.__dict__ = fields
         return row
@@ -78,15 +78,13 @@ def _row_maker(names: list[str], makers: list[ToValue | None]) -> ToValue:
     return make
 
 
-def _getter(name: str) -> Callable[[object], object]:
-    return lambda value: getattr(value, name)
-
-
 def _dict_maker(of_key: ToValue, of_value: ToValue | None) -> ToValue:
-    def make(value: dict[Any, Any]) -> dict[Any, Any]:
+    def make(value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+        # Maps of files may be lists of pairs.
+        pairs = value.items() if isinstance(value, dict) else value
         return {
             key_of_map(of_key(key)): each if of_value is None or each is None else of_value(each)
-            for key, each in value.items()
+            for key, each in pairs
         }
 
     return make

@@ -16,18 +16,22 @@ from penstock.scalars.tree import Scalar
 from penstock.scalars.types import INT, array_of, find_common_type
 
 _DAY = datetime.timedelta(days=1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 _TAKES = "two numbers and a step, or two dates or times and an interval"
 
 
 def _sequence(start: Any, stop: Any, step: Any = None) -> list[Any]:
     if isinstance(start, datetime.datetime) and start.tzinfo:
         start, stop = in_utc(start), in_utc(stop)
-    if step is None:
-        step = 1 if isinstance(start, int) else _DAY
-        step = step if start <= stop else -step
     months = isinstance(step, int) and not isinstance(start, int)
     if start == stop:
         return [start]
+    if (step is None or months) and isinstance(start, datetime.datetime) and start > stop:
+        # Spark also takes a time that is one microsecond beyond the end, if it counts back in days or months.
+        stop -= _MICROSECOND
+    if step is None:
+        step = 1 if isinstance(start, int) else _DAY
+        step = step if start < stop else -step
     nothing = datetime.timedelta(0) if isinstance(step, datetime.timedelta) else 0
     if step == nothing or (step > nothing) != (start < stop):
         refuse("SEQUENCE has a step that does not lead to its end", "write a step below 0 to count down")

@@ -13,7 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from penstock.typehints import typehints
-from penstock.typehints.column_types import LOCAL_DATETIME, ValueTypeConstraint, decimal_of
+from penstock.typehints.column_types import (
+    LOCAL_DATETIME,
+    PairsConstraint,
+    RecordConstraint,
+    ValueTypeConstraint,
+    decimal_of,
+)
 from penstock.typehints.native_type_compatibility import convert_to_beam_type
 from penstock.typehints.row_type import RowTypeConstraint
 from penstock.typehints.unions import UnionConstraint, without_none
@@ -257,6 +263,12 @@ def _not_null_from_hint(hint: object, around: tuple[object, ...]) -> SqlType:
         if hint.value_class is decimal.Decimal and len(hint.parameters) == 2:
             return decimal_type(*hint.parameters)
         hint = hint.value_class
+    if isinstance(hint, PairsConstraint):
+        pair = hint.inner_type
+        hint = typehints.Dict[pair.tuple_types] if isinstance(pair, typehints.TupleConstraint) else dict
+    if isinstance(hint, RecordConstraint) and hint.fields:
+        # A record may lack an item, which is None then.
+        return struct_of((name, _from_hint(each, around).or_null()) for name, each in hint.fields)
     if isinstance(hint, (typehints.ListConstraint, typehints.TupleSequenceConstraint)):
         return array_of(_from_hint(hint.inner_type, around))
     if isinstance(hint, typehints.DictConstraint):

@@ -13,6 +13,7 @@ import pytest
 from penstock.elements.row import Row
 from penstock.scalars.casting import can_cast, cast_function, try_cast_function
 from penstock.scalars.conditions import order
+from penstock.scalars.nested_values import value_maker_of
 from penstock.scalars.spark_forms import write_type
 from penstock.scalars.types import (
     BIGINT,
@@ -30,6 +31,8 @@ from penstock.scalars.types import (
 from penstock.sql.execution.equality import canonicalizer_of
 from penstock.sql.plan.relations import ColumnDef
 from penstock.sql.transform import FieldsOf
+from penstock.typehints import typehints
+from penstock.typehints.column_types import PairsConstraint, RecordConstraint
 
 
 class Point(NamedTuple):
@@ -66,6 +69,17 @@ def test_a_hint_has_a_type_and_the_type_has_a_hint(hint: Any, shown: str) -> Non
     kind = from_hint(hint)
     assert str(kind) == shown
     assert from_hint(to_hint(kind)) == kind
+
+
+def test_records_and_pairs_of_files_become_rows_and_maps() -> None:
+    record = RecordConstraint([("x", int), ("tags", PairsConstraint(typehints.Tuple[str, int]))])
+    kind = from_hint(typehints.List[record])
+    assert (
+        str(kind) == "ARRAY<STRUCT<x: BIGINT, tags: MAP<STRING NOT NULL, BIGINT NOT NULL>> NOT NULL> NOT NULL"
+    )
+    make = value_maker_of(kind)
+    assert make is not None
+    assert make([{"x": 1, "tags": [("a", 2)]}, {}]) == [Row(x=1, tags={"a": 2}), Row(x=None, tags=None)]
 
 
 def test_rows_of_classes_become_rows() -> None:

@@ -65,7 +65,7 @@ COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
                 single(3.4028234663852886e38),
                 single(1e-45),
             ),
-            *(math.nan, math.inf, -math.inf, single(2.675), 2147483648.0, -129.5, single(1e10)),
+            *(math.nan, math.inf, -math.inf, single(2.675), 4294967296.0, -129.5, single(1e10)),
         ],
     ),
     "x": _column("DOUBLE", 1.0),
@@ -533,7 +533,7 @@ _RULES: dict[str, str] = {
         REGEXP_EXTRACT({S}, '([a-z])([0-9]+)', 2) | OVERLAY({S} PLACING {S} FROM 2)
         REGEXP_REPLACE({S}, '[0-9]+', '<$0>') | REGEXP_EXTRACT({S}, '(\\\\d+)') | MD5({S}) | SHA2({S}, 256)
         CAST({N} AS STRING)
-        CAST({F} AS STRING) | CONCAT({F}, {S}) | FORMAT_STRING('%s', {F}) | TYPEOF({F}) | TYPEOF({N})
+        CAST(f AS STRING) | CONCAT(f, {S}) | FORMAT_STRING('%s', f) | TYPEOF({F}) | TYPEOF({N})
         HEX(tiny) | BIN(n)
         CAST({M} AS STRING) | CAST({D} AS STRING) | CAST({B} AS STRING) | CAST({T} AS STRING)
         CAST({A} AS STRING) | {N}::STRING

@@ -1,4 +1,4 @@
-"""What the runner needs from a classic session, by way of Java."""
+"""The backend of a classic session, by way of Java."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Accumulated(TaskReports):
         return self.accumulator
 
     def map_in_arrow(
-        self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: Any
+        self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
         with workers_python():
             return frame.mapInArrow(make(self.accumulator), schema)
@@ -223,7 +223,7 @@ class ClassicBackend(Backend):
     def longest_task(self, activity: TaskActivity) -> str | None:
         return longest_task(self.spark.sparkContext, activity)
 
-    def leaves_of_batch(self, frame: DataFrame) -> Any:
+    def leaves_of_batch(self, frame: DataFrame) -> JavaObject:
         number = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
         query = self.spark._jsparkSession.streams().get(number).streamingQuery()
         # The sources are the first leaves, in their order. The first states of the groupings follow.

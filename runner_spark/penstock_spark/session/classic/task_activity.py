@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock_spark.session.backend import TaskActivity
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
+    from py4j.java_gateway import JavaObject, JVMView
     from pyspark import SparkContext
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -39,7 +39,7 @@ def _stage(stage: JavaObject) -> tuple[int, ...]:
     return (stage.stageId(), stage.attemptId(), stage.numTasks(), stage.numCompleteTasks(), *rows)
 
 
-def longest_task(context: Any, activity: TaskActivity) -> str | None:
+def longest_task(context: SparkContext, activity: TaskActivity) -> str | None:
     """Returns the words for the task that has been at work for the longest time; None without one."""
     store = context._jsc.sc().statusStore()
     at_work = []
@@ -51,7 +51,8 @@ def longest_task(context: Any, activity: TaskActivity) -> str | None:
     if not at_work:
         return None
     began_millis, number, tasks, done, task = min(at_work, key=lambda each: each[:2])
-    seconds = (context._jvm.java.lang.System.currentTimeMillis() - began_millis) / 1_000
+    jvm: JVMView = context._jvm
+    seconds = (jvm.java.lang.System.currentTimeMillis() - began_millis) / 1_000
     return (
         f"the task {task.index()} of Spark stage {number}, of which {done} of {tasks} tasks are done, has run for "
         f"{seconds:.0f} s in the executor {task.executorId()} on {task.host()}"

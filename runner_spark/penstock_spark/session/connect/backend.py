@@ -1,4 +1,4 @@
-"""What the runner needs from a session of Spark Connect, by public methods of PySpark alone."""
+"""The backend of a session of Spark Connect, by methods of PySpark alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import asc, col, spark_partition_id
@@ -111,9 +111,8 @@ class ConnectBackend(Backend):
 
     def moved(self, frame: DataFrame) -> DataFrame:
         # A plan is a description, which the other session analyses again.
-        other: Any = frame
-        moved: DataFrame = type(other)(other._plan, self.spark)
-        return moved
+        kind = cast("type[Any]", type(frame))
+        return cast("DataFrame", kind(cast("Any", frame)._plan, self.spark))
 
     def empty_frame(self, schema: StructType) -> DataFrame:
         return self.spark.createDataFrame([], schema)
@@ -199,7 +198,7 @@ class ConnectBackend(Backend):
     def longest_task(self, activity: TaskActivity) -> str | None:
         return None
 
-    def leaves_of_batch(self, frame: DataFrame) -> Any:
+    def leaves_of_batch(self, frame: DataFrame) -> None:
         return None
 
     def reaches(self, scheme: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
@@ -28,7 +28,7 @@ COLUMN = "penstock_report"
 
 
 class LastRow:
-    """What a task tells in the last row of its output."""
+    """The last row of a task's output, with its reports."""
 
     def __init__(self) -> None:
         self._told: Told = {}
@@ -47,7 +47,7 @@ class _WithReport:
 
     Attributes:
         function: The function.
-        sink: What it tells to.
+        sink: The sink that it reports to.
         schema: The schema of its output, for a task without any.
     """
 
@@ -101,7 +101,7 @@ class ObservedReports(TaskReports):
         )
 
     def map_in_arrow(
-        self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: Any
+        self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
         sink, columns = LastRow(), _schema(schema, frame.sparkSession)
         function = _WithReport(make(sink), sink, to_arrow_schema(columns))
@@ -113,7 +113,7 @@ class ObservedReports(TaskReports):
         return observed.where(col(COLUMN).isNull()).drop(COLUMN)
 
 
-def _schema(schema: Any, spark: SparkSession) -> StructType:
+def _schema(schema: StructType | str, spark: SparkSession) -> StructType:
     if isinstance(schema, StructType):
         return schema
-    return spark.createDataFrame([], str(schema)).schema
+    return spark.createDataFrame([], schema).schema

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 _KEPT_MAX = 16
-"""A worker keeps what it has decoded for so many side inputs, as long as tasks of one run come."""
+"""The number of side inputs for which a worker keeps what it has decoded."""
 
-_kept: OrderedDict[str, Any] = OrderedDict()
+_kept: OrderedDict[str, object] = OrderedDict()
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class InProgram:
     def value(self) -> list[bytes]:
         return list(self.pages)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _keep, (InProgram, self.name, self.pages)
 
 
@@ -42,11 +42,11 @@ class InFile:
             pages: list[bytes] = pickle.load(file)
         return pages
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _keep, (InFile, self.name)
 
 
-def _keep(kind: Any, name: str, *content: object) -> Any:
+def _keep(kind: Callable[..., object], name: str, *content: object) -> object:
     """Returns the one object of this name in a process, so that its tasks decode the pages once."""
     if name not in _kept:
         _kept[name] = kind(name, *content)

@@ -231,8 +231,8 @@ def _hold_single(call: AggregateCall, holding: Holding) -> Cell:
     return _Single(holding, place_of(call))
 
 
-def _write_single(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
-    return f"MAX({arguments[0]})"
+def _write_single(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
+    return f"MAX({arguments[0]}){over}"
 
 
 MIN = AggregateFunction(

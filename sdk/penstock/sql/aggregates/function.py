@@ -110,8 +110,8 @@ Bind = Callable[["AggregateFunction", Asked], AggregateCall]
 """Makes the call of what a query asks for, with the casts that it leaves out; raises SqlTypeError."""
 Hold = Callable[[AggregateCall, Holding], Cell]
 """Returns what a group holds."""
-SparkForm = Callable[[AggregateCall, Sequence[str], str], str]
-"""Writes a call for Spark, from its arguments as text and the text ``DISTINCT `` or none."""
+SparkForm = Callable[[AggregateCall, Sequence[str], str, str], str]
+"""Writes a call for Spark, from its arguments, the word ``DISTINCT `` or none, and `` OVER (…)`` or none."""
 
 
 def _no_fold(call: AggregateCall) -> FoldText | None:

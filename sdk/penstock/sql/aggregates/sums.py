@@ -55,8 +55,8 @@ def _bind_count_if(function: AggregateFunction, asked: Asked) -> AggregateCall:
     return COUNT.of(Asked((), condition=condition), (), BIGINT)
 
 
-def _write_count(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
-    return f"COUNT({distinct}{', '.join(arguments)})"
+def _write_count(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
+    return f"COUNT({distinct}{', '.join(arguments)}){over}"
 
 
 COUNT = AggregateFunction(
@@ -226,11 +226,11 @@ def _fold_mean(call: AggregateCall) -> FoldText | None:
     return FoldText((SUM_TEXT, COUNT_TEXT), "{0} / {1} if {1} else None")
 
 
-def _write_mean(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
+def _write_mean(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
     [value] = arguments
     if kind_of(call) == "BIGINT":
-        return f"(SUM({distinct}{value}) / COUNT({distinct}{value}))"
-    return f"AVG({distinct}{value})"
+        return f"(SUM({distinct}{value}){over} / COUNT({distinct}{value}){over})"
+    return f"AVG({distinct}{value}){over}"
 
 
 # Bits

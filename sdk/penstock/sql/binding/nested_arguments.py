@@ -101,6 +101,8 @@ def _named(
 
 
 def _name_of(part: Any) -> str:
+    if isinstance(part, exp.Paren):
+        return _name_of(part.this)
     if isinstance(part, (exp.Alias, exp.PropertyEQ)):
         return str(part.alias)
     if isinstance(part, exp.Dot):

@@ -28,6 +28,7 @@ from penstock.sql.execution.chain_steps import (
     AggregateRows,
     ChainStep,
     FilterChanges,
+    GenerateChanges,
     JoinPairs,
     RankRows,
     SelectRows,
@@ -611,6 +612,8 @@ def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
             return SelectRows(inputs, Projection(relation.scalars))
         case Filter():
             return FilterChanges(inputs, Predicate(relation.condition))
+        case Generate():
+            return GenerateChanges(inputs, GeneratedRows(relation))
         case Top():
             form = form_of(relation.input.columns)
             first = first_rows(relation.orders, relation.limit, relation.offset, retracts[0], form)

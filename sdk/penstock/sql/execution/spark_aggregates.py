@@ -11,7 +11,7 @@ from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import BIGINT, NULL
 from penstock.sql.aggregates.extremes import SINGLE
-from penstock.sql.aggregates.functions import record_of
+from penstock.sql.aggregates.functions import write_for_spark
 from penstock.sql.plan.relations import AggregateCall
 
 _ONE = Literal(1, BIGINT.or_null(False))
@@ -46,22 +46,10 @@ def write_aggregate(call: AggregateCall, single: bool) -> str:
     Raises:
         NotForSpark: Spark does not compute exactly the same value.
     """
-    if call.fn is not None:
-        raise NotForSpark(f"{call.name} is a CombineFn of the user")
-    if call.type.name == "DECIMAL" and call.type.precision is None:
-        raise NotForSpark("Spark computes decimals with other numbers of digits")
     if call.name == SINGLE and not single:
         raise NotForSpark("a subquery might give several rows, which is an error")
-    record = record_of(call)
-    if record.not_in_spark:
-        raise NotForSpark(f"{record.name}: {record.not_in_spark}")
-    if call.orders:
-        raise NotForSpark(f"Spark's {record.name} does not take an order")
-    distinct = "DISTINCT " if call.distinct else ""
-    arguments = [write_over_columns(_if_counted(call, each)) for each in call.values or (_ONE,)]
-    if record.spark is None:
-        return f"{record.name}({distinct}{', '.join(arguments)})"
-    return record.spark(call, arguments, distinct)
+    values = call.values or (_ONE,)
+    return write_for_spark(call, [write_over_columns(_if_counted(call, each)) for each in values])
 
 
 def _if_counted(call: AggregateCall, value: Scalar) -> Scalar:

@@ -239,7 +239,7 @@ class _Text:
         partition = ", ".join(map(_text, relation.keys))
         over = f"{'PARTITION BY ' + partition if partition else ''} ORDER BY {order}"
         place = f"c{width}"
-        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER ({over}) AS BIGINT) AS {place} FROM ({inner})"
+        numbered = f"SELECT *, ROW_NUMBER() OVER ({over}) AS {place} FROM ({inner})"
         if relation.numbered:
             return (
                 numbered

@@ -309,10 +309,6 @@ class JobBinder:
             self._script.refuse(
                 f"SQL cannot read the table {table.name!r} of {table.system}", table.declared.at, hint
             )
-        if table.records is not None and table.declared.key:
-            what = f"the table {table.name!r} replaces rows by their key, and its records can only be read as they came"
-            hint = "read it by a second table without PRIMARY KEY, in which each record is a row"
-            self._script.refuse(what, table.declared.at, hint)
         if table.name.lower() in self._state.written and not table.types:
             return self._state.written[table.name.lower()]
         told = (

@@ -694,6 +694,7 @@ class _Unnesting:
         known = self._values(left)
         first = len(left.relation.columns)
         gap = first - width
+        # Right columns move first: the columns that stand for outer ones are where these were.
         parts = [
             shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
             for each in split_and_factor(relation.condition)
@@ -774,9 +775,7 @@ class _Unnesting:
         left_keys = tuple(self.replaced(each, known) for each in relation.left_keys)
         right_keys = tuple(self.replaced(each, others) for each in relation.right_keys)
         parts = [
-            self.replaced(
-                shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)}), known
-            )
+            shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
             for each in split_and_factor(relation.condition)
         ]
         joined = Join(

@@ -142,14 +142,11 @@ def _table(cursor: Cursor, replace: bool) -> CreateTable:
     keys: list[tuple[str, ...]] = []
     if cursor.accept("("):
         _declarations(cursor, columns, marks, keys)
-    if cursor.accept("COMMENT"):
-        cursor.string("the comment", "COMMENT 'all goals'")
-    partition_by = cursor.names("partitions") if cursor.accept("PARTITIONED", "BY") else ()
+    partition_by, options = _clauses(cursor)
     if len(marks) > 1:
         cursor.refuse("a table has one watermark", "leave the second one out", marks[1].at)
     if len(keys) > 1:
         cursor.refuse("a table has one primary key", "write PRIMARY KEY (team, day) NOT ENFORCED", at)
-    options = _options(cursor) if cursor.accept("WITH") else ()
     query = _query(cursor) if cursor.accept("AS") else None
     cursor.finish()
     table = CreateTable(
@@ -166,6 +163,33 @@ def _table(cursor: Cursor, replace: bool) -> CreateTable:
     )
     _check_columns(cursor, table)
     return table
+
+
+def _clauses(cursor: Cursor) -> tuple[tuple[str, ...], tuple[TableOption, ...]]:
+    """Reads what stands behind the columns of a table: its partitions, and its settings in our form or in Spark's."""
+    partition_by: tuple[str, ...] = ()
+    found: list[TableOption] = []
+    while True:
+        at = cursor.start
+        if cursor.accept("COMMENT"):
+            cursor.string("the comment", "COMMENT 'all goals'")
+        elif cursor.accept("PARTITIONED", "BY"):
+            partition_by = cursor.names("partitions")
+        elif cursor.accept("USING"):
+            value_at = cursor.start
+            found.append(TableOption("format", cursor.name("the format"), at, value_at))
+        elif cursor.accept("LOCATION"):
+            path = cursor.string("the path", "LOCATION '/data/goals'")
+            found.append(TableOption("path", path.text, at, path.start))
+        elif cursor.accept("WITH") or cursor.accept("OPTIONS"):
+            found += _options(cursor)
+        else:
+            break
+    names = [each.name.lower() for each in found]
+    for number, each in enumerate(found):
+        if each.name.lower() in names[:number]:
+            cursor.refuse(f"{each.name!r} is set twice", "leave one of them out", each.at)
+    return partition_by, tuple(found)
 
 
 def _check_columns(cursor: Cursor, table: CreateTable) -> None:
@@ -264,22 +288,19 @@ def _watermark(cursor: Cursor, at: int) -> Watermark:
 
 def _options(cursor: Cursor) -> tuple[TableOption, ...]:
     cursor.expect("(", hint=_OPTIONS)
-    found: dict[str, TableOption] = {}
-    while True:
-        option = _option(cursor)
-        if option.name.lower() in found:
-            cursor.refuse(f"{option.name!r} is set twice", "leave one of them out", option.at)
-        found[option.name.lower()] = option
-        if not cursor.accept(","):
-            break
+    found = [_option(cursor)]
+    while cursor.accept(","):
+        found.append(_option(cursor))
     cursor.expect(")", hint=_OPTIONS)
-    return tuple(found.values())
+    return tuple(found)
 
 
 def _option(cursor: Cursor) -> TableOption:
     at = cursor.start
     name = _dotted(cursor, _OPTIONS)
-    cursor.expect("=", hint=_OPTIONS)
+    # Spark's OPTIONS (header 'true') has no sign between.
+    if cursor.next is None or cursor.next.kind != "string":
+        cursor.expect("=", hint=_OPTIONS)
     value_at = cursor.start
     return TableOption(name, _value(cursor, _OPTIONS), at, value_at)
 

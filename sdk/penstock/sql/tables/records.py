@@ -150,8 +150,9 @@ class RowOfRecord:
         """The row of an element; None if the record deletes its key."""
         if not isinstance(element, KafkaRecord):
             return element[1]
-        if element.value is None:
-            return None
+        if element.value is None or not self.metadata:
+            value: Row | None = element.value
+            return value
         values = element.value.as_dict()
         for name, of_record, is_text in self.metadata:
             values[name] = _known_of(element, of_record, is_text)

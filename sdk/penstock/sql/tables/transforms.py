@@ -24,6 +24,7 @@ from penstock.sql.plan.relations import ColumnDef, Columns
 from penstock.sql.tables.columns import row_hint, spark_schema
 from penstock.sql.tables.connectors import Setting, settings_of
 from penstock.sql.tables.declared_records import row_of_record
+from penstock.sql.tables.latest_rows import LatestRows
 from penstock.sql.tables.records import FieldOfRecord, RecordsOfRows, RowsOfRecords
 from penstock.sql.tables.table import Table
 from penstock.transforms.elements.pardo import Filter, Map
@@ -93,7 +94,8 @@ class ReadTable(PTransform[Any, Any]):
             both = rejected[0] if len(rejected) == 1 else tuple(rejected) | "All rejected" >> Flatten()
             _ = both | "Write rejected" >> self._rejects
         if table.records is not None:
-            return rows | "Rows" >> RowsOfRecords(row_of_record(table.records), table.types)
+            make = LatestRows if table.declared.key else RowsOfRecords
+            return rows | "Rows" >> make(row_of_record(table.records), table.types)
         if connector.after_read is not None:
             return rows | "Rows" >> connector.after_read(self._columns_inside(rows))
         if table.types and not _is_row_type(rows.element_type):
@@ -134,7 +136,7 @@ class ReadTable(PTransform[Any, Any]):
                 arguments.setdefault("inferSchema", "true")
         if table.records is not None:
             arguments["value_deserializer"] = table.records.reader()
-            arguments["with_metadata"] = bool(table.records.metadata)
+            arguments["with_metadata"] = bool(table.records.metadata or table.declared.key)
         read = connector.read(**arguments)
         assert isinstance(read, SourceTransform)
         return read
