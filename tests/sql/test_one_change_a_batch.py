@@ -9,10 +9,11 @@ import pytest
 import penstock as beam
 from penstock.io import WriteToMemory
 from penstock.io.watermarks import BoundedDisorder
-from penstock.sql.execution import lowering
+from penstock.sql.execution import lowering, steps
 from penstock.transforms.sql import SqlTransform
 from penstock.windows.triggers import AfterCount
 from tests.shards.toy_query import ToyQuery
+from tests.sql.relations import as_rows, changes, random_input
 
 
 class Goal(NamedTuple):
@@ -66,3 +67,51 @@ def test_all_of_a_micro_batch_is_one_change_of_a_key(name: str) -> None:
 def test_a_trigger_of_each_element_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lowering, "AfterArrival", lambda: AfterCount(1))
     assert _batches(QUERIES["a sum"])[0] != [("INSERT", ("blue", 1)), ("INSERT", ("red", 7))]
+
+
+JOINS = {
+    "a left join of a left join": """
+        SELECT a.k, a.v, t.w, u.n FROM a LEFT JOIN (SELECT k, MAX(w) AS w FROM b GROUP BY k) AS t ON a.k = t.k
+        LEFT JOIN (SELECT s, COUNT(*) AS n FROM b GROUP BY s) AS u ON a.s = u.s""",
+    "a full join of groups": """
+        SELECT t.k, t.v, u.k AS k2, u.w FROM (SELECT k, SUM(v) AS v FROM a GROUP BY k) AS t
+        FULL JOIN (SELECT k, MIN(w) AS w FROM b GROUP BY k) AS u ON t.k = u.k""",
+    "values of subqueries": """
+        SELECT a.k, a.s, a.v, a.ts, (SELECT MAX(b.w) FROM b WHERE b.k = a.k) AS w,
+               (SELECT COUNT(*) FROM b WHERE b.s = a.s AND b.w < a.v) AS n
+        FROM a""",
+    "conditions with subqueries": """
+        SELECT a.k, a.s, a.v, a.ts FROM a WHERE a.v <= ANY (SELECT b.w FROM b WHERE b.k = a.k)
+        AND NOT EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.k AND c.v > a.v)""",
+}
+
+
+def _is_seen_and_undone(query: str) -> bool:
+    """True if a row of a query comes and goes in one micro-batch, over some random inputs."""
+    for seed in range(3):
+        for batch in changes(query, random_input(seed)):
+            come, gone = (as_rows(row for sign, row in batch.changes if sign == wanted) for wanted in (1, -1))
+            if come.keys() & gone.keys():
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_a_row_of_a_join_that_comes_and_goes_in_a_micro_batch_is_not_seen(name: str) -> None:
+    assert not _is_seen_and_undone(JOINS[name])
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_a_join_that_shows_each_of_its_answers_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "NetChanges", _NoNet)
+    assert _is_seen_and_undone(JOINS[name])
+
+
+class _NoNet(beam.DoFn):
+    """Shows each change."""
+
+    def __init__(self, form: object) -> None:
+        pass
+
+    def process(self, row: object) -> list[object]:
+        return [row]

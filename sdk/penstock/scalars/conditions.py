@@ -445,6 +445,24 @@ COALESCE = ScalarFunction(
     spark="coalesce({all})",
     whole="operands",
 )
+_IS_NAN = ScalarFunction(
+    name="ISNAN",
+    resolve=takes("DOUBLE -> BOOLEAN"),
+    python=choose_always(lambda value: value != value),
+    takes_null=True,
+    inline=write_by_template({"DOUBLE": "({0} != {0})"}),
+    spark="isnan({0})",
+)
+
+
+def _nanvl_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    # The second value is only computed where the first one is NaN.
+    made = takes("DOUBLE DOUBLE -> DOUBLE")(function, arguments)
+    assert isinstance(made, Call)
+    value, other = made.arguments
+    return CASE(_IS_NAN(value), other, value)
+
+
 FUNCTIONS = (
     EQUAL,
     _comparison("<>", "!=", lambda found: found != 0, "!="),
@@ -491,22 +509,8 @@ FUNCTIONS = (
     CASE,
     ScalarFunction(name="IF", resolve=_if_of),
     ScalarFunction(name="NVL2", resolve=_nvl2_of),
-    ScalarFunction(
-        name="ISNAN",
-        resolve=takes("DOUBLE -> BOOLEAN"),
-        python=choose_always(lambda value: value != value),
-        takes_null=True,
-        inline=write_by_template({"DOUBLE": "({0} != {0})"}),
-        spark="isnan({0})",
-    ),
-    ScalarFunction(
-        name="NANVL",
-        resolve=takes("DOUBLE DOUBLE -> DOUBLE"),
-        python=choose_always(lambda value, other: other if value != value else value),
-        takes_null=True,
-        spark="nanvl({0}, {1})",
-        whole="operands",
-    ),
+    _IS_NAN,
+    ScalarFunction(name="NANVL", resolve=_nanvl_of),
     ScalarFunction(name="NULLIFZERO", resolve=_nullifzero_of),
     ScalarFunction(name="ZEROIFNULL", resolve=_zeroifnull_of),
     ScalarFunction(name="ISNULL", resolve=_is_null_of),

@@ -240,6 +240,8 @@ PINNED: list[tuple[str, Any, str]] = [
     ("1 | 2 & 4", 1, "INT"),
     ("12 ^ 4 & 6 >> 1", 12, "INT"),
     ("DATE '2024-01-31' + INTERVAL '1' MONTH", date(2024, 2, 29), "DATE"),
+    ("-7::STRING", "-7", "STRING"),
+    ("NANVL(1.5D, s)", 1.5, "DOUBLE"),
     ("-9223372036854775808L", -(1 << 63), "BIGINT"),
 ]
 """Texts with their values for the first row, and their types; each once had another one."""

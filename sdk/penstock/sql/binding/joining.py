@@ -61,7 +61,8 @@ def make_join(
         times = [found for part in rest if (found := _as_of_times(part, width))]
         if len(times) != 1 or len(rest) != 1:
             refuse(
-                "ASOF JOIN takes equal columns and one comparison of times", "write left.time >= right.time"
+                "ASOF JOIN takes equal columns and one comparison of times",
+                "write left.time >= right.time, with a TIMESTAMP in both",
             )
         [as_of] = times
         rest = []
@@ -248,6 +249,8 @@ def _as_of_times(part: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
     if not isinstance(part, Call) or part.name not in (">=", "<="):
         return None
     later, earlier = part.arguments if part.name == ">=" else reversed(part.arguments)
+    if any(each.type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ", "ANY") for each in (later, earlier)):
+        return None
     return (later, earlier) if _is_left(later, width) and _is_right(earlier, width) else None
 
 

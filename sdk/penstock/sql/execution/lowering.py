@@ -437,6 +437,9 @@ class Lowering:
         result = self._in_one_window(joined) | self._label("Joined") >> Map(shown).with_output_types(
             hint_of(relation.columns)
         )
+        if not self._mode.final and may_retract(result):
+            net = steps.NetChanges(form_of(relation.columns))
+            result = result | self._label("Net") >> ParDo(net).with_output_types(result.element_type)
         return (result, *alone) | self._label("With all") >> Flatten() if alone else result
 
     def _border(self, relation: Border) -> PCollection[Any]:

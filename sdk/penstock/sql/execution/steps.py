@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from penstock.coders import FastPrimitivesCoder
+from penstock.coders.deterministic import encode_key
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.elements.row import Row
 from penstock.functions.clocked import ClockedDoFn
@@ -21,6 +22,7 @@ from penstock.functions.userstate import (
     on_timer,
     on_window_expiration,
 )
+from penstock.relations.bags import Form
 from penstock.relations.changes import Change, compute_difference, compute_net, kinds_of, make_elements
 from penstock.scalars.casting import whole_micros
 from penstock.scalars.column_forms import ColumnForm, HasColumnForm
@@ -250,6 +252,50 @@ class ResultChanges(DoFn, HasColumnForm):
     def finish_bundle(self) -> Iterable[WindowedValue]:
         held, self._before = self._before, None
         return [] if held is None else make_elements(*held, ValueKind.DELETE)
+
+
+class NetChanges(DoFn):
+    """Emits what is left of all changes of a bundle: a row that comes and goes in it is not seen.
+
+    A join answers one change after the other, and a left join even one change of its right side by two.
+
+    Args:
+        form: Maps rows to their form; None if rows are copies only of themselves.
+
+    Attributes:
+        is_stateless: It keeps nothing from one change to the next.
+    """
+
+    def __init__(self, form: Form | None) -> None:
+        self._form = form
+        self._held: list[WindowedValue] = []
+
+    def start_bundle(self) -> None:
+        self._held = []
+
+    def process(self, row: object, windowed: WindowedValue = DoFn.WindowedValueParam) -> None:
+        self._held.append(windowed)
+
+    def finish_bundle(self) -> Iterable[WindowedValue]:
+        held, self._held = self._held, []
+        if not any(each.pane_info.kind.is_retraction for each in held):
+            return held
+        left: tuple[dict[bytes, list[WindowedValue]], ...] = ({}, {})
+        for each in held:
+            name = encode_key(each.value if self._form is None else self._form(each.value))
+            own, opposite = left if each.pane_info.kind.is_retraction else left[::-1]
+            if copies := opposite.get(name):
+                copies.pop()
+            else:
+                own.setdefault(name, []).append(each)
+        retracted, inserted = ([one for each in side.values() for one in each] for side in left)
+        kinds = kinds_of((retracted, inserted))
+        return [
+            made
+            for side, kind in zip((retracted, inserted), kinds, strict=True)
+            for each in side
+            for made in make_elements(each, [each.value], kind)
+        ]
 
 
 class GroupRows(RowsFunction, HasColumnForm):
