@@ -39,6 +39,7 @@ STREAMS = (
     "nexmark/run.py --sql",
     "sql_speed.py",
     "tpch.py",
+    "tpch_views.py",
 )
 
 

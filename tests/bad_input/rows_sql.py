@@ -128,19 +128,20 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a sum of texts, in a stream",
+            "a sum of truth values, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
                 p = beam.Pipeline(mode="streaming")
-                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
+                rows = p | beam.Create([beam.Row(red=True)])
+                rows | SqlTransform("SELECT SUM(red) AS total FROM PCOLLECTION")
                 """,
             see="""
-                penstock.sql.errors.SqlError: SUM takes numbers, and team is STRING NOT NULL
+                penstock.sql.errors.SqlError: SUM takes numbers, and red is BOOLEAN NOT NULL
                   line 1, column 8 of the query
-                    SELECT SUM(team) AS total FROM PCOLLECTION
+                    SELECT SUM(red) AS total FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:4)
+                  at step 'SqlTransform(SELECT SUM(red) AS total FROM PCOLLECTION)' (game.py:5)
                   hint: CAST it to a number
                 """,
         ),
@@ -264,6 +265,79 @@ SUBJECT = Subject(
                                     ^
                   at step "SqlTransform(SELECT INTERVAL '1 month 2 days' AS i FROM goals)" (game.py:5)
                   hint: write INTERVAL '10' MINUTES; months have no fixed length
+                """,
+        ),
+        Row(
+            "a generator of something that is not an array, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tags="a,b")])
+                {"posts": posts} | SqlTransform("SELECT p.id, x.tag FROM posts AS p, UNNEST(p.tags) AS x(tag)")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: UNNEST takes arrays, not STRING
+                  line 1, column 46 of the query
+                    SELECT p.id, x.tag FROM posts AS p, UNNEST(p.tags) AS x(tag)
+                                                                 ^
+                  at step 'SqlTransform(SELECT p.id, x.tag FROM posts AS p, UNNEST(p.tags) AS x(tag))' (game.py:5)
+                  hint: make one, such as SPLIT(text, ',') or ARRAY(a, b)
+                """,
+        ),
+        Row(
+            "more names than a generator makes columns, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tags="a,b")])
+                {"posts": posts} | SqlTransform("SELECT EXPLODE(SPLIT(tags, ',')) AS (at, tag) FROM posts")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: EXPLODE makes 1 column, and the number of names is 2
+                  line 1, column 8 of the query
+                    SELECT EXPLODE(SPLIT(tags, ',')) AS (at, tag) FROM posts
+                           ^
+                  at step "SqlTransform(SELECT EXPLODE(SPLIT(tags, ',')) AS (at, tag) FROM posts)" (game.py:5)
+                  hint: its columns in their order: col
+                """,
+        ),
+        Row(
+            "a generator inside an expression, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tags="a,b")])
+                {"posts": posts} | SqlTransform("SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: EXPLODE makes rows, and stands inside an expression
+                  line 1, column 14 of the query
+                    SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts
+                                 ^
+                  at step "SqlTransform(SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts)" (game.py:5)
+                  hint: select it in a subquery of FROM, and name its column here
+                """,
+        ),
+        Row(
+            "two generators in a query that groups, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tag="a")])
+                query = "SELECT EXPLODE(ARRAY_AGG(id)) AS id, EXPLODE(ARRAY_AGG(tag)) AS tag FROM posts"
+                {"posts": posts} | SqlTransform(query)
+                """,
+            see="""
+                penstock.sql.errors.SqlError: two generators are in a query that groups
+                  line 1, column 38 of the query
+                    SELECT EXPLODE(ARRAY_AGG(id)) AS id, EXPLODE(ARRAY_AGG(tag)) AS tag FROM posts
+                                                         ^
+                  at step 'SqlTransform(SELECT EXPLODE(ARRAY_AGG(id)) AS id, EXPLODE(ARRAY_AGG(ta...)' (game.py:6)
+                  hint: group in a subquery of FROM
                 """,
         ),
         Row(

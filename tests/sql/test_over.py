@@ -138,7 +138,7 @@ def check_changes(seed: int, weights: Any = FAMILIES) -> None:
             wanted = Counter(map(repr, results.compute_all(there)))
             assert not wanted - net, f"seed {seed}: {relation.calls}"
             assert not net - wanted, f"seed {seed}: {relation.calls}"
-            assert sum(length for _, length, _ in index) == len(there)
+            assert sum(each[1] for each in index) == len(there)
 
 
 def _rows_of(seed: int) -> list[Any]:
@@ -237,6 +237,19 @@ def _one_copy(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SortedRows, "copies_of", lambda self, row: (self.place_of(self.order.key(row)),) * 2)
 
 
+def _first_sums_stay(patch: pytest.MonkeyPatch) -> None:
+    was = SortedRows.keep_sums
+
+    def keep(self: SortedRows, sums: Any) -> None:
+        was(self, {at: held for at, held in sums.items() if self.sums_before(at + 1)[0] != at})
+
+    patch.setattr(SortedRows, "keep_sums", keep)
+
+
+def _sums_change_in_place(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(over_results.copy, "deepcopy", lambda held: held)
+
+
 def _only(family: str) -> dict[str, float]:
     return {each: float(each == family) for each in FAMILIES}
 
@@ -273,6 +286,8 @@ OF_CHANGES: dict[str, tuple[Patch, str]] = {
     "FIRST_VALUE goes on from nothing": (_from_the_start(_VALUE), "values"),
     "rows whose frames have a new row keep their sums": (_reaches_itself(_SUM), "aggregates"),
     "a running sum begins anew": (_from_the_start(_SUM), "aggregates"),
+    "sums before a block stay": (_first_sums_stay, "aggregates"),
+    "sums change in place": (_sums_change_in_place, "aggregates"),
     "one copy of a row is enough": (
         lambda patch: patch.setattr(
             SortedRows, "copies_of", lambda self, row: (self.place_of(self.order.key(row)),) * 2

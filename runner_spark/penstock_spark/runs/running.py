@@ -46,10 +46,10 @@ from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.stalls import stall_watcher_of
-from penstock_spark.session.waiting import watch_for_waiting
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    pass
 
 _POLL_SECONDS = 0.05
 
@@ -165,7 +165,7 @@ class StreamRun:
     def _last_finished(self) -> int | None:
         """The number of the last finished micro-batch; None without one, or if Spark has died."""
         with contextlib.suppress(Exception):
-            if (report := _last_report(self.started)) is not None:
+            if (report := backend_of(self.context.spark).last_report(self.started)) is not None:
                 return report[0]
         return None
 
@@ -221,7 +221,7 @@ class StreamRun:
 
     def _watch(self) -> None:
         try:
-            with watch_for_waiting(self.context.spark.sparkContext):
+            with backend_of(self.context.spark).watch_for_waiting():
                 self._follow()
             if not self.stopping.is_set():
                 # The next micro-batch may have begun. No sink gets only a part of it.
@@ -257,7 +257,7 @@ class StreamRun:
         elif self.about.native_grouping is not None and not self.checkpoint.is_new:
             # Windows may have been due when an earlier run stopped, for which Spark starts no micro-batch.
             self.checkpoint.command("continue")
-        standing_still = stall_watcher_of(self.started, self.context.spark.sparkContext)
+        standing_still = stall_watcher_of(self.started, self.context.spark)
         while not self.stopping.wait(_POLL_SECONDS):
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
@@ -301,7 +301,7 @@ class StreamRun:
 
         A query that has found nothing new for a while also reports that, with the number of its next micro-batch.
         """
-        report = _last_report(self.started)
+        report = backend_of(self.context.spark).last_report(self.started)
         if report is None or report == self._reported:
             return None
         before, self._reported = self._reported, report
@@ -458,12 +458,6 @@ def nothing_comes_after(reading: OpenReading, source: Mapping[str, Any], is_plan
         return False
     # Only its tasks know when a source is over that follows the clock: its next second may not have passed yet.
     return reading.is_staged or (reading.ends_when_read and not is_planned_before)
-
-
-def _last_report(started: StreamingQuery) -> tuple[int, str] | None:
-    """The number of the micro-batch and the time of the last report, if any; Java takes long to write all of it."""
-    progress = started._jsq.lastProgress()
-    return None if progress is None else (int(progress.batchId()), str(progress.timestamp()))
 
 
 def state_at_end(state: str, failure: BaseException | None) -> str:

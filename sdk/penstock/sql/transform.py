@@ -25,6 +25,8 @@ from penstock.io.query_source import QueryError, QuerySource, QueryTable, Result
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.column_forms import FieldColumns, HasColumnForm
+from penstock.scalars.nested_values import value_maker_of
 from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
@@ -36,13 +38,14 @@ from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_wr
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
-from penstock.sql.execution.steps import RowFunction, time_of
+from penstock.sql.execution.steps import MakeRow, RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
 from penstock.sql.output_classes import MakeInstance, check_output_class, check_output_fields
+from penstock.sql.plan.borders import find_borders
 from penstock.sql.plan.lineage import add_change_keys
-from penstock.sql.plan.pruning import columns_read, prune
+from penstock.sql.plan.pruning import columns_read, prune, with_limited_ranks
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.sql.sources import read_source
 from penstock.transforms.elements.create import Create
@@ -50,6 +53,7 @@ from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
 from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.column_widths import options_of_widths, width_of_field
 from penstock.typehints.containers import ListConstraint
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import Timestamp
@@ -125,7 +129,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         self.query = query
         self.catalog = catalog or Catalog()
         self.output = None if output is None else check_output_class(output)
-        self.order: tuple[tuple[str, bool, bool], ...] = ()
+        self.order: tuple[tuple[str, bool, bool], ...] | None = ()
 
     def default_label(self) -> str:
         words = " ".join(str(getattr(self, "query", "")).split())
@@ -212,7 +216,9 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         endless = {name for name, pcoll in pcolls.items() if not pcoll.is_bounded}
         rendering = query.rendering or ("TABLE" if ends else "CHANGES")
         numbers = list_kept_numbers(query, rendering) if endless else ()
-        if kept := list(dict.fromkeys([*list_kept_state(query.relation, endless), *numbers])):
+        if kept := list(
+            dict.fromkeys([*list_kept_state(with_limited_ranks(query.relation), endless), *numbers])
+        ):
             self.explained += "\n\nkept forever:\n" + "\n".join(f"- {each}" for each in kept)
             where = self._where() or f"at step {self.label!r}"
             _LOGGER.warning("A query keeps more and more:\n- %s\n  %s", "\n- ".join(kept), where)
@@ -226,6 +232,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             query = replace(query, relation=relation)
         retracting = {name for name, pcoll in pcolls.items() if may_retract(pcoll)}
         pruned = prune(query.relation, retracting)
+        if not mode.final:
+            pruned = find_borders(pruned)
         read = {**columns, **columns_read(pruned)}
         inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
         rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)
@@ -307,12 +315,15 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
             hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
             raise refusal(TypeError, what, where=self._where(), hint=hint)
-        return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
+        return tuple(
+            ColumnDef(field, replace(from_hint(hint), bits=width_of_field(row, field)))
+            for field, hint in row.fields
+        )
 
     def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
         label = "Input" if name == _MAIN else f"Input {name}"
-        fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))
+        fields = FieldsOf(columns)
         rows = pcoll | f"{label} in all time" >> WindowInto(GlobalWindows())
         return rows | label >> Map(fields).with_output_types(hint_of(columns))
 
@@ -406,28 +417,40 @@ def allow_deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class FieldsOf(RowFunction):
-    """Makes a tuple of an element's fields; times become datetimes with a zone.
+class FieldsOf(RowFunction, HasColumnForm):
+    """Makes a tuple of an element's fields; times become datetimes with a zone, and structs Rows.
 
     Args:
-        names: The names of the fields.
-        types: The names of their types.
+        columns: The names and the types of the fields.
+
+    Attributes:
+        column_form: The same in columns.
     """
 
-    def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
         # Python's getter takes dots apart, and returns a single value without a tuple.
+        names = tuple(each.name for each in columns)
         is_plain = len(names) > 1 and not any("." in name for name in names)
         self._get: Callable[[Any], tuple[Any, ...]] = (
             operator.attrgetter(*names) if is_plain else _Attributes(names)
         )
-        self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
+        makers = [value_maker_of(each.type, _as_datetime) for each in columns]
+        self._makers = [(at, maker) for at, maker in enumerate(makers) if maker is not None]
+        if not any(each.type.is_nested for each in columns):
+            self.column_form = FieldColumns(names, tuple(each.type for each in columns))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FieldsOf, (self._columns,)
 
     def __call__(self, row: object) -> tuple[Any, ...]:
         values = self._get(row)
-        for at in self._times:
-            time = values[at]
-            if type(time) is not datetime.datetime or time.tzinfo is None:
-                values = (*values[:at], _as_datetime(time), *values[at + 1 :])
+        for at, maker in self._makers:
+            value = values[at]
+            if type(value) is datetime.datetime and value.tzinfo is not None:
+                continue
+            if value is not None:
+                values = (*values[:at], maker(value), *values[at + 1 :])
         return values
 
 
@@ -450,25 +473,20 @@ def _as_datetime(value: object) -> object:
     return value
 
 
-class MakeRow(RowFunction):
-    """Makes of a tuple a Row with names."""
+def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...] | None:
+    """Returns the order of listed rows: names, whether they descend, and whether NULL is first.
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def __call__(self, row: tuple[Any, ...]) -> Row:
-        made = Row()
-        made.__dict__.update(zip(self._names, row, strict=True))
-        return made
-
-
-def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns the order of listed rows: names, whether they descend, and whether NULL is first."""
+    None if they are ordered by something that is not among their columns.
+    """
     names = {place: name for name, place in query.shown}
+    if query.ordered is None:
+        return None
+    columns = [each.scalar.index if isinstance(each.scalar, Column) else -1 for each in query.ordered]
+    if not names.keys() >= {*columns}:
+        return None
     return tuple(
-        (names[order.scalar.index], order.descending, order.nulls_first)
-        for order in query.ordered
-        if isinstance(order.scalar, Column) and order.scalar.index in names
+        (names[at], order.descending, order.nulls_first)
+        for at, order in zip(columns, query.ordered, strict=True)
     )
 
 
@@ -486,5 +504,8 @@ def result_hint(query: Query) -> Any:
         [
             (name, system[place] if isinstance(place, str) else hint_of_type(columns[place].type))
             for name, place in query.shown
-        ]
+        ],
+        field_options=options_of_widths(
+            (name, columns[place].type.bits) for name, place in query.shown if not isinstance(place, str)
+        ),
     )

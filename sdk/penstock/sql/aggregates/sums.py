@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -74,9 +75,9 @@ COUNT = AggregateFunction(
 def _bind_sum(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 1)
     value = function.addable(asked.arguments[0])
-    return function.of(
-        asked, (value,), decimals.sum_type(value.type) if value.type.name == "DECIMAL" else value.type
-    )
+    # A sum has the widest type of its kind.
+    kind = replace(value.type, bits=64)
+    return function.of(asked, (value,), decimals.sum_type(kind) if kind.name == "DECIMAL" else kind)
 
 
 def _bind_mean(function: AggregateFunction, asked: Asked) -> AggregateCall:
@@ -289,7 +290,8 @@ def _bits(name: str, symbol: str, result: Callable[[int, int], bool]) -> Aggrega
 
     def bind(function: AggregateFunction, asked: Asked) -> AggregateCall:
         function.check_count(asked, 1)
-        return function.of(asked, (function.whole(asked.arguments[0]),), BIGINT)
+        value = function.whole(asked.arguments[0])
+        return function.of(asked, (value,), value.type if value.type.name == "BIGINT" else BIGINT)
 
     def hold(call: AggregateCall, holding: Holding) -> Cell:
         cell = _Bits(result)

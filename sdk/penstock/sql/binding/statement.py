@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from penstock.scalars import functions
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
 from penstock.sql.aggregates.functions import AGGREGATES, REFUSED
-from penstock.sql.errors import make_sql_error
+from penstock.sql.errors import make_sql_error, place
 from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
 from penstock.sql.user_functions import UserFunction
@@ -48,6 +48,8 @@ class Statement:
         has_arrival: Whether rows of inputs tell when they arrived.
         until_micros: The processing time after which rows are not seen; None sees all.
         rendered: The SELECT that may name a rendering.
+        bound_views: The results of views that are bound, by their names. A view that several queries name is one
+            relation for all of them.
     """
 
     text: str
@@ -56,11 +58,16 @@ class Statement:
     has_arrival: bool = False
     until_micros: int | None = None
     rendered: Any = None
+    bound_views: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def refuse(self, node: object, what: str, hint: str = "") -> NoReturn:
         """Raises the error of a part of the query."""
         position = position_of(node) if node is not None else None
         raise make_sql_error(what, self.text, position, hint)
+
+    def place(self, node: object) -> str:
+        """Returns the line of a part of the query with a caret below it."""
+        return place(self.text, position_of(node) or 0)
 
     def at(self, node: exp.Expression) -> Callable[..., NoReturn]:
         """Returns what refuses a part of the tree."""

@@ -104,10 +104,10 @@ class ChainFn(ChainDoFn):
     ) -> Iterable[WindowedValue]:
         """Takes a row in, or out."""
         changes = self._advance(self._held(rows), element[1], pane.kind.sign)
-        return _elements(net_of(changes), at.micros, window) if changes else ()
+        return elements_of(net_of(changes), at.micros, window) if changes else ()
 
 
-def _elements(change: Change, micros: int, window: BoundedWindow) -> list[WindowedValue]:
+def elements_of(change: Change, micros: int, window: BoundedWindow) -> list[WindowedValue]:
     """The rows of a change as elements, those that are retracted first."""
     return [
         create(row, micros, (window,), unknown_pane(kind))

@@ -20,9 +20,10 @@ from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.scalars.types import SqlType, to_hint
-from penstock.sql.aggregates.extremes import FORM, SINGLE
+from penstock.sql.aggregates.extremes import FORM, SINGLE, place_of
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, argument_of, expressions_of
+from penstock.sql.execution.borders import BorderFn, Comparing
 from penstock.sql.execution.chain_steps import (
     AggregateRows,
     ChainStep,
@@ -34,21 +35,26 @@ from penstock.sql.execution.chain_steps import (
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.execution.final_over import FinalOverFn
 from penstock.sql.execution.first_rows import first_rows
+from penstock.sql.execution.generating import GeneratedRows
 from penstock.sql.execution.grouping_sets import InSets
 from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
+from penstock.sql.execution.row_order import RowOrder
+from penstock.sql.execution.spark_aggregates import write_grouping
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
+    Border,
     ColumnDef,
     Columns,
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Order,
     Over,
@@ -64,7 +70,9 @@ from penstock.sql.plan.relations import (
     Values,
     Windowed,
     columns_as_scalars,
+    map_scalars,
     origin_of,
+    own_scalars,
     skip_projections,
 )
 from penstock.transforms.combining.combine import CombinePerKey
@@ -161,6 +169,10 @@ class Lowering:
                 rows = self.lower(relation.input)
                 expanded = FlatMap(InSets(relation)).with_output_types(hint_of(relation.columns))
                 return rows | self._label("Grouping sets") >> expanded
+            case Generate():
+                rows = self.lower(relation.input)
+                generated = FlatMap(GeneratedRows(relation)).with_output_types(hint_of(relation.columns))
+                return rows | self._label("Generate") >> generated
             case Join():
                 return self._join(relation)
             case Valid():
@@ -175,6 +187,8 @@ class Lowering:
                 return self._top(relation)
             case Over():
                 return self._over(relation)
+            case Border():
+                return self._border(relation)
         return self._emitted(relation)
 
     def _label(self, name: str) -> str:
@@ -267,13 +281,16 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
+        places = (relation.start, relation.end) if windowed else (None, None)
+        in_columns = write_grouping(keys, calls, *places)
         keys, calls, forms = _with_forms(keys, calls)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
         pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
-        if retracts and any(call.name == SINGLE for call in calls):
-            pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
+        if retracts and (single := next((call for call in calls if call.name == SINGLE), None)):
+            one_row = steps.OneRow(place_of(single))
+            pairs = pairs | self._label("One row") >> ParDo(one_row).with_output_types(pairs_type)
         if not relation.keys:
             pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
         pairs = self._triggered(pairs, windowfn, emit or Emit(before=Delay(0)))
@@ -281,12 +298,12 @@ class Lowering:
         has_zone = windowed is None or windowed.time.type.name == "TIMESTAMP"
         rows_of = steps.GroupRows(
             len(keys),
-            relation.start if windowed else None,
-            relation.end if windowed else None,
+            *places,
             has_zone,
             results,
             not relation.keys,
             forms,
+            in_columns,
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
@@ -301,6 +318,8 @@ class Lowering:
 
     def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
         """True if the rows come with this time as their timestamp."""
+        while isinstance(relation, Generate) and columns_of(time) <= {*range(len(relation.input.columns))}:
+            relation, time = origin_of(relation.input, time)
         if not (isinstance(relation, Scan) and isinstance(time, Column)):
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name
@@ -357,7 +376,9 @@ class Lowering:
             grouped = pairs | self._label("Partitions") >> GroupByKey()
             return grouped | label >> FlatMap(RowsOver(results)).with_output_types(hint)
         compute = (
-            FinalOverFn(results, relation.final == "at once") if relation.final else OverFn(results, form)
+            FinalOverFn(results, relation.final == "at once")
+            if relation.final
+            else OverFn(results, form, may_retract(rows))
         )
         return self._in_one_window(pairs) | label >> ParDo(compute).with_output_types(hint)
 
@@ -416,6 +437,22 @@ class Lowering:
             hint_of(relation.columns)
         )
         return (result, *alone) | self._label("With all") >> Flatten() if alone else result
+
+    def _border(self, relation: Border) -> PCollection[Any]:
+        sides = []
+        for number, (name, side) in enumerate((("Compared", relation.left), ("Bound", relation.right))):
+            numbered = Map(Pairing((), None, number=number)).with_output_types(
+                KV[key_hint(()), Tuple[int, hint_of(side.columns)]]
+            )
+            sides.append(self.lower(side) | self._label(name) >> numbered)
+        both = self._in_one_window(tuple(sides) | self._label("With bound") >> Flatten())
+        order = RowOrder(
+            (Order(relation.value, False, True),), tuple(each.type for each in relation.left.columns)
+        )
+        comparing = Comparing(relation.comparison, relation.bound.type)
+        bound, form = Projection((relation.bound,)), form_of(relation.left.columns)
+        compare = ParDo(BorderFn(comparing, order, bound, form))
+        return both | self._label("Border") >> compare.with_output_types(hint_of(relation.columns))
 
     def _alone(
         self, rows: PCollection[Any], relation: Join | ValidityJoin, side: int, widths: tuple[int, int]
@@ -663,8 +700,8 @@ def remove_windows(
         isinstance(each, Column) for each in ends
     ):
         return None
-    calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
-    used = [*keys, *partial, *(each for call in calls for each in call.scalars)]
+    calls = tuple(map_scalars(call, lambda each: replace_scalars(each, scalars)) for call in relation.calls)
+    used = [*keys, *partial, *own_scalars(calls)]
     if any(at in (width, width + 1) for each in used for at in columns_of(each)):
         return None
     if expand is not None:

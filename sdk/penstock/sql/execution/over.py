@@ -27,7 +27,7 @@ from penstock.functions.userstate import (
 from penstock.machines.cells import MapCell
 from penstock.relations.changes import Change, compute_net, kinds_of
 from penstock.sql.execution.equality import CanonicalRow
-from penstock.sql.execution.over_results import OverResults, Span, Stretch
+from penstock.sql.execution.over_results import OverResults, Span, Stretch, Sums
 from penstock.sql.execution.row_order import SqlRow
 from penstock.sql.execution.sorted_rows import SortedRows
 from penstock.utils.window import BoundedWindow
@@ -36,7 +36,7 @@ from penstock.windows.time_domain import TimeDomain
 
 
 def change_partition(
-    results: OverResults, rows: SortedRows, change: Change, form: CanonicalRow | None
+    results: OverResults, rows: SortedRows, change: Change, form: CanonicalRow | None, retracts: bool = True
 ) -> Change:
     """Changes the rows of a partition, and returns how the rows with results change.
 
@@ -45,18 +45,30 @@ def change_partition(
         rows: The rows so far, with their results; they are changed.
         change: The rows that go and the rows that come.
         form: What brings a row into its canonical form, or None.
+        retracts: Whether rows may be retracted, so that those behind a limit may get results later.
     """
     gone, come = change
     retracted, inserted = [], []
+    shown = results.count(rows)
     for row in gone:
         entry = rows.remove(row, form)
         if entry is None:
             what = "a row is retracted that is not in its partition"
             hint = "let the steps before emit the same row when it comes and when it is retracted"
             raise ValueError(three_parts(what, hint=hint))
-        retracted.append((*entry[0], *entry[1]))
+        if entry[1] is not None:
+            retracted.append((*entry[0], *entry[1]))
+            shown -= 1
+    last = rows.row(shown - 1) if shown and results.is_limited else None
     rows.insert(list(come))
-    for span in _touched(results, rows, change):
+    border = results.count(rows)
+    if last is not None:
+        # Rows that came may stand between rows that had results.
+        left = rows.clear_results((border, rows.copies_of(last)[1]))
+        retracted += [(*row, *before) for row, before in left]
+    if results.is_limited and not retracts:
+        rows.cut(border)
+    for span in _touched(results, rows, change, border):
         for row, before, after in rows.replace_results(span, _computed(results, rows, span)):
             if before is not None:
                 retracted.append((*row, *before))
@@ -64,9 +76,8 @@ def change_partition(
     return retracted, inserted
 
 
-def _touched(results: OverResults, rows: SortedRows, change: Change) -> list[Span]:
-    """Returns the spans of rows whose results may be others, in order; they do not touch each other."""
-    total = len(rows)
+def _touched(results: OverResults, rows: SortedRows, change: Change, total: int) -> list[Span]:
+    """Returns the spans of the first rows whose results may be others, in order; they do not touch each other."""
     changed = [row for side in change for row in side]
     if not total:
         return []
@@ -75,6 +86,7 @@ def _touched(results: OverResults, rows: SortedRows, change: Change) -> list[Spa
     spans = sorted(_reached(results, rows, row) for row in changed)
     found: list[Span] = []
     for first, last in spans:
+        last = min(last, total)
         if first >= last:
             continue
         if found and first <= found[-1][1]:
@@ -92,10 +104,17 @@ def _reached(results: OverResults, rows: SortedRows, row: SqlRow) -> Span:
 
 
 def _computed(results: OverResults, rows: SortedRows, span: Span) -> list[tuple[Any, ...]]:
-    first, last = results.needed(rows, span)
+    sums = None
+    if results.holds:
+        start, held = rows.sums_before(span[0])
+        sums = Sums(start, held, rows.starts_within(start, span[1]))
+    first, last = results.needed(rows, span, sums)
     before = rows.entry(span[0] - 1)[1] if span[0] else None
     read = [row for row, _ in rows.entries((first, last))]
-    return results.compute(Stretch(read, first, len(rows), rows.order), span, before)
+    found = results.compute(Stretch(read, first, len(rows), rows.order), span, before, sums)
+    if sums is not None:
+        rows.keep_sums(sums.found)
+    return found
 
 
 class RowsOver:
@@ -116,6 +135,7 @@ class OverFn(DoFn):
     Args:
         results: The functions.
         form: What brings a row into its canonical form, or None.
+        retracts: Whether rows may be retracted.
 
     Attributes:
         takes_retractions: True, because retractions are also changes.
@@ -130,9 +150,10 @@ class OverFn(DoFn):
     BLOCKS = MapStateSpec("blocks", VarIntCoder(), PickleCoder())
     TIME_END = TimerSpec("end of the logical time", TimeDomain.REAL_TIME)
 
-    def __init__(self, results: OverResults, form: CanonicalRow | None) -> None:
+    def __init__(self, results: OverResults, form: CanonicalRow | None, retracts: bool) -> None:
         self._results = results
         self._form = form
+        self._retracts = retracts
 
     def process(
         self,
@@ -166,7 +187,7 @@ class OverFn(DoFn):
         else:
             change = compute_net(signed, self._form)
         rows = SortedRows(self._results.order, index.read() or [], blocks)
-        made = change_partition(self._results, rows, change, self._form)
+        made = change_partition(self._results, rows, change, self._form, self._retracts)
         if kept := rows.save():
             index.write(kept)
         else:

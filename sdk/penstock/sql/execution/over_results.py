@@ -7,9 +7,10 @@ on from the result of the row before the stretch, and does not read the rows bef
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
@@ -120,8 +121,38 @@ class Stretch:
         return [function(row)[0] for row in self.rows]
 
 
+class Sums:
+    """Holds what functions know of the rows before a place, from which they continue.
+
+    Args:
+        start: The place.
+        held: For each function what it holds, None if it holds nothing; None at the start of the partition.
+        wanted: Later places, of which each begins a block.
+
+    Attributes:
+        found: What the functions hold of the rows before each of these places.
+    """
+
+    def __init__(self, start: int, held: Sequence[Any] | None, wanted: Sequence[int]) -> None:
+        self.start = start
+        self.held = held
+        self.wanted = frozenset(wanted)
+        self.found: dict[int, list[Any]] = {}
+
+    def keep(self, at: int, count: int, found: Mapping[int, Any]) -> None:
+        """Keeps what one of several functions holds at each place."""
+        for place, held in found.items():
+            self.found.setdefault(place, [None] * count)[at] = held
+
+
 class _Function:
-    """Computes the results of one call."""
+    """Computes the results of one call.
+
+    Attributes:
+        holds: Whether it continues from what it holds of the rows before a block.
+    """
+
+    holds = False
 
     def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         """Returns the rows whose results may be others when a row comes to a place, or goes from before it."""
@@ -133,6 +164,16 @@ class _Function:
 
     def results(self, stretch: Stretch, span: Span, before: object) -> list[Any]:
         """Returns the results of a span; `before` is the result of the row before it, if there is one."""
+        raise NotImplementedError
+
+    def read_from(self, sums: Sums, at: int) -> int:
+        """Returns the first row that a function reads to continue from what it holds; `at` is its place in the sums."""
+        raise NotImplementedError
+
+    def results_from(
+        self, stretch: Stretch, span: Span, sums: Sums, at: int
+    ) -> tuple[list[Any], dict[int, Any]]:
+        """Returns the results of a span, and what the function holds of the rows before each wanted place."""
         raise NotImplementedError
 
     def first_kept(self, rows: Rows) -> int:
@@ -380,6 +421,8 @@ class _ValueAt(_Framed):
 _EXACT = frozenset(["count", "sum", "avg"])
 _ADDED = frozenset([*_EXACT, "min", "max"])
 """The aggregates that do not depend on the order of values."""
+_SMALL = frozenset(["sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop"])
+"""The aggregates that hold a few numbers, however many values they have."""
 
 
 def _number(before: object) -> int:
@@ -407,6 +450,7 @@ class _Aggregate(_Framed):
         is_exact = kind.name != "DOUBLE" and (kind.name != "DECIMAL" or kind.precision is not None)
         self.goes_on = self._name in ("count", "min", "max") or (self._name == "sum" and is_exact)
         self._may_subtract = self._name == "count" or (self._name in _EXACT and is_exact)
+        self.holds = not self.goes_on and self._name in _SMALL and frame.start is None and not frame.is_whole
         self._adding = SqlAggregates((replace(aggregate, condition=None),), retracts=False)
         self._changing = SqlAggregates((replace(aggregate, condition=None),), retracts=True)
 
@@ -430,6 +474,37 @@ class _Aggregate(_Framed):
                 result = self._of(values[start - first : end - first])
             found.append(result)
         return found
+
+    def read_from(self, sums: Sums, at: int) -> int:
+        return min(sums.start, self._held_in(sums, at)[0])
+
+    def _held_in(self, sums: Sums, at: int) -> tuple[int, list[Any]]:
+        held = None if sums.held is None else sums.held[at]
+        return (0, self._adding.create_accumulator()) if held is None else _held(held)
+
+    def results_from(
+        self, stretch: Stretch, span: Span, sums: Sums, at: int
+    ) -> tuple[list[Any], dict[int, Any]]:
+        adding, values, first = self._adding, stretch.values(self._argument), stretch.first
+        done, added = copy.deepcopy(self._held_in(sums, at))
+        found, kept, result = list[Any](), dict[int, Any](), adding.extract_output(added)[1]
+        frames = stretch.frames(self._frame, (sums.start, span[1]))
+        for place, (_, end) in enumerate(frames, sums.start):
+            if place in sums.wanted:
+                kept[place] = done, copy.deepcopy(added)
+            if done < end:
+                for value in values[done - first : end - first]:
+                    adding.add_input(added, (value,))
+                done = end
+                if place >= span[0]:
+                    result = adding.extract_output(added)[1]
+            elif place == span[0]:
+                result = adding.extract_output(added)[1]
+            if place >= span[0]:
+                found.append(result)
+        if span[1] in sums.wanted:
+            kept[span[1]] = done, added
+        return found, kept
 
     def first_kept(self, rows: Rows) -> int:
         if self._frame.start is None:
@@ -579,6 +654,7 @@ class OverResults:
         self._relation = relation
         self._argument_of = argument_of
         self._functions = tuple(_function_of(call, argument_of) for call in relation.calls)
+        self._limit = relation.limit
         self.order = RowOrder(relation.orders, tuple(each.type for each in relation.input.columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -586,27 +662,69 @@ class OverResults:
 
     def reach(self, rows: Rows, place: int, row: SqlRow) -> Span:
         """Returns the rows whose results may be others when a row comes to a place, or goes from before it."""
+        if not self._functions:
+            # The row may let others in, or drive them out.
+            return place, len(rows)
         spans = [function.reach(rows, place, row) for function in self._functions]
         return max(0, min(first for first, _ in spans)), min(len(rows), max(last for _, last in spans))
 
-    def needed(self, rows: Rows, span: Span) -> Span:
-        """Returns the rows that are read for the results of a span."""
+    @property
+    def holds(self) -> bool:
+        """True if functions continue from what they hold of the rows before a block."""
+        return any(function.holds for function in self._functions)
+
+    def needed(self, rows: Rows, span: Span, sums: Sums | None = None) -> Span:
+        """Returns the rows that are read for the results of a span, continuing from sums if there are some."""
+        if not self._functions:
+            return span
         spans = [function.needed(rows, span) for function in self._functions]
+        if sums is not None:
+            spans = [
+                (function.read_from(sums, at), last) if function.holds else (first, last)
+                for at, (function, (first, last)) in enumerate(zip(self._functions, spans, strict=True))
+            ]
         return max(0, min(first for first, _ in spans)), min(len(rows), max(last for _, last in spans))
 
-    def compute(self, stretch: Stretch, span: Span, before: Sequence[Any] | None) -> list[tuple[Any, ...]]:
+    def compute(
+        self, stretch: Stretch, span: Span, before: Sequence[Any] | None, sums: Sums | None = None
+    ) -> list[tuple[Any, ...]]:
         """Returns the results of each row of a span, in the order of calls.
 
         Args:
             stretch: At least the needed rows.
             span: The places of the rows.
             before: The results of the row before the span; None if it begins with the partition.
+            sums: What the functions continue from, and where they keep sums; None to read all rows that they need.
         """
-        results = [
-            function.results(stretch, span, None if before is None else before[at])
-            for at, function in enumerate(self._functions)
-        ]
-        return list(zip(*results, strict=True))
+        results: list[list[Any]] = []
+        for at, function in enumerate(self._functions):
+            if sums is None or not function.holds:
+                results.append(function.results(stretch, span, None if before is None else before[at]))
+            else:
+                found, kept = function.results_from(stretch, span, sums, at)
+                sums.keep(at, len(self._functions), kept)
+                results.append(found)
+        return list(zip(*results, strict=True)) if results else [()] * (span[1] - span[0])
+
+    @property
+    def is_limited(self) -> bool:
+        """True if only the first rows have results."""
+        return self._limit is not None
+
+    def count(self, rows: Rows) -> int:
+        """Returns how many rows of a partition have results: the first ones, until a rank is too high."""
+        limit, total = self._limit, len(rows)
+        if limit is None:
+            return total
+        if limit.name == "rank":
+            if limit.count >= total:
+                return total
+            return rows.place_of(rows.order.behind(rows.row(limit.count - 1))) if limit.count else 0
+        place = 0
+        for _ in range(limit.count):
+            if place < total:
+                place = rows.place_of(rows.order.behind(rows.row(place)))
+        return place
 
     def first_kept(self, rows: Rows) -> int:
         """Returns the first row that the results of later rows need, if each comes behind all that are there."""
@@ -635,5 +753,25 @@ class OverResults:
         """Returns rows of a whole partition in order, each with its results at its end."""
         ordered_rows = sorted(rows, key=self.order.key)
         stretch = Stretch(ordered_rows, 0, len(ordered_rows), self.order)
-        results = self.compute(stretch, (0, len(ordered_rows)), None) if ordered_rows else []
-        return [(*row, *found) for row, found in zip(ordered_rows, results, strict=True)]
+        count = self.count(_Sorted(ordered_rows, self.order))
+        results = self.compute(stretch, (0, count), None) if count else []
+        return [(*row, *found) for row, found in zip(ordered_rows[:count], results, strict=True)]
+
+
+class _Sorted:
+    """The sorted rows of a whole partition."""
+
+    def __init__(self, rows: Sequence[SqlRow], order: RowOrder) -> None:
+        self._rows = rows
+        self.order = order
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, place: int) -> SqlRow:
+        """Returns the row at a place."""
+        return self._rows[place]
+
+    def place_of(self, key: Key) -> int:
+        """Returns the place of the first row whose key is not less than a key."""
+        return bisect_left(self._rows, key, key=self.order.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -15,8 +15,8 @@ BLOCK_ROWS = 128
 
 Entry = list[Any]
 """A row, and its results; None for a row whose results are not computed yet."""
-Index = list[tuple[int, int, SqlRow]]
-"""For each block its number, how many rows it has, and the first of them."""
+Index = list[tuple[int, int, SqlRow, Any]]
+"""For each block its number, how many rows it has, the first of them, and the sums of the rows before it, or None."""
 
 
 class BlockStore(Protocol):
@@ -33,9 +33,12 @@ class BlockStore(Protocol):
 
 
 class _Block:
-    __slots__ = ("entries", "first", "is_changed", "keys", "length", "number")
+    __slots__ = ("entries", "first", "is_changed", "keys", "length", "number", "sums")
 
-    def __init__(self, number: int, length: int, first: SqlRow, entries: list[Entry] | None = None) -> None:
+    def __init__(
+        self, number: int, length: int, first: SqlRow, sums: Any, entries: list[Entry] | None = None
+    ) -> None:
+        self.sums = sums
         self.number = number
         self.length = length
         self.first = first
@@ -178,6 +181,30 @@ class SortedRows:
                 return at
         return None
 
+    def clear_results(self, span: tuple[int, int]) -> Iterator[tuple[Any, Any]]:
+        """Takes the results of a span away; yields each row that had some, with them."""
+        first, last = span
+        for place in range(first, last):
+            block, at = self._find(place)
+            entry = self._open(block)[at]
+            if entry[1] is not None:
+                block.is_changed = True
+                row, before = entry
+                entry[1] = None
+                yield row, before
+
+    def cut(self, length: int) -> None:
+        """Forgets all rows but the first ones."""
+        while self._blocks and (start := self._bounds()[-2]) + self._blocks[-1].length > length:
+            block = self._blocks[-1]
+            if start >= length:
+                self._gone.append(self._blocks.pop().number)
+                self._starts = None
+                continue
+            del self._open(block)[length - start :]
+            block.keys = None
+            self._note(block)
+
     def save(self) -> Index:
         """Stores the blocks that have changed, and returns the new index."""
         assert self._store is not None
@@ -186,7 +213,33 @@ class SortedRows:
         for block in self._blocks:
             if block.is_changed:
                 self._store.put(block.number, self._open(block))
-        return [(block.number, block.length, block.first) for block in self._blocks]
+        return [(block.number, block.length, block.first, block.sums) for block in self._blocks]
+
+    # Sums of the rows before a block
+
+    def sums_before(self, place: int) -> tuple[int, Any]:
+        """Returns the sums of the rows before the last block with sums that begins before a place.
+
+        A block that begins at the place may have begun behind a row that has gone.
+
+        Returns:
+            The place where the block begins, and the sums; 0 and None if no such block has sums.
+        """
+        starts = self._bounds()
+        for at in range(bisect_left(starts, place, 0, len(self._blocks)) - 1, 0, -1):
+            if (sums := self._blocks[at].sums) is not None:
+                return starts[at], sums
+        return 0, None
+
+    def starts_within(self, first: int, last: int) -> list[int]:
+        """Returns the places where blocks begin, behind a first place and until a last one."""
+        return [start for start in self._bounds()[:-1] if first < start <= last]
+
+    def keep_sums(self, sums: Mapping[int, Any]) -> None:
+        """Keeps the sums of the rows before blocks, by the places where these begin."""
+        for start, block in zip(self._bounds(), self._blocks, strict=False):
+            if start in sums:
+                block.sums = sums[start]
 
     # Blocks
 
@@ -200,7 +253,7 @@ class SortedRows:
     def _made(self, entries: list[Entry]) -> _Block:
         number = self._next
         self._next += 1
-        return _Block(number, len(entries), entries[0][0], entries)
+        return _Block(number, len(entries), entries[0][0], None, entries)
 
     def _divide(self, at: int) -> None:
         block = self._blocks[at]

@@ -57,16 +57,15 @@ def _call(
 
     match call.name:
         case "ntile":
-            return f"CAST(NTILE({call.count}) OVER {over(True, None)} AS BIGINT)"
+            return f"NTILE({call.count}) OVER {over(True, None)}"
         case "lag" | "lead":
             value, *default = arguments
             listed = ", ".join([value, str(call.count), *default])
             return f"{call.name.upper()}({listed}){nulls} OVER {over(True, None)}"
         case "row_number":
-            return f"CAST(ROW_NUMBER() OVER {over(True, None)} AS BIGINT)"
+            return f"ROW_NUMBER() OVER {over(True, None)}"
         case name if name in _BY_RANK:
-            kind = "BIGINT" if name in ("rank", "dense_rank") else "DOUBLE"
-            return f"CAST({name.upper()}() OVER {over(False, None)} AS {kind})"
+            return f"{name.upper()}() OVER {over(False, None)}"
     assert call.frame is not None
     if call.aggregate is None:
         at = f", {call.count}" if call.name == "nth_value" else ""

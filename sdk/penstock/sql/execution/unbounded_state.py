@@ -10,6 +10,7 @@ from penstock.sql.plan.relations import (
     Emitted,
     Join,
     Over,
+    RankLimit,
     Relation,
     Scan,
     SetOperation,
@@ -53,6 +54,9 @@ def list_kept_state(
             yield "EXCEPT or INTERSECT keeps all rows of both sides"
         case Over(final="in order") if relation.keys:
             yield f"{_names(relation)} OVER keeps what later rows may see of each partition"
+        case Over(final="", limit=RankLimit()):
+            if relation.keys:
+                yield f"{_names(relation)} keeps rows of each partition forever"
         case Over(final=""):
             yield f"{_names(relation)} OVER keeps all rows of each partition forever; {_bound_of(relation)}"
         case Top() if relation.keys:
@@ -73,8 +77,9 @@ def _names(over: Over) -> str:
 
 
 def _bound_of(over: Over) -> str:
-    if [call.name for call in over.calls] == ["row_number"]:
-        return "add a condition such as ROW_NUMBER() ... <= 10"
+    match [call.name for call in over.calls]:
+        case ["row_number" | "rank" | "dense_rank" as name]:
+            return f"add a condition such as {name.upper()}() ... <= 10"
     return "partition by a window of time too, or order by the time and write EMIT AFTER WATERMARK"
 
 

@@ -155,13 +155,15 @@ def _article(kind: SqlType) -> str:
 
 
 def needs_cast(source: SqlType, target: SqlType) -> bool:
-    """True if a value is cast to another type on its way.
+    """True if a value is cast to another type on its way; a number that is too large for it is an error.
 
     >>> needs_cast(SqlType("BIGINT"), SqlType("DOUBLE")), needs_cast(SqlType("DOUBLE"), SqlType("BIGINT"))
     (True, False)
     """
     if source.name == target.name == "DECIMAL":
         return (source.precision, source.scale) != (target.precision, target.scale)
+    if source.name == target.name:
+        return source.bits != target.bits
     return target.name in _WIDER.get(source.name, ())
 
 

@@ -127,12 +127,12 @@ class Job:
             rows: list[Any] = []
             _ = result | "Keep" >> WriteToMemory(rows)
             built.pipeline.run().wait_until_finish()
-            for line in format_table(rows, transform.order):
+            for line in format_table(rows, transform.order or ()):
                 self._show(line)
         elif query.rendering == "TABLE":
             assert self._screen is not None
             result, transform = built.query(query, "Query", without_rendering(query.text))
-            screen = TableOnScreen(self._screen, transform.order)
+            screen = TableOnScreen(self._screen, transform.order or ())
             _ = result | "Changes" >> Changelog() | "Show" >> ForEachBatch(screen.show)
             built.pipeline.run().wait_until_finish()
         else:

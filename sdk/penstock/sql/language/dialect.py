@@ -195,6 +195,13 @@ class _Parser(SparkParser):
     }
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
 
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        """Parses a row of VALUES; a name behind one without brackets names the table."""
+        if self._match(TokenType.L_PAREN, advance=False):
+            return super()._parse_value(values)
+        only = self._parse_disjunction()
+        return None if only is None else self.expression(exp.Tuple(expressions=[only]))
+
     def _parse_equality(self, parse_is: bool = True) -> Any:
         """Parses comparisons, which have one precedence in Spark, and predicates such as BETWEEN on all before them."""
         this = self._parse_bitwise()
@@ -393,7 +400,9 @@ def parse_statements(query: str) -> list[Any]:
         tokens = _with_suffixes(_with_quotes(dialect.tokenize(query), query), query)
         _refuse_clauses(tokens, query)
         tokens = list(_marked(tokens))
-        return [tree for tree in dialect.parser().parse(tokens, query) if tree is not None]
+        # Behind the last semicolon may be a comment.
+        trees = dialect.parser().parse(tokens, query)
+        return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         what = first.get("description") or str(error)

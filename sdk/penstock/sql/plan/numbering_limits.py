@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from penstock.scalars.tree import Call, Column, Literal, Scalar, split_conjuncts
-from penstock.sql.plan.relations import Filter, Over, Relation, Top, origin_of, skip_projections
+from penstock.sql.plan.relations import Filter, Over, RankLimit, Relation, Top, origin_of, skip_projections
 
+_RANKS = frozenset(["rank", "dense_rank"])
 _MIRRORED = {"<=": ">=", "<": ">", "=": "=", ">=": "<=", ">": "<"}
 
 
@@ -20,14 +21,7 @@ def limit_numbering(relation: Filter) -> Relation:
     above, numbering = skip_projections(relation)
     if not _numbers_rows(numbering):
         return relation
-    number = len(numbering.columns) - 1
-    found = [
-        limit
-        for part in split_conjuncts(relation.condition)
-        if isinstance(part, Call)
-        and part.name in _MIRRORED
-        and (limit := _limit_of(part.name, *_below(relation.input, part), number)) is not None
-    ]
+    found = _limits_in(relation, len(numbering.columns) - 1)
     if not found:
         return relation
     if isinstance(numbering, Top) and numbering.limit is not None:
@@ -39,6 +33,40 @@ def limit_numbering(relation: Filter) -> Relation:
     for each in reversed(above):
         made = replace(each, input=made)
     return made
+
+
+def limit_ranks(relation: Relation) -> Relation:
+    """Returns a relation with these rows that computes no rank which a condition does not let through.
+
+    As for numbers of rows, the condition stays. Rows of one rank are all there or none of them.
+    """
+    if not isinstance(relation, Filter):
+        return relation
+    above, over = skip_projections(relation)
+    if not (
+        isinstance(over, Over) and not over.final and len(over.calls) == 1 and over.calls[0].name in _RANKS
+    ):
+        return relation
+    found = _limits_in(relation, len(over.columns) - 1)
+    if over.limit is not None:
+        found.append(over.limit.count)
+    if not found:
+        return relation
+    made: Relation = replace(over, limit=RankLimit(over.calls[0].name, max(0, min(found))))
+    for each in reversed(above):
+        made = replace(each, input=made)
+    return made
+
+
+def _limits_in(relation: Filter, number: int) -> list[int]:
+    """Returns the highest number of a row that each comparison with it lets through."""
+    return [
+        limit
+        for part in split_conjuncts(relation.condition)
+        if isinstance(part, Call)
+        and part.name in _MIRRORED
+        and (limit := _limit_of(part.name, *_below(relation.input, part), number)) is not None
+    ]
 
 
 def _numbers_rows(relation: Relation) -> TypeGuard[Over | Top]:

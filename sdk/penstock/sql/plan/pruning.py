@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from penstock.scalars import functions
 from penstock.scalars.row_functions import Predicate
 from penstock.scalars.tree import Scalar, columns_of, shift_columns, split_conjuncts
+from penstock.sql.plan.numbering_limits import limit_ranks
 from penstock.sql.plan.relations import (
     Aggregate,
     Columns,
     Emitted,
     Filter,
+    Generate,
     Join,
     Over,
     OverCall,
@@ -25,13 +27,16 @@ from penstock.sql.plan.relations import (
     Windowed,
     columns_as_scalars,
     inputs_of,
+    map_scalars,
     origin_of,
+    own_scalars,
 )
 
 _MOST_NUMBERS = 1_000
 """The largest limit of which each number is tried in a condition."""
 
 
+_R = TypeVar("_R", Windowed, Aggregate, Top, Over)
 Places = Mapping[int, int]
 """The new place of each column that is left, by the place that it had."""
 
@@ -52,10 +57,10 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
         relation: The plan.
         retracting: The names of the inputs whose rows may be retracted.
     """
-    shared = _share(_rebuilt(relation, _drop_condition))
-    needs = _needs_of(shared)
+    shared = _share(_rebuilt(with_limited_ranks(relation), _drop_condition))
+    needs = columns_needed(shared)
     scans: dict[str, set[int]] = {}
-    for each in _walk(shared):
+    for each in inputs_first(shared):
         if isinstance(each, Scan):
             base = range(len(each.columns) - each.arrival)
             # A row that is retracted has the arrival time of the very row that came.
@@ -65,16 +70,21 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
     return _Pruning(needs, scans).made(shared)[0]
 
 
+def with_limited_ranks(relation: Relation) -> Relation:
+    """Returns a plan with the same rows that computes no ranks which a condition does not let through."""
+    return _rebuilt(relation, limit_ranks)
+
+
 def columns_read(relation: Relation) -> dict[str, Columns]:
     """Returns the columns of each input that a plan reads, by the input's name; without the time of arrival."""
     return {
         each.name: each.columns[:-1] if each.arrival else each.columns
-        for each in _walk(relation)
+        for each in inputs_first(relation)
         if isinstance(each, Scan)
     }
 
 
-def _walk(relation: Relation) -> list[Relation]:
+def inputs_first(relation: Relation) -> list[Relation]:
     """All relations of a plan, each once, inputs before what reads them."""
     found: dict[int, Relation] = {}
 
@@ -104,7 +114,7 @@ def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
 def _rebuilt(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """The plan, in which a function has changed each relation once its inputs were changed."""
     done: dict[int, Relation] = {}
-    for each in _walk(relation):
+    for each in inputs_first(relation):
         done[id(each)] = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
     return done[id(relation)]
 
@@ -152,22 +162,30 @@ def _drop_condition(relation: Relation) -> Relation:
 def _is_always_true(relation: Relation, condition: Scalar) -> bool:
     """True if a condition reads only the number of a row, and holds for each number that there is."""
     top, below = origin_of(relation, condition)
-    if not (isinstance(top, Top) and top.numbered and top.limit is not None and top.limit <= _MOST_NUMBERS):
-        return False
+    numbers = _numbers_of(top)
     number = len(top.columns) - 1
-    if columns_of(below) != {number}:
+    if len(numbers) > _MOST_NUMBERS or columns_of(below) != {number}:
         return False
     holds, others = Predicate(below), (None,) * number
-    return all(holds((*others, top.offset + place)) for place in range(1, top.limit + 1))
+    return all(holds((*others, each)) for each in numbers)
+
+
+def _numbers_of(relation: Relation) -> range:
+    """Returns the numbers that rows may have in their last column; too many if all may."""
+    if isinstance(relation, Top) and relation.numbered and relation.limit is not None:
+        return range(relation.offset + 1, relation.offset + relation.limit + 1)
+    if isinstance(relation, Over) and relation.limit is not None and relation.calls:
+        return range(1, relation.limit.count + 1)
+    return range(_MOST_NUMBERS + 1)
 
 
 # Columns
 
 
-def _needs_of(relation: Relation) -> Needs:
+def columns_needed(relation: Relation) -> Needs:
     """The columns that something reads; all of the plan's own."""
     needs: Needs = {id(relation): set(range(len(relation.columns)))}
-    for each in reversed(_walk(relation)):
+    for each in reversed(inputs_first(relation)):
         own = needs[id(each)]
         if not own and each.columns:
             # A row keeps one of its columns.
@@ -189,9 +207,13 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
         case Filter(_, condition):
             yield own | _read_by([condition])
         case Windowed():
-            yield _within(own, relation.input) | _read_by([relation.time, *(relation.partition or ())])
-        case Aggregate(_, keys, calls):
-            yield _read_by([*keys, *(each for call in calls for each in call.scalars)])
+            yield _within(own, relation.input) | _read_by(own_scalars(relation))
+        case Aggregate():
+            yield _read_by(own_scalars(relation))
+        case Generate():
+            width = len(relation.input.columns)
+            read = own | _read_by([*relation.arguments, relation.condition])
+            yield {at for at in read if at < width}
         case Join():
             width = len(relation.left.columns)
             both = own | _read_by([relation.condition])
@@ -201,13 +223,10 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
             for _ in relation.inputs:
                 yield own
         case Top():
-            orders = [each.scalar for each in relation.orders]
-            yield _within(own, relation.input) | _read_by([*relation.keys, *orders])
+            yield _within(own, relation.input) | _read_by(own_scalars(relation))
         case Over():
-            orders = [each.scalar for each in relation.orders]
-            yield _within(own, relation.input) | _read_by(
-                [*relation.keys, *orders, *_read_by_calls(relation, own)]
-            )
+            needed = replace(relation, calls=tuple(_calls_of(relation, own)))
+            yield _within(own, relation.input) | _read_by(own_scalars(needed))
         case Emitted() if relation.keys:
             yield own | {*relation.keys} | _read_by([relation.past])
         case _:
@@ -215,20 +234,20 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
                 yield set(range(len(below.columns)))
 
 
-def _read_by_calls(relation: Over, own: set[int]) -> Iterator[Scalar]:
-    """Yields what the calls read whose results something reads."""
-    for call in _calls_of(relation, own):
-        yield from call.scalars
-
-
 def _calls_of(relation: Over, own: set[int]) -> list[OverCall]:
-    """Returns the calls whose results something reads; the first, if there are none."""
+    """Returns the calls whose results something reads; the first, if there are none and nothing limits the rows."""
     width = len(relation.input.columns)
-    return [call for at, call in enumerate(relation.calls, width) if at in own] or [relation.calls[0]]
+    found = [call for at, call in enumerate(relation.calls, width) if at in own]
+    return found or ([] if relation.limit is not None else [relation.calls[0]])
 
 
 def _within(own: set[int], relation: Relation) -> set[int]:
     return {at for at in own if at < len(relation.columns)}
+
+
+def _moved(relation: _R, places: Places) -> _R:
+    """A relation whose expressions read the columns of its input at their new places."""
+    return map_scalars(relation, lambda scalar: shift_columns(scalar, places))
 
 
 class _Pruning:
@@ -279,6 +298,8 @@ class _Pruning:
                 return self._windowed(relation)
             case Aggregate():
                 return self._aggregate(relation)
+            case Generate():
+                return self._generate(relation)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -318,23 +339,27 @@ class _Pruning:
         made, places = self.made(relation.input)
         before, width = len(relation.input.columns), len(made.columns)
         bounds = {before: width, before + 1: width + 1}
-        partition = relation.partition
-        if partition is not None:
-            partition = tuple(shift_columns(each, places) for each in partition)
         columns = (*made.columns, *relation.columns[before:])
-        time = shift_columns(relation.time, places)
-        changed = replace(relation, input=made, time=time, columns=columns, partition=partition)
+        changed = replace(_moved(relation, places), input=made, columns=columns)
         return changed, {**places, **bounds}
 
     def _aggregate(self, relation: Aggregate) -> tuple[Relation, Places]:
         made, places = self.made(relation.input)
-
-        def moved(scalar: Scalar) -> Scalar:
-            return shift_columns(scalar, places)
-
-        calls = tuple(call.replaced(moved) for call in relation.calls)
-        changed = replace(relation, input=made, keys=tuple(map(moved, relation.keys)), calls=calls)
+        changed = replace(_moved(relation, places), input=made)
         return changed, {at: at for at in range(len(relation.columns))}
+
+    def _generate(self, relation: Generate) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+        before, width = len(relation.input.columns), len(made.columns)
+        every = {**places, **{before + at: width + at for at in range(len(relation.generated))}}
+        condition = relation.condition
+        changed = replace(
+            relation,
+            input=made,
+            arguments=tuple(shift_columns(each, places) for each in relation.arguments),
+            condition=None if condition is None else shift_columns(condition, every),
+        )
+        return changed, every if len(changed.columns) > width else places
 
     def _join(self, relation: Join) -> tuple[Relation, Places]:
         own = self._needs[id(relation)]
@@ -359,29 +384,16 @@ class _Pruning:
         made, places = self._exactly(relation.input, wanted)
         number = len(relation.input.columns)
         numbered = relation.numbered and number in own
-        orders = tuple(replace(each, scalar=shift_columns(each.scalar, places)) for each in relation.orders)
-        columns = made.columns
+        moved, columns = _moved(relation, places), made.columns
         if numbered:
             columns, places = (*columns, relation.columns[number]), {**places, number: len(made.columns)}
-        keys = tuple(shift_columns(each, places) for each in relation.keys)
-        changed = replace(relation, input=made, keys=keys, orders=orders, columns=columns, numbered=numbered)
-        return changed, places
+        return replace(moved, input=made, columns=columns, numbered=numbered), places
 
     def _over(self, relation: Over, own: set[int]) -> tuple[Relation, Places]:
         [wanted] = _wanted(relation, own)
         made, places = self._exactly(relation.input, wanted)
-
-        def moved(scalar: Scalar) -> Scalar:
-            return shift_columns(scalar, places)
-
         before, width, calls = len(relation.input.columns), len(made.columns), _calls_of(relation, own)
         results = [before + relation.calls.index(call) for call in calls]
-        changed = replace(
-            relation,
-            input=made,
-            keys=tuple(map(moved, relation.keys)),
-            orders=tuple(replace(each, scalar=moved(each.scalar)) for each in relation.orders),
-            calls=tuple(call.replaced(moved) for call in calls),
-            columns=(*made.columns, *(relation.columns[at] for at in results)),
-        )
+        columns = (*made.columns, *(relation.columns[at] for at in results))
+        changed = replace(_moved(replace(relation, calls=tuple(calls)), places), input=made, columns=columns)
         return changed, {**places, **{at: width + new for new, at in enumerate(results)}}

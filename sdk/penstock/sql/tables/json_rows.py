@@ -11,6 +11,8 @@ from typing import Any
 
 from penstock.elements.row import Row
 from penstock.error import refusal
+from penstock.scalars.types import ANY, SqlType
+from penstock.scalars.widths import fits_width, single
 from penstock.sql.plan.relations import ColumnDef, Columns
 
 
@@ -68,6 +70,36 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
 }
 
 
+def _read(kind: SqlType, value: Any) -> object:
+    """A value of a type; a struct may lack fields, which are NULL."""
+    if value is None:
+        if kind.nullable:
+            return None
+        raise TypeError
+    if kind.name == "ARRAY":
+        if not isinstance(value, list):
+            raise TypeError
+        return [_read(kind.element or ANY, each) for each in value]
+    if kind.is_nested:
+        if not isinstance(value, dict):
+            raise TypeError
+        if kind.name == "STRUCT":
+            return Row(**{name: _read(each, value.get(name)) for name, each in kind.fields})
+        return {_key(kind.key or ANY, key): _read(kind.element or ANY, each) for key, each in value.items()}
+    read = _READERS.get(kind.name)
+    found = value if read is None else read(value)
+    if kind.name == "BIGINT" and not fits_width(found, kind.bits):
+        raise ValueError
+    return single(_float(found)) if kind.name == "DOUBLE" and kind.bits == 32 else found
+
+
+def _key(kind: SqlType, key: str) -> object:
+    """A key of a map, which is a string in JSON."""
+    if kind.name == "BIGINT":
+        return _read(kind, int(key))
+    return Decimal(key) if kind.name == "DECIMAL" else _read(kind, key)
+
+
 @dataclass(frozen=True)
 class RowsOfJson:
     """Decodes a JSON object as a row.
@@ -75,11 +107,20 @@ class RowsOfJson:
     Attributes:
         columns: The columns; the object may have more fields, and one that lacks a field has NULL there.
 
-    >>> from penstock.scalars.types import BIGINT, STRING
+    >>> from penstock.scalars.types import BIGINT, STRING, array_of, struct_of
     >>> from penstock.sql.plan.relations import ColumnDef
     >>> decode = RowsOfJson((ColumnDef("team", STRING), ColumnDef("points", BIGINT)))
     >>> decode(b'{"team": "blue", "points": 3, "more": true}')
     Row(team='blue', points=3)
+    >>> from penstock.scalars.types import TINYINT
+    >>> RowsOfJson((ColumnDef("points", TINYINT),))(b'{"points": 128}')
+    Traceback (most recent call last):
+        ...
+    ValueError: the field 'points' of a record is not TINYINT
+      hint: declare the column with the type that it has
+    >>> nested = RowsOfJson((ColumnDef("a", array_of(struct_of([("x", BIGINT)]))),))
+    >>> nested(b'{"a": [{"x": 1}, {}]}')
+    Row(a=[Row(x=1), Row(x=None)])
     """
 
     columns: Columns
@@ -108,11 +149,10 @@ def read_value(column: ColumnDef, value: object) -> object:
     >>> read_value(ColumnDef("day", DATE), "2026-01-31")
     datetime.date(2026, 1, 31)
     """
-    read = _READERS.get(column.type.name)
     if check_not_null(column, value) is None:
         return None
     try:
-        return value if read is None else read(value)
+        return _read(column.type, value)
     except (TypeError, ValueError, ArithmeticError):
         what = f"the field {column.name!r} of a record is not {column.type.or_null()}"
         hint = "declare the column with the type that it has"
