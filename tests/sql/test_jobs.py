@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,16 @@ CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path =
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REFUSALS = Path(__file__).with_name("job_refusals.txt")
+
+
+@pytest.fixture(autouse=True)
+def _forgotten_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forgets the modules of functions, whose names other tests also use."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield
+    for name in {"scores", "broken"} - before:
+        sys.modules.pop(name, None)
 
 
 def cases() -> Iterator[object]:

@@ -86,6 +86,15 @@ def test_a_value_that_does_not_fit_is_told(form: str, value: bytes, told: str) -
     assert "1.5" not in str(raised.value)
 
 
+@pytest.mark.parametrize("kind", ["STRING", "TINYINT", "TIMESTAMP"])
+def test_a_column_of_another_type_than_the_schema_is_told(kind: str) -> None:
+    write = Records(columns(n="BIGINT"), "avro").writer(columns(n="BIGINT"))
+    schema = '{"type": "record", "name": "r", "fields": [{"name": "n", "type": ["null", "long"]}]}'
+    read = Records(columns(n=kind), "avro", avro_schema=schema).reader()
+    with pytest.raises(ValueError, match=f"the field 'n' of a record is not {kind}"):
+        read(write({"n": 1_000}) or b"")
+
+
 def test_a_schema_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.avsc").write_text(
         '{"type": "record", "name": "r", "fields": [{"name": "n", "type": "int"}]}'

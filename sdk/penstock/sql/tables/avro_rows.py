@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from types import ModuleType
 
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.scalars.types import SqlType
-from penstock.sql.plan.relations import Columns
-from penstock.sql.tables.json_rows import check_not_null
+from penstock.sql.plan.relations import ColumnDef, Columns
+from penstock.sql.tables.json_rows import check_not_null, read_value
 
 HEADER_BYTES = 5
 """The zero and the number of the schema before a value that a schema registry knows."""
@@ -28,6 +30,17 @@ _TYPES: Mapping[str, object] = {
     "DATE": {"type": "int", "logicalType": "date"},
     "TIMESTAMP": {"type": "long", "logicalType": "timestamp-micros"},
     "TIMESTAMP_NTZ": {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+
+
+_CLASSES: Mapping[str, type] = {
+    "STRING": str,
+    "BOOLEAN": bool,
+    "BINARY": bytes,
+    "DECIMAL": Decimal,
+    "DATE": datetime.date,
+    "TIMESTAMP": datetime.datetime,
+    "TIMESTAMP_NTZ": datetime.datetime,
 }
 
 
@@ -149,7 +162,18 @@ class RowsOfAvro(_Avro):
             what = "bytes are left over after the Avro value"
             hint = "give the schema of the writer; write format = 'avro-confluent' for a schema registry"
             raise refusal(ValueError, what, where="", hint=hint)
-        return Row(**{each.name: check_not_null(each, found.get(each.name)) for each in self.columns})
+        return Row(**{each.name: _checked(each, found.get(each.name)) for each in self.columns})
+
+
+def _checked(column: ColumnDef, value: object) -> object:
+    """The value of a column, which the schema of the writer may have with another type."""
+    wanted = _CLASSES.get(column.type.name)
+    if wanted is None:
+        return read_value(column, value)
+    if check_not_null(column, value) is not None and type(value) is not wanted:
+        what = f"the field {column.name!r} of a record is not {column.type.or_null()}"
+        raise refusal(ValueError, what, where="", hint="declare the column with the type of the schema")
+    return value
 
 
 @dataclass(frozen=True)
