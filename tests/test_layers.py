@@ -326,7 +326,6 @@ def test_a_folder_that_imports_one_that_imports_it_is_found() -> None:
 
 
 PRIVATE_NAMES_OF_LIBRARIES = {
-    "penstock_spark.files.finding": {"_spark"},
     "penstock_spark.files.file_store": {"_copy", "_list"},
     "penstock_connectors.database.types": {"_Binary"},
     "penstock_connectors.iceberg.table": {"_table"},

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backends import backend_of
 from penstock_spark.session.configuration import read_spark_property
+from penstock_spark.session.connect.backend import ConnectBackend
 from penstock_spark.session.session import SessionOptions, session_for
 
 
@@ -78,12 +78,10 @@ def test_the_environment_of_the_program_is_not_changed(spark: SparkSession) -> N
     assert os.environ.get("JAVA_HOME", "") != spark.sparkContext._jvm.System.getenv("JAVA_HOME")
 
 
-def test_a_connect_session_is_refused_with_a_hint() -> None:
+def test_a_connect_session_has_the_other_backend() -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(
-        UnsupportedByRunner, match=r"(?s)Spark Connect.*\n  hint: start the program with spark-submit"
-    ):
-        session_for(SessionOptions(spark=remote))
+    assert session_for(SessionOptions(spark=remote)) is remote
+    assert isinstance(backend_of(remote), ConnectBackend)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from penstock_spark.files.listing import list_with_few_tasks
 from penstock_spark.files.splits import SHORTENED_FILE, leaves_files_out
 from penstock_spark.files.store_frames import frame_of_store, make_store_error
 from penstock_spark.files.temporary import is_unfinished
+from penstock_spark.session.backends import session_of_reader
 
 _WILDCARD = re.compile(r"[*?\[]")
 _AT_ONCE = 16
@@ -76,15 +77,16 @@ class Files:
         On a store that Spark does not reach, tasks read the formats ``text`` and ``binaryFile``. With the folder of a
         table, the names of folders below it are values of columns.
         """
+        spark = session_of_reader(reader)
         if self.is_unsupported_by_spark:
-            return frame_of_store(reader._spark, self.sizes, format, self.where)
+            return frame_of_store(spark, self.sizes, format, self.where)
         if format in ("text", "csv"):
-            self._check_packed(reader._spark)
+            self._check_packed(spark)
         if table is None:
             reader = reader.option("recursiveFileLookup", True)
         else:
             reader = reader.option("basePath", absolute_uri(table))
-        with list_with_few_tasks(reader._spark):
+        with list_with_few_tasks(spark):
             return reader.format(format).load([_for_spark(path) for path in self.paths])
 
     def _check_packed(self, spark: SparkSession) -> None:

@@ -9,14 +9,21 @@ from penstock_spark.session.classic.backend import ClassicBackend
 from penstock_spark.session.classic.java_connection import leave_connection
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["backend_of", "is_connect", "is_local_session", "leave_connection", "map_in_arrow"]
+__all__ = [
+    "backend_of",
+    "is_connect",
+    "is_local_session",
+    "leave_connection",
+    "map_in_arrow",
+    "session_of_reader",
+]
 
 
 def is_connect(spark: object) -> bool:
-    """True if a session is one of Spark Connect."""
+    """True if a session, or something that belongs to one, is of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -33,6 +40,13 @@ def backend_of(spark: SparkSession) -> Backend:
 def is_local_session(spark: SparkSession) -> bool:
     """True if this program's own Java runs the tasks of a session."""
     return backend_of(spark).is_local
+
+
+def session_of_reader(reader: DataFrameReader) -> SparkSession:
+    """Returns the session that a reader of Spark is for."""
+    kept = vars(reader)
+    spark: SparkSession = kept["_client"] if is_connect(reader) else kept["_spark"]
+    return spark
 
 
 def map_in_arrow(frame: DataFrame, function: Function, schema: StructType | str) -> DataFrame:

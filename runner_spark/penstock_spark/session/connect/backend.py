@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import asc, col, spark_partition_id
 
@@ -130,8 +131,13 @@ class ConnectBackend(Backend):
         return frame.sortWithinPartitions(*map(asc, names))
 
     def check_query(self, text: str) -> None:
-        # Only a query may stand in parentheses.
-        self.spark.sql(f"SELECT * FROM (\n{text}\n)")
+        # Only a query may stand in parentheses. Its other errors are found where it stands alone.
+        try:
+            self.spark.sql(f"SELECT * FROM (\n{text}\n)")
+        except ParseException:
+            raise
+        except PySparkException:
+            return
 
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         """Returns nothing: a server shows no plan."""
