@@ -26,8 +26,8 @@ def _sequence(start: Any, stop: Any, step: Any = None) -> list[Any]:
     months = isinstance(step, int) and not isinstance(start, int)
     if start == stop:
         return [start]
-    if (step is None or months) and isinstance(start, datetime.datetime) and start > stop:
-        # Spark also takes a time that is one microsecond beyond the end, if it counts back in days or months.
+    if isinstance(start, datetime.datetime) and start > stop:
+        # Spark also takes a time that is one microsecond beyond the end, if it counts back.
         stop -= _MICROSECOND
     if step is None:
         step = 1 if isinstance(start, int) else _DAY
