@@ -18,6 +18,7 @@ from penstock import field
 from penstock.io.watermarks import BoundedDisorder
 from penstock.relations.joins import JoinRows
 from penstock.scalars.field_functions import window_start
+from penstock.transforms.sql import SqlTransform
 from penstock.transforms.trigger import (
     AccumulationMode,
     AfterCount,
@@ -49,6 +50,11 @@ class UserTotal(NamedTuple):
 
 _TOTALS = pa.schema([("key", pa.string()), ("start", pa.timestamp("us", "UTC")), ("total", pa.int64())])
 _WINDOWS = beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
+_WORTH, _KEPT = "amount * 2 + 1", f"WHERE amount >= {KEPT_FROM}"
+_SUMS = f"""
+    SELECT {{key}} AS key, window_start AS start, SUM({_WORTH}) AS total
+    FROM TUMBLE(TABLE events, DESCRIPTOR(at), INTERVAL '{WINDOW_SECONDS}' SECONDS) {_KEPT}
+    GROUP BY window_start, window_end, {{key}} EMIT AFTER WATERMARK"""
 _FIRING_BY_COUNT = beam.WindowInto(
     beam.window.FixedWindows(WINDOW_SECONDS),
     trigger=AfterWatermark(early=AfterCount(2), late=AfterCount(1)),
@@ -144,6 +150,8 @@ def _read(pipeline: Any, cell: Cell, source: str, files_per_batch: int, ends: bo
 def _kept(pipeline: Any, cell: Cell, source: str, files_per_batch: int, ends: bool) -> Any:
     """The user, team and worth of the events that are kept."""
     rows = _read(pipeline, cell, source, files_per_batch, ends)
+    if cell.step == "sql":
+        return {"events": rows} | SqlTransform(f"SELECT user, team, {_WORTH} AS worth FROM events {_KEPT}")
     if cell.step == "functions":
         return rows | beam.Filter(is_kept) | beam.Map(valued).with_output_types(Valued)
     kept = rows | beam.Filter(field("amount") >= KEPT_FROM)
@@ -152,6 +160,11 @@ def _kept(pipeline: Any, cell: Cell, source: str, files_per_batch: int, ends: bo
 
 def _windowed(pipeline: Any, cell: Cell, source: str, files_per_batch: int, ends: bool) -> Any:
     """Sums by key and window, each when the watermark has passed the window's end."""
+    if cell.step == "sql":
+        rows = _read(pipeline, cell, source, files_per_batch, ends)
+        return {"events": rows} | SqlTransform(
+            _SUMS.format(key="user" if cell.grouping == "users" else "team")
+        )
     windowed = _kept(pipeline, cell, source, files_per_batch, ends) | _WINDOWS
     key = "user" if cell.grouping == "users" else "team"
     if cell.step == "expressions":

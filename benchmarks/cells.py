@@ -18,7 +18,7 @@ class Cell:
     """One work for penstock and for its twin, a query by hand that does the same."""
 
     source: str  # "parquet", "json", or "text", whose lines a function of Python parses.
-    step: str  # "expressions" that can be read, or "functions" of Python over elements.
+    step: str  # "expressions" that can be read, "functions" of Python over elements, or a query in "sql".
     grouping: str  # As `cell_penstock` and `cell_native` know it.
     sink: str  # "parquet" or "nothing".
     twin: str  # For people.
@@ -57,6 +57,10 @@ CELLS = (
     _quick("parquet", "expressions", "users", "parquet", SQL),
     Cell("parquet", "functions", "users", "parquet", ARROW),
     Cell("text", "functions", "users", "parquet", ARROW),
+    Cell("parquet", "sql", "none", "parquet", SQL),
+    _quick("parquet", "sql", "teams", "parquet", SQL),
+    Cell("parquet", "sql", "users", "parquet", SQL),
+    Cell("json", "sql", "users", "parquet", SQL),
     Cell("parquet", "expressions", "counts", "nothing", UPDATE, measure="growth"),
     Cell("parquet", "functions", "counts", "nothing", UPDATE, measure="growth"),
     Cell("parquet", "functions", "counts_early", "nothing", UPDATE, measure="growth"),

@@ -77,6 +77,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--beam-suite", action="store_true", help="run all of Beam's own tests, which takes long"
     )
+    parser.addoption(
+        "--connect",
+        action="store_true",
+        help=f"run the tests of pipelines in a session of Spark Connect, of a local server or of ${REMOTE}",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -298,6 +303,35 @@ def _forked_pythons() -> Iterator[dict[str, str]]:
             yield {"PENSTOCK_TESTS_FORKING": socket, "PYTHONPATH": os.pathsep.join(paths)}
 
 
+REMOTE = "PENSTOCK_TESTS_REMOTE"
+"""The environment variable with the address of a Connect server for ``--connect``, instead of a new local one."""
+
+
+def _remote_session(warehouse: str) -> SparkSession:
+    """A session of Spark Connect; without an address, PySpark starts the server in this process."""
+    from pyspark.sql import SparkSession
+
+    from penstock_spark.process.environment import environment
+    from penstock_spark.session.java import find_java, wrap_java
+
+    address = os.environ.get(REMOTE)
+    if address is not None:
+        return SparkSession.builder.remote(address).getOrCreate()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Spark then chooses a free port for the server, so that several processes of tests have one each.
+    os.environ["SPARK_TESTING"] = "1"
+    conf = {
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": warehouse,
+    }
+    with environment({"JAVA_HOME": wrap_java(find_java())}):
+        return SparkSession.builder.remote("local[2]").config(map={**conf}).getOrCreate()
+
+
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one session of a test run; pipelines find it without being told, as the active session."""
@@ -306,6 +340,11 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     # Spark makes a warehouse folder where the process runs as soon as its catalog is asked for anything.
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    if request.config.getoption("--connect"):
+        session = _remote_session(warehouse)
+        yield session
+        session.stop()
+        return
     options = SessionOptions(
         master="local[2]",
         app_name="penstock tests",

@@ -330,6 +330,7 @@ PRIVATE_NAMES_OF_LIBRARIES = {
     "penstock_spark.files.file_store": {"_copy", "_list"},
     "penstock_connectors.database.types": {"_Binary"},
     "penstock_connectors.iceberg.table": {"_table"},
+    "penstock_spark.session.connect.backend": {"_plan"},
 }
 """Attributes of other people's objects that have the names of attributes of ours. All of Beam's are in `beam`."""
 
@@ -378,6 +379,7 @@ LATE_IMPORTS = {
         "penstock_spark.formats.ranges.stream",
         "penstock_spark.live.views",
         "penstock_spark.runner",
+        "penstock_spark.session.backends",
         "penstock_spark.session.spark_versions",
         "penstock_spark.stream.level_processor",
         "penstock_spark.stream.resharding.seed_processor",
@@ -386,7 +388,8 @@ LATE_IMPORTS = {
 """Modules that import in a function. In the SDK: what is left out of Beam is looked up when a program first asks for
 it. In the runner: workers import
 the package and the modules that Spark unpickles in each task, and need little of them; a library of batches is loaded
-when a hint names it, one that draws trees when a run is shown as a tree, and a batch run loads nothing of streams. The
+when a hint names it, one that draws trees when a run is shown as a tree, a batch run loads nothing of streams, and only
+a session of Spark Connect needs the packages of Spark Connect. The
 connector of databases loads what needs their packages when a run reads or writes one."""
 
 
@@ -405,6 +408,55 @@ def test_an_import_inside_a_function_is_found() -> None:
     name = "penstock.io.textio"
     mutant = "def f():\n    from penstock.error import three_parts\n"
     assert late({name: texts[name] + mutant}) == {name}
+
+
+OF_A_KIND_OF_SESSION = frozenset(
+    {
+        *("_jvm", "_jsc", "_jdf", "_jc", "_jsparkSession", "_jsq", "_gateway"),
+        *("sparkContext", "SparkContext", "rdd", "broadcast", "accumulator"),
+        *("addArtifacts", "cloneSession", "interruptTag", "session_id"),
+    }
+)
+"""The names of PySpark that only a classic session has, or only one of Spark Connect."""
+
+KINDS_OF_SESSIONS = ("penstock_spark.session.classic.", "penstock_spark.session.connect.")
+
+
+def that_know_the_session(texts: Mapping[str, str]) -> list[str]:
+    """The modules that name what only one kind of session has, except the two backends, as text."""
+    return [
+        f"{name} names {each}"
+        for name, text in sorted(texts.items())
+        if not name.startswith(KINDS_OF_SESSIONS)
+        for each in sorted(_names_in(text) & OF_A_KIND_OF_SESSION)
+    ]
+
+
+def _names_in(text: str) -> set[str]:
+    """The attributes and the imported names of a module."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(attr=name):
+                found.add(name)
+            case ast.ImportFrom(names=names):
+                found |= {each.name for each in names}
+    return found
+
+
+def test_only_the_backends_know_which_kind_of_session_there_is() -> None:
+    packages = ("penstock", "penstock_spark", "penstock_connectors")
+    assert (
+        that_know_the_session({name: text for each in packages for name, text in _texts(each).items()}) == []
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["def f(spark):\n    return spark.sparkContext.master\n", "from pyspark import SparkContext\n"]
+)
+def test_a_module_that_knows_the_kind_of_session_is_found(line: str) -> None:
+    name = "penstock_spark.lowering.frames"
+    assert len(that_know_the_session({name: _texts("penstock_spark")[name] + line})) == 1
 
 
 def beyond_the_interface(texts: Mapping[str, str]) -> list[str]:

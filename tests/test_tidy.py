@@ -44,6 +44,8 @@ EXCEPTIONS = {
     "runner_spark/penstock_spark/columns/numpy_batches.py": {"numpy"},
     # SQL is optional, and brings its parser.
     "sdk/penstock/sql/": {"sqlglot"},
+    # So is the package for records in Avro.
+    "sdk/penstock/sql/tables/avro_rows.py": {"fastavro"},
     # The tree in the terminal is optional, too.
     "runner_spark/penstock_spark/live/tree.py": {"rich"},
     # The result of a run draws its groupings.

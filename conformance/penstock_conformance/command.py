@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import penstock
-from penstock.error import RunnerError, refusal, three_parts
+from penstock.error import RunnerError, refusal, split_hint, three_parts
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
 from penstock_conformance import controlling, doctor, report, showing, summary, table
@@ -21,6 +21,8 @@ from penstock_conformance.playing import ENGINES, outcomes_of
 
 FAILED = 1
 BAD_INPUT = 2
+INTERRUPTED = 130
+"""As a shell tells a program that Ctrl-C has ended."""
 
 RECORDED_EVENTS = 1_000
 """Scenarios have far fewer events than this."""
@@ -125,7 +127,16 @@ def _sql(options: argparse.Namespace) -> int:
         from penstock.sql.jobs.running import run_command
     except ModuleNotFoundError as missing:
         raise ValueError(str(missing)) from None
-    run_command(options.statements, options.flags)
+    try:
+        run_command(options.statements, options.flags)
+    except KeyboardInterrupt:
+        # The run has said what became of it; a traceback would look like a fault.
+        return INTERRUPTED
+    except Exception as error:
+        # Errors of other types also say in three parts what is wrong, and need no traceback.
+        if isinstance(error, RunnerError) or not split_hint(str(error))[1]:
+            raise
+        raise ValueError(str(error)) from None
     return 0
 
 

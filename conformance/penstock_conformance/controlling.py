@@ -59,7 +59,7 @@ def add_commands(commands: Commands) -> None:
     )
     update.set_defaults(run=_update)
     update.add_argument("checkpoint", help="the folder of the checkpoint")
-    update.add_argument("program", type=Path, help="the file of the changed program")
+    update.add_argument("program", type=Path, help="the file of the changed program, or job in SQL")
     update.add_argument("--check", action="store_true", help="only compare, and start nothing")
     update.add_argument(
         "--arguments",
@@ -182,5 +182,7 @@ def _update(options: argparse.Namespace) -> int:
         print(each)
     print("the program fits the checkpoint" + ("" if changes else ", and changes nothing in it"), flush=True)
     if not options.check:
-        os.execv(sys.executable, [sys.executable, str(options.program), *arguments])
+        is_job = options.program.suffix == ".sql"
+        command = ["-m", "penstock", "sql"] if is_job else []
+        os.execv(sys.executable, [sys.executable, *command, str(options.program), *arguments])
     return 0

@@ -24,8 +24,10 @@ class _Found(BaseException):
 def pipeline_of_program(path: Path, arguments: Sequence[str] = ()) -> Pipeline:
     """The first pipeline that a program runs. Everything before that is done, and nothing after it.
 
+    Of a job in SQL, it is the pipeline that inserts.
+
     Args:
-        path: The file of the program.
+        path: The file of the program, or of a job in SQL.
         arguments: The arguments of its command line.
 
     Raises:
@@ -35,7 +37,12 @@ def pipeline_of_program(path: Path, arguments: Sequence[str] = ()) -> Pipeline:
         raise refusal(ValueError, f"there is no file {path}", hint="name the file of a program")
     with _stopped_at_run(), _as_program(path, arguments):
         try:
-            runpy.run_path(str(path), run_name="__main__")
+            if path.suffix == ".sql":
+                from penstock.sql.jobs.running import make_job
+
+                make_job(str(path), arguments).start()
+            else:
+                runpy.run_path(str(path), run_name="__main__")
         except _Found as found:
             return found.pipeline
         except SystemExit as left:
@@ -45,7 +52,11 @@ def pipeline_of_program(path: Path, arguments: Sequence[str] = ()) -> Pipeline:
                 )
                 raise refusal(ValueError, what, hint="give its arguments after its name") from None
     what = f"the program {path.name} has run no pipeline"
-    raise refusal(ValueError, what, hint="name a program that calls run(), or has `with beam.Pipeline()`")
+    raise refusal(
+        ValueError,
+        what,
+        hint="name a program that calls run(), or has `with beam.Pipeline()`; or a job with INSERT",
+    )
 
 
 @contextmanager

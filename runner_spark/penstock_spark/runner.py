@@ -20,7 +20,7 @@ from penstock_spark.compiler import Compiled, Target, compile_graph
 from penstock_spark.formats.registry import check_packages, table_before_opening
 from penstock_spark.passes.columns import TableOf
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.supported import check, default_mode, warn_of_hints
+from penstock_spark.supported import check, mode_of, warn_of_hints
 
 
 class SparkRunner(PipelineRunner):
@@ -43,13 +43,13 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.reports.spark_errors import ErrorContext, translate_errors
         from penstock_spark.runs.execute import execute
         from penstock_spark.runs.execute_stream import start
-        from penstock_spark.runs.open_session import OpenSession
-        from penstock_spark.session.job_tags import leave_connection
+        from penstock_spark.runs.open_session import OpenSession, uses_session
+        from penstock_spark.session.backends import leave_connection
 
         settings = self._settings(options)
         graph = pipeline.to_graph()
-        is_batch = (settings.mode or default_mode(graph)) == "batch"
-        opened = OpenSession(settings, self.local_only, is_stream=not is_batch)
+        is_batch = mode_of(graph, settings.mode, settings.available_now) == "batch"
+        opened = OpenSession(settings, self.local_only, not is_batch, uses_session(graph))
         views = views_of(settings, is_batch)
         is_stoppable = report_after_signal(lambda: "the run was cancelled before it began", leave_connection)
         with is_stoppable, translate_errors(ErrorContext(graph=graph)):
@@ -57,7 +57,10 @@ class SparkRunner(PipelineRunner):
                 check_packages(graph)
                 plan = self.compiled(graph, settings, opened.table_of).plan
                 if isinstance(plan, StreamPlan):
-                    return start(plan, settings, opened, views)
+                    started = start(plan, settings, opened, views)
+                    if settings.mode == "batch":
+                        started.wait_until_finish()
+                    return started
                 return execute(plan, settings, opened, views)
             except BaseException:
                 views.close()
@@ -67,7 +70,7 @@ class SparkRunner(PipelineRunner):
         self, graph: Graph, settings: SparkOptions, table_of: TableOf = table_before_opening
     ) -> Compiled:
         """The plan of a graph, for one pass over bounded input or for a streaming query."""
-        mode = settings.mode or default_mode(graph)
+        mode = mode_of(graph, settings.mode, settings.available_now)
         check(graph, mode, settings.view_as(TypeOptions).allow_unsafe_triggers)
         if mode == "batch":
             warn_of_no_effect_in_batch(settings)
@@ -141,7 +144,7 @@ class SparkRunner(PipelineRunner):
         from penstock.io.sparkio import FrameSink
         from penstock_spark.runs.execute import lower_only
         from penstock_spark.runs.open_session import OpenSession
-        from penstock_spark.session.session import move_to_session
+        from penstock_spark.session.backends import backend_of
 
         pipeline = pcoll.pipeline
         graph, edge = graph_with_edge(pcoll)
@@ -158,7 +161,7 @@ class SparkRunner(PipelineRunner):
             what = "a PCollection of a streaming pipeline cannot become a DataFrame"
             raise UnsupportedByRunner(what, where=step.where, hint="use mode='batch'")
         spark = lower_only(plan, settings, opened)
-        return move_to_session(into[0], spark)
+        return backend_of(spark).moved(into[0])
 
     def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
         """The settings for something that is not a run, and so has no view."""
@@ -172,13 +175,13 @@ class SparkRunner(PipelineRunner):
         """The elements of a PCollection, or the first ones found; runs the steps that lead to it, as a batch."""
         from penstock_spark.live.views import views_of
         from penstock_spark.runs.execute import execute
-        from penstock_spark.runs.open_session import OpenSession
+        from penstock_spark.runs.open_session import OpenSession, uses_session
 
         graph, edge = graph_with_edge(pcoll)
         into: list[Any] = []
         step = Step("show", Write(DriverList(into, first)), inputs=(edge,), location=find_caller())
         settings = self._settings(pcoll.pipeline.options)
-        opened = OpenSession(settings, self.local_only)
+        opened = OpenSession(settings, self.local_only, is_fresh=uses_session(graph))
         plan = self.compiled(graph.leading_to(step), settings, opened.table_of).plan
         if isinstance(plan, StreamPlan):
             what = "the elements of a stream cannot be collected: it does not end"

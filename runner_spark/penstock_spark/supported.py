@@ -64,6 +64,17 @@ def default_mode(graph: Graph) -> str:
     return "batch" if is_bounded and not any(map(_may_never_end, graph.steps)) else "streaming"
 
 
+def mode_of(graph: Graph, asked: str | None, available_now: bool) -> str:
+    """The mode in which a pipeline runs, if its options ask for a mode or for none.
+
+    A batch that takes what is available now of an unbounded source is a stream that ends early.
+    """
+    natural = default_mode(graph)
+    if asked == "batch" and available_now and natural != "batch":
+        return natural
+    return asked or natural
+
+
 def _may_never_end(step: Step) -> bool:
     """True if a step is a splittable DoFn whose work on an element may never end."""
     return is_splittable(step.primitive) and splits_of(step.primitive.dofn).is_unbounded  # type: ignore[union-attr]
@@ -181,7 +192,10 @@ def _refusals(graph: Graph, step: Step, mode: str) -> Iterator[tuple[str, str]]:
     if mode != "batch":
         yield from _streaming(graph, step)
     elif not step.inputs and any(not graph.edge(output.edge).is_bounded for output in step.outputs):
-        hint = "leave out mode='batch' to run the pipeline as a stream, or read a bounded source"
+        hint = (
+            "add --available_now to read what is there now, leave out mode='batch' to run the pipeline as a stream, "
+            "or read a bounded source"
+        )
         yield "batch mode cannot read an unbounded source", hint
     if step.inputs and isinstance(step.primitive, Read):
         yield from _query(graph, step, mode)

@@ -128,19 +128,20 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a sum of texts, in a stream",
+            "a sum of truth values, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
                 p = beam.Pipeline(mode="streaming")
-                p | beam.Create([beam.Row(team="red")]) | SqlTransform("SELECT SUM(team) AS total FROM PCOLLECTION")
+                rows = p | beam.Create([beam.Row(red=True)])
+                rows | SqlTransform("SELECT SUM(red) AS total FROM PCOLLECTION")
                 """,
             see="""
-                penstock.sql.errors.SqlError: SUM takes numbers, and team is STRING NOT NULL
+                penstock.sql.errors.SqlError: SUM takes numbers, and red is BOOLEAN NOT NULL
                   line 1, column 8 of the query
-                    SELECT SUM(team) AS total FROM PCOLLECTION
+                    SELECT SUM(red) AS total FROM PCOLLECTION
                            ^
-                  at step 'SqlTransform(SELECT SUM(team) AS total FROM PCOLLECTION)' (game.py:4)
+                  at step 'SqlTransform(SELECT SUM(red) AS total FROM PCOLLECTION)' (game.py:5)
                   hint: CAST it to a number
                 """,
         ),
@@ -267,6 +268,79 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a generator of something that is not an array, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tags="a,b")])
+                {"posts": posts} | SqlTransform("SELECT p.id, x.tag FROM posts AS p, UNNEST(p.tags) AS x(tag)")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: UNNEST takes arrays, not STRING
+                  line 1, column 46 of the query
+                    SELECT p.id, x.tag FROM posts AS p, UNNEST(p.tags) AS x(tag)
+                                                                 ^
+                  at step 'SqlTransform(SELECT p.id, x.tag FROM posts AS p, UNNEST(p.tags) AS x(tag))' (game.py:5)
+                  hint: make one, such as SPLIT(text, ',') or ARRAY(a, b)
+                """,
+        ),
+        Row(
+            "more names than a generator makes columns, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tags="a,b")])
+                {"posts": posts} | SqlTransform("SELECT EXPLODE(SPLIT(tags, ',')) AS (at, tag) FROM posts")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: EXPLODE makes 1 column, and the number of names is 2
+                  line 1, column 8 of the query
+                    SELECT EXPLODE(SPLIT(tags, ',')) AS (at, tag) FROM posts
+                           ^
+                  at step "SqlTransform(SELECT EXPLODE(SPLIT(tags, ',')) AS (at, tag) FROM posts)" (game.py:5)
+                  hint: its columns in their order: col
+                """,
+        ),
+        Row(
+            "a generator inside an expression, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tags="a,b")])
+                {"posts": posts} | SqlTransform("SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts")
+                """,
+            see="""
+                penstock.sql.errors.SqlError: EXPLODE makes rows, and stands inside an expression
+                  line 1, column 14 of the query
+                    SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts
+                                 ^
+                  at step "SqlTransform(SELECT UPPER(EXPLODE(SPLIT(tags, ','))) AS tag FROM posts)" (game.py:5)
+                  hint: select it in a subquery of FROM, and name its column here
+                """,
+        ),
+        Row(
+            "two generators in a query that groups, in a stream",
+            write="""
+                from penstock.transforms.sql import SqlTransform
+
+                p = beam.Pipeline(mode="streaming")
+                posts = p | beam.Create([beam.Row(id=1, tag="a")])
+                query = "SELECT EXPLODE(ARRAY_AGG(id)) AS id, EXPLODE(ARRAY_AGG(tag)) AS tag FROM posts"
+                {"posts": posts} | SqlTransform(query)
+                """,
+            see="""
+                penstock.sql.errors.SqlError: two generators are in a query that groups
+                  line 1, column 38 of the query
+                    SELECT EXPLODE(ARRAY_AGG(id)) AS id, EXPLODE(ARRAY_AGG(tag)) AS tag FROM posts
+                                                         ^
+                  at step 'SqlTransform(SELECT EXPLODE(ARRAY_AGG(id)) AS id, EXPLODE(ARRAY_AGG(ta...)' (game.py:6)
+                  hint: group in a subquery of FROM
+                """,
+        ),
+        Row(
             "a job in SQL whose second statement fails",
             write="""
                 import os, sys
@@ -340,7 +414,7 @@ SUBJECT = Subject(
                   line 4, column 13 of /data/job.sql
                     INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;
                                 ^
-                  hint: group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
+                  hint: group by a window and write EMIT AFTER WATERMARK; or select a time and write EMIT WHEN WATERMARK PAST it; or write SELECT STREAM …, Sys.Undo; or write to a table of database, delta, iceberg or kafka with a PRIMARY KEY
                 """,
             files={
                 "job.sql": _GOALS + "INSERT INTO totals SELECT team, SUM(points) FROM goals GROUP BY team;\n",
@@ -409,6 +483,54 @@ SUBJECT = Subject(
             },
         ),
         Row(
+            "a function of a job that raises",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql"), "--mode=batch"]))
+                """,
+            see="""
+                the function HALF has raised LookupError: no half of 3
+                  line 6, column 8 of /data/job.sql
+                    SELECT HALF(points) AS half FROM goals
+                           ^
+                  in half (halving.py:2): return whole(n, 2)
+                  in whole (halving.py:5): raise LookupError(f"no half of {n}")
+                  hint: correct the function, or leave such rows out before; set show_elements_in_errors to see the row
+                """,
+            files={
+                "job.sql": _GOALS
+                + "CREATE FUNCTION half AS 'halving:half';\n\nSELECT HALF(points) AS half FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+                "halving.py": "def half(n: int) -> int:\n    return whole(n, 2)\n\n"
+                'def whole(n, m):\n    raise LookupError(f"no half of {n}")\n',
+            },
+            on_spark=True,
+        ),
+        Row(
+            "a function of a job that is called with too many values",
+            write="""
+                import os, sys
+                from penstock_conformance.command import main
+
+                sys.exit(main(["sql", os.path.abspath("job.sql"), "--mode=batch"]))
+                """,
+            see="""
+                the function STARS takes 1 argument, not 2
+                  line 5, column 8 of /data/job.sql
+                    SELECT STARS(points, 2) AS stars FROM goals
+                           ^
+                  hint: correct the call, or the function
+                """,
+            files={
+                "job.sql": _GOALS
+                + "CREATE FUNCTION stars AS 'shining:stars';\nSELECT STARS(points, 2) AS stars FROM goals;\n",
+                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
+                "shining.py": "def stars(n: int) -> str:\n    return '*' * n\n",
+            },
+        ),
+        Row(
             "a line of CSV that does not fit the table",
             write="""
                 from pathlib import Path
@@ -424,25 +546,6 @@ SUBJECT = Subject(
             files={
                 "job.sql": _GOALS + "SET mode = batch;\nINSERT INTO totals SELECT team, points FROM goals;\n",
                 "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\nblue,x,2026-01-01T12:00:00Z\n",
-            },
-            on_spark=True,
-        ),
-        Row(
-            "a function of a job that raises",
-            write="""
-                import os, sys
-                from penstock_conformance.command import main
-
-                sys.exit(main(["sql", os.path.abspath("job.sql")]))
-                """,
-            see="""
-                LookupError: no half [while running 'Insert totals/Select' (game.py:4)]
-                """,
-            files={
-                "job.sql": _GOALS
-                + "SET mode = batch;\nCREATE FUNCTION half AS 'halves:half';\nINSERT INTO totals SELECT team, HALF(points) FROM goals;\n",
-                "goals/1.csv": "team,points,at\nred,3,2026-01-01T12:00:00Z\n",
-                "halves.py": 'def half(n: int) -> int:\n    raise LookupError("no half")\n',
             },
             on_spark=True,
         ),

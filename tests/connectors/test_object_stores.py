@@ -24,13 +24,14 @@ import pytest
 import penstock as beam
 from penstock.error import UnsupportedByRunner
 from penstock.io import fileio
+from penstock.io.files.object_stores import settings_of_stores
 from penstock.io.filesystem import BeamIOError
 from penstock.io.filesystems import FileSystems
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.trigger import AccumulationMode, AfterProcessingTime, AfterWatermark
 from penstock.transforms.window import GlobalWindows
-from penstock_spark.runs.open_session import hand_settings
+from penstock_spark.session.classic.backend import ClassicBackend
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +90,8 @@ def test_tasks_get_the_programs_variables_except_what_the_session_sets_for_them(
         master="spark://10.0.0.1:7077",
         _conf={"spark.executorEnv.AWS_ENDPOINT_URL": "http://inside"},
     )
-    hand_settings(cast("SparkSession", SimpleNamespace(sparkContext=context, _jvm=None)))
+    session = cast("SparkSession", SimpleNamespace(sparkContext=context, _jvm=None))
+    ClassicBackend(session).hand_settings(settings_of_stores())
     assert context.environment["AWS_ENDPOINT_URL"] == "http://inside"
     assert context.environment["AWS_SECRET_ACCESS_KEY"] == SECRET
 

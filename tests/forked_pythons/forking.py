@@ -26,7 +26,7 @@ _IMPORTED = (
     "pyspark.sql.streaming.stateful_processor_api_client",
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     "penstock_spark.formats.ranges.stream",
-    "penstock_spark.reports.accumulators",
+    "penstock_spark.session.classic.accumulators",
     "penstock_spark.stream.level_processor",
     "penstock_spark.stream.resharding.seed_processor",
 )

@@ -29,8 +29,8 @@ from penstock_spark.live.notebook import run_html
 from penstock_spark.live.prometheus import metrics_text
 from penstock_spark.live.snapshot import RunSnapshot
 from penstock_spark.live.stream_snapshots import RunFacts, StreamFacts, stream_snapshot, with_elements
-from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import GroupingReport, Watermarks, take_snapshots
+from penstock_spark.session.classic.accumulators import SnapshotParam
 from tests.live.sample import BEGAN, FLOWS, PER_SECOND, SECOND, SUM, TOTAL, batch, stream
 
 ABOUT = RunFacts(

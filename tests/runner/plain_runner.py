@@ -29,8 +29,9 @@ from penstock_spark.compiler import Target, batch_plan, optimise
 from penstock_spark.lowering import context, jobs, query, stage
 from penstock_spark.plan.batch_plan import Plan
 from penstock_spark.plan.stream_plan import StreamPlan
-from penstock_spark.reports.accumulators import SnapshotParam
 from penstock_spark.reports.metrics import take_snapshots
+from penstock_spark.session.classic.accumulators import SnapshotParam
+from penstock_spark.session.classic.backend import Accumulated
 from penstock_spark.stages import stage as worker
 from penstock_spark.worker.batch import dumps_with_code
 from penstock_spark.worker.rows import GROUP_COLUMNS, NUMBER_COLUMNS, PARTITION_COLUMNS, SORT_COLUMNS
@@ -285,7 +286,7 @@ def _context(settings: Settings, without: Set[str]) -> context.Context:
     return context.Context(
         _Session(settings),  # type: ignore[arg-type]
         "run",
-        _Accumulator(),
+        Accumulated(_Accumulator()),  # type: ignore[arg-type]
         settings.partitions,
         dumps_with_code,
         settings.inline_values,

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
-from penstock_spark.session import java_life
+from penstock_spark.session.classic import java_life
 
 
 def of_pyspark(error):

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from penstock_spark.session import log_noise
+from penstock_spark.session.classic import log_noise
 
 
 @pytest.mark.parametrize(

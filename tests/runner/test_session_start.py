@@ -7,7 +7,8 @@ from py4j.protocol import Py4JJavaError
 
 from penstock.error import RunnerError
 from penstock_spark.reports.spark_errors import translate
-from penstock_spark.session import gateway, session
+from penstock_spark.session import session
+from penstock_spark.session.classic import gateway
 
 _STOPPED = "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n\n"
 

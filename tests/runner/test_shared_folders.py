@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.error import RunnerError
-from penstock_spark.session.shared_folders import check_workers_see
+from penstock_spark.session.classic.shared_folders import check_workers_see
 
 CLUSTER = "spark://10.0.0.1:7077"
 

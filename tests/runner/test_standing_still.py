@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from penstock_spark.runs import stalls
-from penstock_spark.runs.stalls import StallWatcher, TaskActivity, stall_watcher_of
+from penstock_spark.runs.stalls import StallWatcher, stall_watcher_of
+from penstock_spark.session.backend import TaskActivity
+from penstock_spark.session.classic.task_activity import activity_of, longest_task
 
 AT_WORK = TaskActivity("Processing new data", ((12, 0, 2, 1, 0, 8, 0, 0),))
 FURTHER = TaskActivity("Processing new data", ((12, 0, 2, 1, 0, 9, 0, 0),))
@@ -132,8 +134,8 @@ def test_the_task_is_named_that_has_been_at_work_longest_for_this_query(monkeypa
         statusTracker=lambda: tracker,
     )
     started = SimpleNamespace(status={"isTriggerActive": True, "message": "Processing"}, runId="mine")
-    assert stalls._doing(started, context) == TaskActivity("Processing", ((7, 0, 2, 1, 0, 0, 0, 0),))
-    assert stalls._task(context, TaskActivity("Processing", ((7, 0, 2, 1),))) == (
+    assert activity_of(started, context) == TaskActivity("Processing", ((7, 0, 2, 1, 0, 0, 0, 0),))
+    assert longest_task(context, TaskActivity("Processing", ((7, 0, 2, 1),))) == (
         "the task 1 of Spark stage 7, of which 1 of 2 tasks are done, has run for 120 s in the executor 4 on one.host"
     )
-    assert stalls._task(context, TaskActivity("Processing", ())) is None
+    assert longest_task(context, TaskActivity("Processing", ())) is None

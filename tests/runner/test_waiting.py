@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.error import RunnerError
-from penstock_spark.session import waiting
-from penstock_spark.session.waiting import Waiting, waiting_in, warn_of_waiting, watch_for_waiting
+from penstock_spark.session.classic import waiting
+from penstock_spark.session.classic.waiting import Waiting, waiting_in, warn_of_waiting, watch_for_waiting
 
 MASTER = "spark://10.0.0.1:7077"
 WAITS = Waiting(tasks=2, executors=0)

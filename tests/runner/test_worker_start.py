@@ -40,14 +40,14 @@ def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -
     program = (
         "import sys, pyspark.sql.streaming, pyspark.sql.types\n"
         "before = set(sys.modules)\n"
-        "import penstock_spark.reports.accumulators, penstock_spark.stream.level_processor\n"
+        "import penstock_spark.session.classic.accumulators, penstock_spark.stream.level_processor\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [
         "penstock_spark",
         "penstock_spark.reports",
-        "penstock_spark.reports.accumulators",
+        "penstock_spark.session.classic.accumulators",
         "penstock_spark.session",
         "penstock_spark.session.spark_versions",
         "penstock_spark.session.worker_socket",

@@ -35,6 +35,7 @@ from penstock_spark.process import identity
 from penstock_spark.reports.metrics import GroupingReport, Report
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.runs import execute_stream, running
+from penstock_spark.session.classic.backend import Accumulated, ClassicBackend
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.sources.stream_files import stream_files
@@ -165,9 +166,10 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (resharding, "pages_of_operator", tables.pages_of_operator),
         (resharding, "check_readable", lambda spark, location: None),
         (resharding, "ship_packages", lambda spark: None),
-        (resharding, "runner_session", tables.quiet_session),
+        (resharding, "map_in_arrow", lambda frame, function, schema: frame.mapInArrow(function, schema)),
+        (ClassicBackend, "clone", lambda self, conf: tables.quiet_session(self.spark, conf)),
         (resharding, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
-        (execute_stream, "check_workers_python", lambda context, is_local: None),
+        (ClassicBackend, "check_workers", lambda self: None),
         (execute_stream, "WholeFiles", native.FilesLookedAt),
         *native.STAND_INS,
         *database.stand_ins(),
@@ -294,7 +296,7 @@ class Driver:
         context = Context(
             session,
             run,
-            session.metrics,
+            Accumulated(session.metrics),
             shape.shards,
             dumps_with_code,
             reporting=Reporting(b"key"),

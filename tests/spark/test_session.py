@@ -11,14 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.configuration import read_spark_property
-from penstock_spark.session.session import (
-    SessionOptions,
-    empty_frame,
-    move_to_session,
-    runner_session,
-    session_for,
-)
+from penstock_spark.session.session import SessionOptions, session_for
 
 
 def test_the_users_session_is_taken_as_it_is_from_any_thread(spark: SparkSession) -> None:
@@ -41,7 +36,7 @@ def test_the_runners_session_sees_the_users_settings_and_views_and_changes_neith
     spark.range(3).createOrReplaceTempView("three")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        runner = runner_session(spark, {"spark.sql.shuffle.partitions": "5"})
+        runner = backend_of(spark).clone({"spark.sql.shuffle.partitions": "5"})
         runner.range(4).createOrReplaceTempView("four")
         assert runner.sparkContext is spark.sparkContext
         assert runner.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
@@ -57,11 +52,11 @@ def test_the_runners_session_sees_the_users_settings_and_views_and_changes_neith
 def test_a_frame_without_rows_of_the_runners_session_leaves_the_users_the_active_one(
     spark: SparkSession,
 ) -> None:
-    runner = runner_session(spark, {})
+    runner = backend_of(spark).clone({})
     schema = StructType(
         [StructField("name", StringType(), nullable=False), StructField("ids", ArrayType(LongType()))]
     )
-    empty = empty_frame(runner, schema)
+    empty = backend_of(runner).empty_frame(schema)
     assert empty.schema == schema
     assert empty.collect() == []
     assert SparkSession.getActiveSession() is spark
@@ -70,8 +65,8 @@ def test_a_frame_without_rows_of_the_runners_session_leaves_the_users_the_active
 @pytest.mark.every_spark
 def test_a_moved_frame_runs_with_the_settings_of_its_new_session(spark: SparkSession) -> None:
     settings = {"spark.sql.shuffle.partitions": "5", "spark.sql.adaptive.enabled": "false"}
-    runner = runner_session(spark, settings)
-    frame = move_to_session(spark.sql("SELECT id % 7 AS k, count(*) FROM range(100) GROUP BY 1"), runner)
+    runner = backend_of(spark).clone(settings)
+    frame = backend_of(runner).moved(spark.sql("SELECT id % 7 AS k, count(*) FROM range(100) GROUP BY 1"))
     assert frame.sparkSession is runner
     assert frame.rdd.getNumPartitions() == 5
     assert frame.count() == 7

@@ -74,7 +74,7 @@ QUERIES: dict[str, list[tuple[Any, ...]]] = {
 KNOWN_TO_BOTH = [
     query
     for query in QUERIES
-    if not any(word in query for word in ("LATERAL VIEW", "PIVOT", "RECURSIVE", "MAP(", "TIME '"))
+    if not any(word in query for word in ("LATERAL VIEW", "PIVOT", "RECURSIVE", "TIME '"))
 ]
 
 
@@ -186,11 +186,11 @@ WRONG = {
                                    ^
   at step 'Query' (test_sql_as_written.py:…)
   hint: correct the query at this place""",
-    "SELECT MEDIAN(points) AS m, TRANSFORM(team, x -> x) AS t FROM goals": """\
-Spark refuses the query: cannot resolve "transform(team, lambdafunction(x, x))" due to data type mismatch: \
-The first parameter requires the "ARRAY" type, however "team" has the type "STRING"
+    "SELECT MEDIAN(points) AS m, QUOTE(ARRAY(1)) AS t FROM goals": """\
+Spark refuses the query: cannot resolve "quote(array(1))" due to data type mismatch: \
+The first parameter requires the "STRING" type, however "array(1)" has the type "ARRAY<INT>"
   line 1, column 29 of the query
-    SELECT MEDIAN(points) AS m, TRANSFORM(team, x -> x) AS t FROM goals
+    SELECT MEDIAN(points) AS m, QUOTE(ARRAY(1)) AS t FROM goals
                                 ^
   at step 'Query' (test_sql_as_written.py:…)
   hint: correct the query at this place""",
@@ -237,11 +237,11 @@ def test_what_is_not_sparks_is_refused_as_in_a_stream() -> None:
     catalog = Catalog()
     catalog.create_function("shout", str.upper, str)
     for query in (
-        "SELECT TRANSFORM(ARRAY(points), x -> x) AS r FROM goals EMIT AFTER WATERMARK",
-        "SELECT STREAM TRANSFORM(ARRAY(points), x -> x) AS r FROM goals",
-        "SELECT TRANSFORM(ARRAY(SHOUT(team)), x -> x) AS r FROM goals",
+        "SELECT QUOTE(team) AS r FROM goals EMIT AFTER WATERMARK",
+        "SELECT STREAM QUOTE(team) AS r FROM goals",
+        "SELECT QUOTE(SHOUT(team)) AS r FROM goals",
     ):
-        with pytest.raises(SqlError, match=r"TRANSFORM|x -> x"):
+        with pytest.raises(SqlError, match="QUOTE"):
             _ = {"goals": made(beam.Pipeline())} | SqlTransform(query, catalog)
 
 

@@ -217,19 +217,72 @@ def test_changing_rows_are_merged_by_the_primary_key(spark: Any, tmp_path: Path)
     assert lines[2:] == ["blue | 8", "red  | 10", "(2 rows)"]
 
 
-def test_a_function_that_raises_tells_its_step(
+RAISING = """from penstock import CombineFn
+
+def half(n: int) -> int:
+    return whole(n, 2)
+
+def whole(n, m):
+    raise LookupError(f"no half of {n}")
+
+class Longest(CombineFn):
+    def create_accumulator(self):
+        return ""
+
+    def add_input(self, accumulator, name):
+        return accumulator + name[7]
+
+    def merge_accumulators(self, accumulators):
+        return max(accumulators)
+
+    def extract_output(self, accumulator):
+        return accumulator
+"""
+
+
+def test_a_function_that_raises_shows_its_call_and_its_own_lines(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z")
-    (tmp_path / "raising.py").write_text("def half(n: int) -> int:\n    raise LookupError('no half')\n")
-    statements = f"""{GOALS.format(folder=tmp_path)} CREATE FUNCTION half AS 'raising:half';
-    CREATE TABLE halves (n BIGINT) WITH (format = 'json', path = '{tmp_path}/halves');
-    INSERT INTO halves SELECT HALF(points) AS n FROM goals"""
-    with pytest.raises(LookupError) as raised:
-        Job(statements, "job.sql", folder=tmp_path, mode="batch").run()
-    assert "no half" in str(raised.value)
-    assert "Insert halves" in str(raised.value)
+    (tmp_path / "raising.py").write_text(RAISING)
+    (tmp_path / "job.sql").write_text(
+        f"""{GOALS.format(folder=tmp_path)} CREATE FUNCTION half AS 'raising:half';
+    CREATE TABLE halves (n BIGINT, team STRING) WITH (format = 'json', path = '{tmp_path}/halves');
+    INSERT INTO halves (team, n)
+    SELECT team,
+      HALF(points) FROM goals"""
+    )
+    assert main(["sql", str(tmp_path / "job.sql"), "--mode=batch"]) == 2
+    expected = f"""the function HALF has raised LookupError: no half of 3
+  line 8, column 7 of {tmp_path}/job.sql
+          HALF(points) FROM goals
+          ^
+  in half (raising.py:4): return whole(n, 2)
+  in whole (raising.py:7): raise LookupError(f"no half of {{n}}")
+  hint: correct the function, or leave such rows out before"""
+    shown = capsys.readouterr().err
+    assert shown.endswith(f"{expected}; set show_elements_in_errors to see the row\n")
+    assert "Traceback" not in shown
     assert not rows_of(tmp_path / "halves")
+    flags = ["--mode=batch", "--show_elements_in_errors"]
+    assert main(["sql", str(tmp_path / "job.sql"), *flags]) == 2
+    assert capsys.readouterr().err.endswith(f"{expected}; the element is ('red', 3)\n")
+
+
+def test_an_aggregate_that_raises_shows_its_declaration(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_goals(tmp_path, "a", "red,3,2026-01-01T12:00:01Z")
+    (tmp_path / "raising_too.py").write_text(RAISING)
+    (tmp_path / "job.sql").write_text(
+        f"""{GOALS.format(folder=tmp_path)} CREATE FUNCTION longest AS 'raising_too:Longest';
+    SELECT LONGEST(team) AS l FROM goals HAVING LONGEST(team) > ''"""
+    )
+    assert main(["sql", str(tmp_path / "job.sql"), "--mode=batch"]) == 2
+    shown = capsys.readouterr().err
+    assert "the function LONGEST has raised IndexError: string index out of range" in shown
+    assert "line 4, column 29 of" in shown
+    assert "in add_input (raising_too.py:14): return accumulator + name[7]\n  hint:" in shown
 
 
 def test_settings_of_text_formats_are_known_to_spark(spark: Any) -> None:

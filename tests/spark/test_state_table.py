@@ -28,7 +28,7 @@ from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint, open_checkpoint
 from penstock_spark.compiler import optimise
 from penstock_spark.passes.levels import levels
-from penstock_spark.session.session import runner_session
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.stream.shards.keys import KeyTable
 from penstock_spark.stream.state.key_pages import KeyPages
@@ -107,7 +107,7 @@ def run(spark: Any, checkpoint: Checkpoint, *operators: StatefulProcessor) -> No
     """One micro-batch of a query with some operators in a row."""
     store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     conf = {"spark.sql.streaming.stateStore.providerClass": store, "spark.sql.shuffle.partitions": "2"}
-    session = runner_session(spark, conf)
+    session = backend_of(spark).clone(conf)
     heartbeat = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     frame = heartbeat.selectExpr("cast(value as int) as shard")
     for operator in operators:

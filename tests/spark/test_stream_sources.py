@@ -38,7 +38,7 @@ from penstock.io.watermarks import IngressTime
 from penstock_spark.formats.registry import open_stream
 from penstock_spark.reports.failure import StepFailure, find_failure, to_exception
 from penstock_spark.reports.reporting import current_reporting, report_with, reports_of
-from penstock_spark.session.session import runner_session
+from penstock_spark.session.backends import backend_of
 from penstock_spark.sources.scan import Rejected, StreamScan
 from penstock_spark.sources.stream_files import SURVEYED_FILES
 from tests.spark.readable import assert_readable
@@ -50,7 +50,7 @@ Parts = list[tuple[str, list[Any]]]
 @pytest.fixture
 def session(spark: SparkSession) -> SparkSession:
     """A session as the runner's: strict about casts."""
-    return runner_session(spark, {"spark.sql.ansi.enabled": "true"})
+    return backend_of(spark).clone({"spark.sql.ansi.enabled": "true"})
 
 
 class Streams:

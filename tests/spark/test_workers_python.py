@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from penstock.error import RunnerError
 from penstock_spark.process.environment import environment
-from penstock_spark.session import workers_python
 from penstock_spark.session.class_archive import SWITCH, archive_arguments
+from penstock_spark.session.classic import workers_python
+from penstock_spark.session.classic.workers_python import check_workers_python
 from penstock_spark.session.java import ensure_java, find_java
-from penstock_spark.session.workers_python import check_workers_python
 
 _OWN_SESSION = """
 import sys

@@ -43,6 +43,7 @@ class CorrelatedGenerator(Generator):
         self._chances = random
         self._wanted = wanted
         self._join_chances = Random(str(random.getstate()))
+        self._new_chances = Random(f"new {random.getstate()}")
         self._around: list[list[Value]] = []
         self.kinds: set[str] = set()
         self.forms: set[str] = set()
@@ -95,6 +96,9 @@ class CorrelatedGenerator(Generator):
             made = text("{} " + join + " {} ON {} " + operator + " {}", left.text, right.text, one, two)
             return Source(made, [*left.values, *right.values])
         made = text("{} " + join + " {} ON {} = {}", left.text, right.text, one, two)
+        if join == "LEFT JOIN" and self._new_chances.random() < 0.4:
+            # DuckDB takes queries in ON that read the rows which need not match.
+            made = text("{} AND {}", made, self._tested(right.values, 0))
         return Source(made, [*left.values, *right.values])
 
     # Conditions
@@ -106,6 +110,8 @@ class CorrelatedGenerator(Generator):
         match kind:
             case "EXISTS" | "NOT EXISTS":
                 return text(kind + " ({})", self._inner(values, depth, ()))
+            case "IN" | "NOT IN" if self._new_chances.random() < 0.3:
+                return self._among_tuples(kind, values, depth)
             case "IN" | "NOT IN":
                 wanted = self._chances.choice([INTEGER, INTEGER, STRING])
                 mine = self._value(wanted, values, 0).text
@@ -126,6 +132,16 @@ class CorrelatedGenerator(Generator):
             self._condition(values, 0),
             self._condition(values, 0),
         )
+
+    def _among_tuples(self, kind: str, values: list[Value], depth: int) -> Text:
+        """A tuple among the rows of a query; DuckDB has another NULL there, so its text asks for rows instead."""
+        first, second = self._value(INTEGER, values, 0).text, self._value(STRING, values, 0).text
+        inner = self._plain_inner(values, depth, (INTEGER, STRING))
+        equal = f"({first.other} = u.i1 AND {second.other} = u.i2)"
+        rows = f"EXISTS (SELECT 1 FROM ({inner.other}) AS u(i1, i2) WHERE"
+        other = f"CASE WHEN {rows} {equal}) THEN TRUE WHEN {rows} {equal} IS NULL) THEN NULL ELSE FALSE END"
+        negation = "NOT " if kind == "NOT IN" else ""
+        return Text(f"({first.own}, {second.own}) {kind} ({inner.own})", f"({negation}{other})")
 
     def _value_of(self, values: list[Value], depth: int, kind: str = "aggregate") -> Text:
         """A query with one row and one column, in parentheses."""

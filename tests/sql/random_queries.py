@@ -73,6 +73,7 @@ WEIGHTS: Mapping[str, float] = {
     "grouping sets": 0,
     "validity": 0,
     "GROUP BY validity": 0,
+    "generators": 0,
 }
 
 
@@ -303,10 +304,14 @@ class Generator:
         validity_random = Random(validity_random.random())
         aggregates_random = Random(f"aggregates {aggregates_random.random()}")
         self._aggregates_random = aggregates_random
+        generators_random = Random()
+        generators_random.setstate(random.getstate())
+        self.generators_random = Random(f"generators {generators_random.random()}")
         self._own_randoms = {
             **dict.fromkeys(("sessions", "DOUBLE"), own_random),
             **dict.fromkeys(("validity", "GROUP BY validity"), validity_random),
             **dict.fromkeys(("more aggregates", "grouping sets"), aggregates_random),
+            "generators": self.generators_random,
         }
         self._weights = {**WEIGHTS, **(weights or {})}
         self._depth = depth
@@ -328,6 +333,22 @@ class Generator:
 
     def _one_of(self, *features: str) -> str:
         return self._random.choices(features, [self._weights[each] for each in features])[0]
+
+    def alias(self) -> str:
+        """A name that no other rows have."""
+        return self._alias()
+
+    def condition(self, values: list[Value]) -> Text:
+        """A condition of values."""
+        return self._condition(values, 1)
+
+    def value(self, wanted: str, values: list[Value]) -> Text:
+        """A value of a type that names others."""
+        return self._value(wanted, values, 1, column_needed=True).text
+
+    def wrapped(self, source: Source) -> Source:
+        """A source as a subquery."""
+        return self._wrapped(source)
 
     def _alias(self) -> str:
         self._aliases += 1
@@ -573,6 +594,13 @@ class Generator:
     # FROM
 
     def _source(self, depth: int) -> Source:
+        if self._happens("generators"):
+            from tests.sql.random_generators import generated
+
+            return generated(self, self._source_of_rows(min(depth - 1, 0)))
+        return self._source_of_rows(depth)
+
+    def _source_of_rows(self, depth: int) -> Source:
         if self._happens("validity"):
             return self._validity(depth)
         kinds = ["table", "windows"]

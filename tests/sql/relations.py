@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 import penstock as beam
+from penstock.elements.row import Row
 from penstock.io import WriteToMemory
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.sql import SqlTransform
@@ -295,7 +296,9 @@ def as_rows(rows: Iterable[Iterable[Any]], has_forms: bool = False) -> Rows:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=None).isoformat()
-    return value
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return {name: _plain(each) for name, each in value.as_dict().items()} if isinstance(value, Row) else value
 
 
 def _form_of(value: Any) -> Any:

@@ -121,6 +121,27 @@ def test_a_catalog_may_have_what_other_dialects_write_with_words_of_their_own() 
     assert apply(query, catalog) is not None
 
 
+def test_calls_of_a_function_are_one_value_wherever_they_stand() -> None:
+    catalog = Catalog()
+    catalog.create_function("shout", str.upper)
+    query = "SELECT SHOUT(team) AS x, COUNT(*) AS n FROM goals GROUP BY SHOUT(team)"
+    assert apply(query, catalog) is not None
+
+
+def test_a_query_of_no_table_needs_none() -> None:
+    pipeline = beam.Pipeline(runner=PipelineRunner())
+    assert str((pipeline | SqlTransform("SELECT 1 AS one")).element_type) == "Row(one=<class 'int'>)"
+    with pytest.raises(SqlError, match=r"there is no table 'goals'[^!]*query\(text, goals='goals.csv'\)"):
+        _ = pipeline | SqlTransform("SELECT team FROM goals")
+
+
+def test_rows_of_a_table_have_names() -> None:
+    catalog = Catalog()
+    catalog.create_table("goals", [("red", 3)])
+    with pytest.raises(TypeError, match=r"are tuples, which tell no columns\n[^!]*write dicts"):
+        _ = beam.Pipeline(runner=PipelineRunner()) | SqlTransform("SELECT * FROM goals", catalog)
+
+
 def test_functions_are_checked() -> None:
     with pytest.raises(TypeError, match="is of type int"):
         Catalog().create_function("three", 3)  # type: ignore[arg-type]

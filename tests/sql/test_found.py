@@ -11,7 +11,6 @@ import penstock as beam
 from penstock.scalars.types import BIGINT
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
-from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Join, skip_projections
 from penstock.transforms.sql import SqlTransform
 from penstock_spark.reports.failure import StepFailure
@@ -134,13 +133,6 @@ def test_a_time_without_a_zone_is_in_utc_as_windows_are() -> None:
     assert not [
         row for seed in range(3) for each in changes(query, random_input(seed)) for row in each.changes
     ]
-
-
-@pytest.mark.parametrize("kind", ["LEFT", "FULL"])
-def test_a_subquery_in_on_of_an_outer_join_is_refused(kind: str) -> None:
-    query = f"SELECT a.k FROM a {kind} JOIN b ON a.k = b.k AND a.v > (SELECT MIN(w) FROM b)"
-    with pytest.raises(SqlError, match=f"a subquery in ON of a {kind} JOIN is not supported"):
-        list(changes(query, random_input(0)))
 
 
 _EVEN, _ODD = (f"(SELECT COUNT(*) AS n FROM a HAVING COUNT(*) % 2 = {rest})" for rest in (0, 1))

@@ -6,26 +6,34 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from penstock.construction.pipeline import Pipeline
+from penstock.options.pipeline_options import SparkOptions
+from penstock.runners.runner import PipelineRunner
 from penstock.scalars.types import BIGINT, STRING, TIMESTAMP
 from penstock.sql.errors import SqlError
+from penstock.sql.jobs import binding
 from penstock.sql.jobs.binding import bind_job
 from penstock.sql.jobs.bound import PrintQuery, RunInserts
 from penstock.sql.jobs.building import JobPipeline
 from penstock.sql.jobs.running import Job, run_command
 from penstock.sql.plan.relations import ColumnDef
-from penstock.sql.statements.forms import Select
+from penstock.sql.statements.forms import CreateTable, Select
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script, split_statements
 from penstock.sql.tables.connectors import CONNECTORS, stream_settings
 from penstock.sql.tables.transforms import find_files_of
+from penstock_conformance.program_graphs import pipeline_of_program
 
 GOALS = """CREATE TABLE goals (team STRING, points BIGINT, at TIMESTAMP,
   WATERMARK FOR at AS at - INTERVAL '5' SECONDS) WITH (format = 'csv', path = '/data/goals', header = 'true');
 CREATE TABLE totals (team STRING, total BIGINT) WITH (format = 'parquet', path = '/data/totals');
 """
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 REFUSALS = Path(__file__).with_name("job_refusals.txt")
 
 
@@ -199,6 +207,26 @@ def test_options_of_the_command_line_win_over_set() -> None:
     assert query.options == {"shuffle_partitions": 8, "spark_conf": ["spark.ui.enabled=false"]}
 
 
+def test_spark_is_asked_for_columns_with_the_settings_of_the_whole_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    class Asked(Pipeline):
+        def __init__(self, **options: object) -> None:
+            asked.append(options)
+            super().__init__(runner=PipelineRunner(), **options)
+
+    monkeypatch.setattr(binding, "Pipeline", Asked)
+    (tmp_path / "a.csv").write_text("team\nblue\n")
+    text = f"""SET checkpoint = '/data/checkpoint';
+    CREATE TABLE t WITH (format = 'csv', path = '{tmp_path}', header = 'true');
+    CREATE VIEW v AS SELECT * FROM t; SET spark.ui.enabled = false; SET mode = batch; SELECT * FROM v"""
+    with pytest.raises(SqlError, match="the columns of the table 't' are unknown"):
+        bind_job(Script(text), {"shuffle_partitions": 8})
+    assert asked == [{"spark_conf": ["spark.ui.enabled=false"], "shuffle_partitions": 8}]
+
+
 def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     text = (
         GOALS
@@ -209,6 +237,34 @@ def test_only_the_pipeline_that_inserts_has_the_checkpoint() -> None:
     assert isinstance(inserts, RunInserts)
     assert "checkpoint_location" not in query.options
     assert inserts.options["checkpoint_location"] == "/data/checkpoint"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.sql")), ids=lambda path: path.name)
+def test_the_jobs_of_the_examples_are_bound(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(EXAMPLES.parent)
+    monkeypatch.setenv("GOALS", str(tmp_path))
+    labels = [part.full_label for part in pipeline_of_program(path).root_transform().parts]
+    assert sum(label.startswith("Write ") for label in labels) == path.read_text().count("\nINSERT INTO")
+
+
+def test_update_and_graph_find_the_pipeline_that_inserts(tmp_path: Path) -> None:
+    (tmp_path / "goals").mkdir()
+    (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
+    job = tmp_path / "job.sql"
+    job.write_text(
+        f"{GOALS} SET checkpoint = '/data/old'; SELECT 1 AS one; INSERT INTO totals SELECT team, 1 FROM goals".replace(
+            "/data", str(tmp_path)
+        )
+    )
+    pipeline = pipeline_of_program(job, ["--checkpoint_location=/new", "--take_over"])
+    labels = [part.full_label for part in pipeline.root_transform().parts]
+    assert labels == ["Table goals", "Insert totals", "Write totals"]
+    assert pipeline.options.view_as(SparkOptions).checkpoint_location == "/new"
+    job.write_text("SELECT 1 AS one")
+    with pytest.raises(ValueError, match=r"the program job.sql has run no pipeline[^!]*or a job with INSERT"):
+        pipeline_of_program(job)
 
 
 def test_a_file_that_is_not_there_and_an_option_that_is_none_are_named() -> None:
@@ -224,6 +280,27 @@ def test_the_files_of_a_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.d").mkdir()
     assert find_files_of(f"{tmp_path}/a.d/") == f"{tmp_path}/a.d/*"
     assert find_files_of("s3://lake/goals") == "s3://lake/goals/*"
+
+
+def test_tables_may_be_declared_as_in_spark() -> None:
+    [spark] = parse_script(
+        Script(
+            """CREATE TABLE goals (team STRING, day DATE) USING csv OPTIONS (header 'true', 'sep' = ';')
+            PARTITIONED BY (day) LOCATION '/data/goals' COMMENT 'all'"""
+        )
+    )
+    [own] = parse_script(
+        Script(
+            """CREATE TABLE goals (team STRING, day DATE) PARTITIONED BY (day)
+            WITH (format = 'csv', header = 'true', sep = ';', path = '/data/goals')"""
+        )
+    )
+    assert isinstance(spark, CreateTable)
+    assert isinstance(own, CreateTable)
+    assert [(each.name, each.value) for each in spark.options] == [
+        (each.name, each.value) for each in own.options
+    ]
+    assert spark.partition_by == own.partition_by == ("day",)
 
 
 def test_types_of_declared_columns() -> None:
@@ -286,6 +363,27 @@ def test_sources_that_are_streams(declared: str, tmp_path: Path) -> None:
     assert steps_of(statements, tmp_path) == ["Table i", "Insert o", "Write o"]
 
 
+def test_rows_that_wait_for_the_watermark_are_only_added(tmp_path: Path) -> None:
+    join = """CREATE TABLE names (team STRING, name STRING) WITH (format = 'csv', path = '/data/names');
+    CREATE TABLE o WITH (format = 'json', path = '/data/o') AS
+    SELECT name, points, at FROM goals LEFT JOIN names ON names.team = goals.team"""
+    past = steps_of(f"{GOALS} {join} EMIT WHEN WATERMARK PAST at", tmp_path)
+    assert past == ["Table goals", "Table names", "Insert o", "Write o"]
+    for clause in ("", "EMIT WHEN WATERMARK PAST at AND THEN AFTER 0 SECONDS", "EMIT AFTER 5 SECONDS"):
+        with pytest.raises(SqlError, match="only adds rows"):
+            steps_of(f"{GOALS} {join} {clause}", tmp_path)
+
+
+def test_what_a_stream_has_written_is_read_if_it_ends() -> None:
+    statements = "INSERT INTO totals SELECT team, points FROM goals; SELECT * FROM totals"
+    ending = GOALS.replace("header =", "ends = true, header =")
+    inserts, query = bind_job(Script(ending + statements), {})
+    assert isinstance(inserts, RunInserts)
+    assert isinstance(query, PrintQuery)
+    with pytest.raises(SqlError, match="is read when that has ended"):
+        bind_job(Script(GOALS + statements), {})
+
+
 def test_what_would_run_is_explained(tmp_path: Path) -> None:
     (tmp_path / "goals").mkdir()
     (tmp_path / "goals" / "a.csv").write_text("team,points,at\n")
@@ -296,3 +394,22 @@ def test_what_would_run_is_explained(tmp_path: Path) -> None:
     assert "computed by: Spark alone" in query
     assert "write 'Keep'" in query
     assert f"write 'Write totals/Write' = Write(spark parquet {tmp_path}/totals)" in insert
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_windowed_sums_of_typed_files_are_sparks(form: str, tmp_path: Path) -> None:
+    moment = pa.array([0], pa.timestamp("us", "UTC"))
+    table = pa.table({"team": ["a"], "points": [3], "other": [0], "at": moment})
+    pq.write_table(table, tmp_path / "goals.parquet")
+    script = f"""
+        CREATE TABLE played (team STRING, points BIGINT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5' SECONDS)
+        WITH (format = '{form}', path = '{tmp_path}');
+        CREATE TABLE hours (start TIMESTAMP, team STRING, total BIGINT)
+        WITH (format = 'parquet', path = '{tmp_path}/out');
+        EXPLAIN INSERT INTO hours SELECT window_start, team, SUM(points)
+        FROM TUMBLE(TABLE played, DESCRIPTOR(at), INTERVAL '1' HOUR)
+        GROUP BY window_start, window_end, team EMIT AFTER WATERMARK"""
+    shown: list[str] = []
+    Job(script, show=shown.append).run()
+    assert "'Write hours/Write' takes the columns unchanged" in shown[-1]
+    assert "Insert hours/Group = CombinePerKey(ExpressionCombineFn)  # by Spark" in shown[-1]

@@ -57,6 +57,12 @@ QUERIES = {
     "groups without a partner": """
         SELECT k, COUNT(*) AS n FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > a.v) GROUP BY k
     """,
+    "rows of arrays of groups": """
+        SELECT c.k, n, x.m FROM
+            (SELECT k, COUNT(*) AS n, ARRAY_AGG(v) FILTER (WHERE v IS NOT NULL) AS vs FROM a GROUP BY k) AS c
+            CROSS JOIN UNNEST(c.vs) AS x(m)
+        QUALIFY ROW_NUMBER() OVER (PARTITION BY c.k ORDER BY x.m DESC) <= 2
+    """,
     "a table with itself": """
         SELECT c.k, v, n FROM a JOIN (SELECT k, COUNT(v) AS n FROM a GROUP BY k) AS c ON a.k = c.k WHERE n > 1
     """,
@@ -111,6 +117,7 @@ def test_what_holds_rows_back_is_in_the_chain(name: str) -> None:
         "SELECT a.s, COUNT(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.s",
         "SELECT b.k, COUNT(*) AS n FROM a LEFT JOIN b ON a.k = b.k GROUP BY b.k",
         "SELECT a.k, COUNT(*) AS n FROM a FULL JOIN b ON a.k = b.k GROUP BY a.k",
+        "SELECT v, COUNT(*) AS n FROM (SELECT EXPLODE(ARRAY_AGG(v)) AS v FROM a GROUP BY k) GROUP BY v",
     ],
 )
 def test_relations_with_other_keys_are_no_chain(query: str) -> None:

@@ -26,8 +26,9 @@ from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.execution import aggregating, equality, grouping_sets, lowering, rendering, steps
+from penstock.sql.generators import functions as generator_functions
 from penstock.sql.plan import lineage, numbering_limits, pruning
-from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Over, Top, Valid
+from penstock.sql.plan.relations import Aggregate, ColumnDef, Filter, Generate, Over, Top, Valid
 from penstock.typehints import row_type
 from penstock.utils.timestamp import Duration
 from tests.sql.law import check, check_emitted, check_late, check_text, first_broken
@@ -49,6 +50,21 @@ VARIANCE, PERCENTILE = (
     next(form.own for form in MORE_AGGREGATES if name in form.own) for name in ("VAR_POP", "PERCENTILE_DISC")
 )
 MORE_ALWAYS, MORE_ALL = 15, 1_995
+GENERATORS = {
+    "generators": 0.8,
+    "windows": 3,
+    "table": 12,
+    "plain": 6,
+    "join": 2,
+    "set operation": 1,
+    "WHERE": 0.2,
+    "condition with a subquery": 0.05,
+    "LIMIT": 0.05,
+    "DISTINCT": 0.05,
+    "QUALIFY": 0.05,
+}
+"""The weights of small queries with generators."""
+GENERATED_ALWAYS, GENERATED = 25, 1_000
 VALIDITY = {"validity": 0.5, "GROUP BY validity": 0.3}
 """The weights of queries of which four in five have validity; all others have none."""
 
@@ -77,6 +93,18 @@ def test_an_emit_clause_changes_when_rows_are_given_and_not_which(start: int) ->
 def test_a_query_with_validity_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
     for seed in range(start, start + VALID_ALWAYS):
         check(seed, VALIDITY)
+
+
+def check_generated(seed: int) -> None:
+    """Checks a query with generators; DuckDB does not plan all of them."""
+    with contextlib.suppress(duckdb.BinderException, duckdb.NotImplementedException):
+        check(seed, GENERATORS)
+
+
+@pytest.mark.parametrize("start", starts(GENERATED, GENERATED_ALWAYS, GENERATED_ALWAYS))
+def test_a_query_with_generators_always_gives_what_it_means_of_the_rows_so_far(start: int) -> None:
+    for seed in range(start, start + GENERATED_ALWAYS):
+        check_generated(seed)
 
 
 @pytest.mark.parametrize("start", starts(MORE_ALL, MORE_ALWAYS, MORE_ALWAYS))
@@ -549,6 +577,75 @@ def test_the_law_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = {"sessions": 0, "DOUBLE": 0, **weights}
     seeds = sorted(range(60), key=lambda seed: seed < SEEDS.get(name, 0))
     assert first_broken(seeds, lambda seed: check(seed, weights)) is not None
+
+
+class _WithoutRetractions(beam.DoFn):
+    """Lets rows through that are inserted, and drops retractions."""
+
+    takes_retractions = True
+
+    def process(self, row: Any, pane: Any = beam.DoFn.PaneInfoParam) -> Iterator[Any]:
+        if pane.kind.sign > 0:
+            yield row
+
+
+def _generator(**changed: Any) -> Patch:
+    """A break of generators, by other attributes of the relation."""
+
+    def change(self: Any, relation: Any, was: Any) -> Any:
+        is_other = isinstance(relation, Generate) and any(
+            getattr(relation, name) not in (value, None) for name, value in changed.items()
+        )
+        return was(self, replace(relation, **changed)) if is_other else None
+
+    return _lowered(change)
+
+
+def _generates_insertions_only(self: Any, relation: Any, was: Any) -> Any:
+    if not isinstance(relation, Generate):
+        return None
+    rows = was(self, relation)
+    keep = beam.ParDo(_WithoutRetractions()).with_output_types(rows.element_type)
+    return rows | self._label("Without retractions") >> keep
+
+
+def _rows_of(name: str, changed: Callable[[list[Any]], Iterator[Any]]) -> Patch:
+    """A break of the rows that a generator makes."""
+    record = generator_functions.RECORDS[name]
+
+    def rows(values: Any, width: int) -> Iterator[Any]:
+        return changed(list(record.rows(values, width)))
+
+    return lambda patch: patch.setitem(generator_functions.RECORDS, name, replace(record, rows=rows))
+
+
+GENERATOR_MUTANTS: dict[str, tuple[int, Patch]] = {
+    "OUTER is ignored": (0, _generator(outer=False)),
+    "a LEFT JOIN forgets rows without a match": (0, _generator(kind="inner")),
+    "a condition is ignored": (20, _generator(condition=None)),
+    "retractions are ignored": (0, _lowered(_generates_insertions_only)),
+    "a position is one too high": (
+        0,
+        _rows_of("POSEXPLODE", lambda rows: ((at + 1, *row) for at, *row in rows)),
+    ),
+    "an ordinality is one too low": (
+        10,
+        _rows_of("UNNEST WITH ORDINALITY", lambda rows: ((*row, at - 1) for *row, at in rows)),
+    ),
+    "NULL is not an element": (
+        20,
+        _rows_of("EXPLODE", lambda rows: (row for row in rows if row[-1] is not None)),
+    ),
+    "equal elements are one": (44, _rows_of("UNNEST", lambda rows: iter(dict.fromkeys(rows)))),
+}
+"""Breaks, each with the seed from which queries are tried."""
+
+
+@pytest.mark.parametrize("name", GENERATOR_MUTANTS)
+def test_the_law_of_generators_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, patch = GENERATOR_MUTANTS[name]
+    patch(monkeypatch)
+    assert first_broken(range(start, start + 30), check_generated) is not None
 
 
 FORM_MUTANTS: dict[str, tuple[Patch, dict[str, float]]] = {

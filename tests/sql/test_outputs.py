@@ -109,6 +109,13 @@ def test_what_cannot_be_read_is_refused(source: Any) -> None:
         beam.query("SELECT 1 AS one FROM goals", goals=source)
 
 
+def test_an_order_that_the_rows_do_not_tell_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"ordered by something that is not among their columns\n.*\n?.*select what"
+    ):
+        beam.query("SELECT team FROM goals ORDER BY points", goals=GOALS)
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_query_in_one_line(tmp_path: Path) -> None:

@@ -27,11 +27,10 @@ from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import WAITS
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.files.file_store import HadoopFiles
-from penstock_spark.session.session import is_local_session, runner_session
+from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.level_processor import ROWS
 from penstock_spark.stream.resharding.merged_headers import Resharding, merged_headers
@@ -232,12 +231,12 @@ class Rewriting:
         if noted.get(_STATE_FORMAT, "1") != "1":
             raise _unknown(f"the form {noted[_STATE_FORMAT]} of its state")
         conf = {**noted, **_SNAPSHOTS, _STATE_FORMAT: "1", _SHUFFLES: str(self.new["shards"])}
-        session = runner_session(self.spark, conf)
+        session = backend_of(self.spark).clone(conf)
         frame = session.readStream.schema(ROWS).parquet(seeds)
         for level in range(1, len(self.new["levels"]) + 1):
             sys_path = driver_sys_path() if is_local_session(self.spark) else ()
             processor = SeedProcessor(level, self.new["shards"], sys_path)
-            with workers_python():
+            with backend_of(session).workers_python():
                 frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
         writer = frame.writeStream.format("noop").option("checkpointLocation", self.target)
         query = writer.trigger(availableNow=True).start()

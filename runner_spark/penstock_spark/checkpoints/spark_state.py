@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import refusal
 from penstock_spark.checkpoints.spark_logs import last_micro_batch, make_damaged_log_error
 from penstock_spark.files.place import Place
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JVMView
+from penstock_spark.session.backends import backend_of
 
 
 def pages_of_operator(spark: SparkSession, location: str, operator: int) -> DataFrame:
@@ -46,9 +42,7 @@ def check_state(spark_place: Place, operators: int, shards: int) -> None:
 
 def check_readable(spark: SparkSession, location: str) -> None:
     """Refuses paths that Spark's queries find and its state reader does not: the reader escapes names twice."""
-    jvm: JVMView = spark._jvm
-    uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
-    if uri.getRawPath() != uri.getPath():
+    if not backend_of(spark).reads_state_at(location):
         what = "Spark cannot read state from a folder with spaces or other special characters in its path"
         hint = "keep the checkpoint in a folder whose path has none of these characters"
         raise refusal(ValueError, what, where=f"in {location}", hint=hint)

@@ -27,10 +27,10 @@ from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import ALWAYS, WAITS
 from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
-from penstock_spark.session.session import SessionOptions, is_local_session, session_for
+from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
+from penstock_spark.session.session import SessionOptions, session_for
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.session.workers_python import check_workers_python, map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
 from penstock_spark.stream.shards.keys import state_of
 from penstock_spark.stream.shards.waiting import WaitingPage, show_waiting_page
@@ -122,7 +122,7 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     if pages is None:
         return spark.createDataFrame([], _COLUMNS)
     local = is_local_session(spark)
-    check_workers_python(spark.sparkContext, local)
+    backend_of(spark).check_workers()
     if not local:
         ship_packages(spark)
     function = _table_function(_groupings(checkpoint.plan), driver_sys_path() if local else ())

@@ -23,13 +23,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
+from penstock.error import UnsupportedByRunner
 from penstock.io.files.object_stores import ObjectStore, store_of, translate_errors, upload
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.utils import clock
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject, JavaPackage, JVMView
+    from py4j.java_gateway import JavaObject
 
 _BLOCK_BYTES = 1 << 16
 """The size of one read of a file through Java: each read is a call, which takes a millisecond."""
@@ -76,14 +78,7 @@ def reach_of(path: str, spark: SparkSession | None = None) -> Reach:
         return Reach.HADOOP
     if spark is None:
         return Reach.STORE
-    jvm: JVMView = spark._jvm
-    try:
-        scheme = path.partition("://")[0]
-        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark._jsc.hadoopConfiguration())
-    except Exception:
-        # Hadoop names the class of some file systems that are in packages of their own.
-        return Reach.STORE
-    return Reach.HADOOP
+    return Reach.HADOOP if backend_of(spark).reaches(path.partition("://")[0]) else Reach.STORE
 
 
 def file_store(path: str, spark: SparkSession | None = None) -> FileStore:
@@ -235,10 +230,14 @@ class HadoopFiles(FileStore):
     """A file system of Hadoop: the driver reaches it through the JVM, so all schemes that Spark knows work."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        # Python asks Java for each name after a dot.
-        self._package: JavaPackage = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        hadoop = backend_of(spark).hadoop()
+        if hadoop is None:
+            what = f"a session of Spark Connect does not reach {location} for this program"
+            hint = "write the path of a disk or volume that the server shares, or the URL of an object store"
+            raise UnsupportedByRunner(what, hint=hint)
+        self._package = hadoop.package
         self._path = self._package.Path
-        self._checked = self._path(location).getFileSystem(spark._jsc.hadoopConfiguration())
+        self._checked = self._path(location).getFileSystem(hadoop.configuration)
         self.is_local = self._checked.getScheme() == "file"
         # On a local disk, Hadoop keeps a file of checksums beside each file; penstock's own files have none.
         self._system = self._checked.getRawFileSystem() if self.is_local else self._checked

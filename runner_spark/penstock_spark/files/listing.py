@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from penstock_spark.session.session import is_local_session
+from penstock_spark.session.backends import backend_of, is_local_session
 
 _LISTED_BY_DRIVER = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -28,7 +28,7 @@ def setting_of_listing(spark: SparkSession) -> tuple[str, str]:
     """
     if is_local_session(spark):
         return _LISTED_BY_DRIVER, _EVERYTHING
-    return _LISTING_TASKS, str(spark.sparkContext.defaultParallelism)
+    return _LISTING_TASKS, str(backend_of(spark).parallelism())
 
 
 def settings_of_tasks(spark: SparkSession) -> dict[str, str]:

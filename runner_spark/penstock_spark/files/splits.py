@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from penstock_spark.files.file_store import file_store, is_on_disk
 from penstock_spark.session.parallelism import parallelism_of
+from penstock_spark.session.sizes import bytes_of
 
 SHORTENED_FILE = "it has become shorter since the pipeline has found it"
 
@@ -100,7 +101,7 @@ def leaves_files_out(spark: SparkSession) -> bool:
 def _size(spark: SparkSession, name: str) -> int:
     """Returns a setting in bytes, at least one."""
     text = spark.conf.get(f"spark.sql.files.{name}")
-    return max(1, int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)))  # type: ignore[union-attr]
+    return max(1, bytes_of(str(text)))
 
 
 def _distribute_splits(splits: list[Split], limit: int, opening_bytes: int) -> list[tuple[Split, ...]]:

@@ -21,8 +21,8 @@ from penstock_spark.files.file_store import StoreFiles
 from penstock_spark.files.splits import Split, blocks_of, distribute_parts, items_of_tasks, splits_of
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.workers_python import map_in_arrow
 
 _PLACE = pa.struct([("file_path", pa.string())])
 _LINES = "value string, _metadata struct<file_path: string>"

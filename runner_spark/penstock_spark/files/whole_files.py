@@ -18,11 +18,11 @@ from penstock_spark.files.file_store import file_store
 from penstock_spark.files.finding import make_unreadable_error
 from penstock_spark.files.splits import SHORTENED_FILE
 from penstock_spark.reports.failure import fail_step
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
-_QUERY = "sql.streaming.queryId"
 _IGNORED = "spark.sql.files.ignoreMissingFiles"
 _FILES, _NOTHING_NEW = "LogicalRelation", "LocalRelation"
 _SCHEME = "file:"
@@ -101,10 +101,9 @@ class WholeFiles:
         return self._of_batch[1] if self._places else []
 
     def _found(self, frame: DataFrame) -> Iterator[_Relation]:
-        number = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
-        query = self._spark._jsparkSession.streams().get(number).streamingQuery()
-        # The sources are the first leaves, in their order. The first states of the groupings follow.
-        leaves = query.lastExecution().analyzed().collectLeaves()
+        leaves = backend_of(self._spark).leaves_of_batch(frame)
+        if leaves is None:
+            return
         for source, where in list(self._places.items()):
             leaf = leaves.apply(source)
             kind = leaf.getClass().getSimpleName()

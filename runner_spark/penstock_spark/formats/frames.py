@@ -15,7 +15,7 @@ from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock.typehints.typehints import TupleConstraint
 from penstock_spark.columns.records import column_of, field_of, schema_of, to_arrow_accepted
 from penstock_spark.formats.format import Format
-from penstock_spark.session.session import move_to_session
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import column_sinks
 from penstock_spark.sinks.plan import Encoder, MicroBatch, SinkPlan
@@ -28,7 +28,7 @@ from penstock_spark.sources.scan import Scan
 def open_frame(source: DataFrameSource, spark: SparkSession, where: str) -> Scan:
     """Rows of a DataFrame: structs are Rows, arrays lists, maps dicts, timestamps datetimes in UTC."""
     frame = source.frame
-    return rows_of(frame if frame.sparkSession is spark else move_to_session(frame, spark), where)
+    return rows_of(frame if frame.sparkSession is spark else backend_of(spark).moved(frame), where)
 
 
 def type_of_frame(source: DataFrameSource, spark: SparkSession | None, where: str) -> object:

@@ -24,8 +24,8 @@ from penstock_spark.files.compressed import decompress
 from penstock_spark.files.finding import Files, Namer, find_files
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.json_text import JsonText, Unwritable
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.files import FileSink
 from penstock_spark.sinks.record_text import RecordText, encode_rows, record_files
 from penstock_spark.sources.decoding import ByFile, RejectingDecoder, find_runs

@@ -16,7 +16,8 @@ from penstock_spark.columns.types import find_doubled_names, leaves_of, value_in
 from penstock_spark.formats.format import Format
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.query_errors import explain_query_error
-from penstock_spark.session.session import SQL_MEANING, empty_frame, move_to_session
+from penstock_spark.session.backends import backend_of
+from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.frame_rows import rows_of
@@ -24,7 +25,6 @@ from penstock_spark.sources.scan import Scan
 
 # Settings that the text of a query assumes. Its session begins with the settings of its program.
 _SETTINGS = {**SQL_MEANING, "spark.sql.session.timeZone": "UTC"}
-_ORDER_STAYS = frozenset(["GlobalLimit", "LocalLimit", "Offset"])
 
 Open = Callable[[Source, SparkSession, str], Scan]
 """Opens the source of a table."""
@@ -50,12 +50,12 @@ def analyse_query(source: QuerySource, spark: SparkSession, where: str, open_tab
         if unknown := [each for each in leaves_of(field.dataType) if value_in_spark(each) is None]:
             what = f"the column {field.name!r} has values of the type {unknown[0].simpleString()}, which Python has not"
             raise QueryError(what, hint=f"write CAST({quote_name(field.name)} AS STRING)")
-    return ResultColumns(schema, hint_of_schema(schema, "row"), _order_of(frame))
+    return ResultColumns(schema, hint_of_schema(schema, "row"), backend_of(spark).order_of(frame))
 
 
 def _open_query(open_table: Open, source: QuerySource, spark: SparkSession, where: str) -> Scan:
     frame = _frame_of(source, spark, where, open_table)
-    return rows_of(move_to_session(frame, spark), where)
+    return rows_of(backend_of(spark).moved(frame), where)
 
 
 def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
@@ -65,7 +65,7 @@ def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: 
         session.conf.set(name, value)
     for table in source.tables:
         frame = _table(table.rows, spark, where, open_table)
-        move_to_session(frame, session).createOrReplaceTempView(quote_name(table.name))
+        backend_of(session).moved(frame).createOrReplaceTempView(quote_name(table.name))
     for name, text in source.views:
         _read(text, session, source, name).createOrReplaceTempView(quote_name(name))
     return _read(source.text, session, source, None)
@@ -73,7 +73,7 @@ def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: 
 
 def _table(rows: object, spark: SparkSession, where: str, open_table: Open) -> DataFrame:
     if isinstance(rows, RowsOfStep):
-        return empty_frame(spark, from_arrow_schema(schema_of(rows.element_type, where)))
+        return backend_of(spark).empty_frame(from_arrow_schema(schema_of(rows.element_type, where)))
     assert isinstance(rows, Source)
     scan = open_table(rows, spark, where)
     if not scan.has_columns:
@@ -87,7 +87,7 @@ def _read(text: str, session: SparkSession, source: QuerySource, view: str | Non
     text = text.rstrip().rstrip(";")
     names = [table.name for table in source.tables] + [name for name, _ in source.views]
     try:
-        session._jsparkSession.sessionState().sqlParser().parseQuery(text)
+        backend_of(session).check_query(text)
         return session.sql(text)
     except Exception as error:
         raise explain_query_error(error, text, view, names, partial(_functions, session)) from None
@@ -95,24 +95,6 @@ def _read(text: str, session: SparkSession, source: QuerySource, view: str | Non
 
 def _functions(session: SparkSession) -> list[str]:
     return [row.function for row in session.sql("SHOW FUNCTIONS").collect()]
-
-
-def _order_of(frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
-    """The columns by which the rows of a frame are ordered, as in `ResultColumns`."""
-    plan = frame._jdf.queryExecution().analyzed()
-    while plan.nodeName() in _ORDER_STAYS:
-        plan = plan.child()
-    if plan.nodeName() != "Sort":
-        return ()
-    found = []
-    orders = plan.order()
-    for place in range(orders.size()):
-        order = orders.apply(place)
-        if order.child().nodeName() != "AttributeReference" or order.child().name() not in frame.columns:
-            return ()
-        descends, nulls = order.direction().sql() == "DESC", order.nullOrdering().sql()
-        found.append((order.child().name(), descends, nulls == "NULLS FIRST"))
-    return tuple(found)
 
 
 def _schema(source: QuerySource) -> StructType | None:

@@ -45,7 +45,7 @@ from penstock_spark.formats.text import TEXT
 from penstock_spark.plan.column_kinds import NotInColumns
 from penstock_spark.plan.column_plan import Table
 from penstock_spark.reports.lineage import unwrap_source
-from penstock_spark.session.session import empty_frame
+from penstock_spark.session.backends import backend_of
 from penstock_spark.sinks.files import plan_files, prepare_files
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sinks.window_files import WindowFiles, files_of_windows
@@ -177,7 +177,7 @@ def _open_without_rows(source: Source, spark: SparkSession, where: str) -> Scan:
     schema = None if tell is None else tell(source)
     if schema is None or is_unsupported_by_spark(schema):
         return open_source(source, spark, where)
-    return rows_of(empty_frame(spark, schema), where)
+    return rows_of(backend_of(spark).empty_frame(schema), where)
 
 
 def element_type_of(source: Source, spark: SparkSession | None, where: str) -> object:

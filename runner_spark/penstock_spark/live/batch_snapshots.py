@@ -26,6 +26,7 @@ from penstock_spark.live.stream_snapshots import errors_of
 from penstock_spark.lowering.context import Context
 from penstock_spark.plan.batch_plan import Plan, Query
 from penstock_spark.reports.metrics import copy_snapshots
+from penstock_spark.session.backends import backend_of
 
 
 class Totals:
@@ -39,7 +40,7 @@ class Totals:
         self._by_edge = dict.fromkeys(edges, 0)
         self._seen: dict[Hashable, Snapshot] = {}
 
-    def see(self, held: Mapping[Hashable, Snapshot]) -> dict[int, int]:
+    def see(self, held: Mapping[tuple[str, int, Hashable], Snapshot]) -> dict[int, int]:
         """Returns the totals with the snapshots of partitions that are new, or that have been replaced."""
         for key, snapshot in held.items():
             before = self._seen.get(key)
@@ -102,7 +103,7 @@ class BatchSnapshots:
         if self._ended_micros is None:
             self._count()
             if self._stages is None:
-                self._stages = stages_in(context.spark.sparkContext, self._tag)
+                self._stages = stages_in(context.spark, self._tag)
             self._last = self._stages.look(context.at_work)
         elif self._last is not None and self._stages is not None:
             self._last = self._stages.look(context.at_work)
@@ -114,7 +115,7 @@ class BatchSnapshots:
         seconds = (now_micros - self._began_micros) / 1_000_000
         steps = steps_of(self._plan.graph)
         return RunSnapshot(
-            str(self._name or context.spark.sparkContext.appName),
+            str(self._name or backend_of(context.spark).app_name),
             context.run,
             "batch",
             self._state,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.utils import clock
 from penstock_spark.live.snapshot import Stages
+from penstock_spark.session.backend import JobNow
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
-    from pyspark.core.context import SparkContext
+    from pyspark.sql import SparkSession
 
 _DONE_JOB = frozenset({"SUCCEEDED", "FAILED"})
 
@@ -25,13 +26,6 @@ class StageNow:
     rows: int  # The rows that it has read from outside of Spark.
     written: int  # The rows that it has written to the outside.
     began_seconds: float  # When it was first seen at work.
-
-
-@dataclass(frozen=True)
-class JobNow:
-    number: int
-    status: str
-    stages: tuple[int, ...]
 
 
 @dataclass
@@ -128,27 +122,7 @@ def _seconds_left(stage: StageNow, now_seconds: float) -> float | None:
     return (now_seconds - stage.began_seconds) / stage.done * (stage.tasks - stage.done)
 
 
-def stages_in(context: SparkContext, tag: str) -> SparkStages:
-    """Returns the stages of the jobs with a tag in a SparkContext."""
-    scala = context._jsc.sc()
-    tracker, store = scala.statusTracker(), scala.statusStore()
-
-    def jobs() -> Iterable[JobNow]:
-        for number in sorted(tracker.getJobIdsForTag(tag)):
-            info = context.statusTracker().getJobInfo(number)
-            if info is not None:
-                yield JobNow(number, info.status, tuple(info.stageIds))
-
-    def stage(number: int) -> tuple[int, int, int, int] | None:
-        # Spark has forgotten it, or has not begun it.
-        with suppress(Exception):
-            data = store.lastStageAttempt(number)
-            return (
-                data.numTasks(),
-                data.numCompleteTasks(),
-                data.inputRecords(),
-                data.outputRecords(),
-            )
-        return None
-
-    return SparkStages(jobs, stage)
+def stages_in(spark: SparkSession, tag: str) -> SparkStages:
+    """Returns the stages of the jobs of a session with a tag."""
+    progress = backend_of(spark).progress(tag)
+    return SparkStages(progress.jobs, progress.stage)

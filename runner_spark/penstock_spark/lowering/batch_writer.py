@@ -18,7 +18,7 @@ from penstock.graph import Graph
 from penstock_spark.files.whole_files import WholeFiles
 from penstock_spark.formats.registry import check_sink, prepare_sink
 from penstock_spark.lowering.context import Context, run_only, unreadable_step
-from penstock_spark.lowering.descriptions import describe_jobs, of_stream, shorten
+from penstock_spark.lowering.descriptions import of_stream, shorten
 from penstock_spark.lowering.stage import sink_rows
 from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
 from penstock_spark.reports.failure import fail_step, find_failure
@@ -232,7 +232,7 @@ class BatchWriter:
             self._fail(error, (sink.step.where,))
 
     def _described(self, batch_id: int, doing: str) -> AbstractContextManager[None]:
-        return describe_jobs(self._context.spark, shorten(f"micro-batch {batch_id}: {doing}"))
+        return self._context.backend.described(shorten(f"micro-batch {batch_id}: {doing}"))
 
     def _fail(self, error: Exception, places: tuple[str, ...]) -> NoReturn:
         """Raises an error in the terms of the pipeline; a step's own error stays unchanged."""

@@ -23,14 +23,20 @@ from penstock.scalars.spark_forms import quote_name
 from penstock.windows.window_fn import SlidingWindows
 from penstock_spark.columns.losses import make_none_loss
 from penstock_spark.lowering.column_expressions import ColumnMaker, raise_in_column, too_many_bits
+from penstock_spark.lowering.query_texts import group_by_texts, keep_by_text, select_texts
 from penstock_spark.lowering.stream_times import StreamTimes, Watermark, make_event_time_column, pin_condition
 from penstock_spark.plan.column_kinds import WINDOW_BOUNDS, name_kind
 from penstock_spark.plan.column_plan import (
     Columns,
     Combined,
+    CombinedTexts,
+    FieldsAsTuple,
     Filter,
+    FilterByText,
+    Grouped,
     Operation,
     Select,
+    SelectTexts,
     Spread,
     Table,
     Windowed,
@@ -162,7 +168,7 @@ def _lower(source: Columns, frame: DataFrame, in_order: bool, times: StreamTimes
             lowered,
             frame=applied,
             table=apply_to_table(operation, lowered.table),
-            is_grouped=lowered.is_grouped or isinstance(operation, Combined),
+            is_grouped=lowered.is_grouped or isinstance(operation, Grouped),
         )
     return lowered
 
@@ -224,6 +230,12 @@ def _apply(operation: Operation, before: _Lowered) -> DataFrame:
             return _assign_windows(before, windowfn, apply_to_table(operation, before.table))
         case Combined():
             return _combine(operation, before, make)
+        case FieldsAsTuple(columns=columns) | SelectTexts(columns=columns):
+            return select_texts(frame, columns, before.columns(before.beside))
+        case FilterByText(condition=text):
+            return keep_by_text(frame, text, pin_condition if before.has_watermark else _unchanged)
+        case CombinedTexts():
+            return _combine_texts(operation, before)
         case Spread(_, partitions):
             return frame.repartition(partitions)
 
@@ -277,13 +289,7 @@ def _starts(windowfn: Any, time: str) -> str:
 def _combine(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFrame:
     """Groups by the key's parts and the window, and appends the results."""
     keys = [make.column(each).alias(f"c{place}") for place, (_, each) in enumerate(operation.keys)]
-    window = before.columns(["w"]) if before.table.windowfn is not None else []
-    frame, grouped_by = before.frame, window
-    if before.watermark is not None:
-        watermark = before.watermark.of_windows(operation.windowing)
-        # Spark forgets what it knows of a column that is made in the grouping itself.
-        frame = frame.withColumn("x", watermark.over())
-        grouped_by, window = [F.col("x")], [watermark.start()]
+    frame, grouped_by, window = _by_window(operation, before)
     partial: list[Column] = []
     results: list[Column] = []
     for place, (_, combiner, each) in enumerate(operation.combines):
@@ -293,6 +299,33 @@ def _combine(operation: Combined, before: _Lowered, make: ColumnMaker) -> DataFr
         results.append(made[1].alias(f"c{len(keys) + place}"))
     grouped = frame.groupBy([*keys, *grouped_by]).agg(*partial)
     return grouped.select([*before.columns(f"c{place}" for place in range(len(keys))), *results, *window])
+
+
+def _by_window(operation: Grouped, before: _Lowered) -> tuple[DataFrame, list[Column], list[Column]]:
+    """The frame before a grouping, what stands for the window among its keys, and the window's start of that."""
+    window = before.columns(["w"]) if before.table.windowfn is not None else []
+    if before.watermark is None:
+        return before.frame, window, window
+    watermark = before.watermark.of_windows(operation.windowing)
+    # Spark forgets what it knows of a column that is made in the grouping itself.
+    return before.frame.withColumn("x", watermark.over()), [F.col("x")], [watermark.start()]
+
+
+def _combine_texts(operation: CombinedTexts, before: _Lowered) -> DataFrame:
+    """Groups the rows of a query by their keys and the window."""
+    frame, grouped_by, window = _by_window(operation, before)
+    grouped = group_by_texts(frame, operation.keys, grouped_by, operation.aggregates)
+    made = [
+        f"{letter}{at}"
+        for letter, each in (("k", operation.keys), ("a", operation.aggregates))
+        for at in range(len(each))
+    ]
+    rows = grouped.select([*before.columns(made), *window])
+    return select_texts(rows, operation.columns, before.columns(["w"] if window else []))
+
+
+def _unchanged(condition: Column) -> Column:
+    return condition
 
 
 def _sum(name: str, value: Column, where: str) -> tuple[list[Column], Column]:

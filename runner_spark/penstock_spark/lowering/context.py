@@ -20,13 +20,14 @@ from penstock_spark.lowering.once_more import rerun_if_given_up
 from penstock_spark.plan.batch_plan import OutputReference
 from penstock_spark.reports.reporting import Reporting
 from penstock_spark.reports.spark_errors import ErrorContext
+from penstock_spark.session.backends import backend_of
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code
 
 if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
+    from penstock_spark.session.backend import Backend, TaskReports
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ INLINE_VALUES = 1_000
 class Context:
     spark: SparkSession
     run: str
-    metrics: Accumulator[Any]  # The Spark accumulator for metrics.
+    metrics: TaskReports  # What tasks tell the driver.
     partitions: int  # The number of partitions of every shuffle.
     dumps: Callable[[Any], bytes]  # Pickles a program for the workers.
     inline_values: int = INLINE_VALUES  # The largest number of in-memory values in one bundle.
@@ -63,6 +64,10 @@ class Context:
     first_stage: int = 0
     places: tuple[str, ...] = ()  # The steps that Spark is running, as the second lines of errors.
     computed: tuple[str, ...] = ()  # The steps whose values Spark computes, in the same form.
+
+    @property
+    def backend(self) -> Backend:
+        return backend_of(self.spark)
 
     def for_another_plan(self, first_stage: int) -> Context:
         """Returns the context of another plan of the same run, whose stages and edges have numbers of their own."""

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-
-from pyspark.sql import SparkSession
+from collections.abc import Iterable
 
 from penstock.graph import Graph, Grouping, Read, Step
 from penstock_spark.plan import batch_plan
 
-_DESCRIPTION = "spark.job.description"
 _LETTERS_MAX = 300
-
-
-@contextmanager
-def describe_jobs(spark: SparkSession, text: str) -> Iterator[None]:
-    """Within the block, Spark's user interface describes every job with `text`."""
-    context = spark.sparkContext
-    before = context.getLocalProperty(_DESCRIPTION)
-    context.setLocalProperty(_DESCRIPTION, text)
-    try:
-        yield
-    finally:
-        # None removes the description, which PySpark's types do not say.
-        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
 def describe_node(node: batch_plan.Node, plan: batch_plan.Plan) -> str:

@@ -1,20 +1,13 @@
-"""Frame operations on named columns that make one call to Java each.
-
-PySpark's own methods send every column name and every sort order to Java one by one, which took a third of the
-driver's time for a small pipeline. All runs use the same lists of columns, so the Java lists are kept.
-"""
+"""Frame operations on the columns that travel between the stages of a run."""
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Any
-
 import pyarrow as pa
-from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import col, expr
+from pyspark.sql.functions import expr
 from pyspark.sql.functions import sum as sum_of
 
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.spark_versions import from_arrow_schema
 from penstock_spark.worker.rows import (
     EXCHANGE,
@@ -24,35 +17,16 @@ from penstock_spark.worker.rows import (
     SORT_COLUMNS,
 )
 
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject, JVMView
-
-_EXCHANGE_TYPE = from_arrow_schema(EXCHANGE).json()
-
-_kept: weakref.WeakKeyDictionary[SparkContext, dict[tuple[str, tuple[str, ...]], Any]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
-def _columns(frame: DataFrame, kind: str, names: tuple[str, ...]) -> JavaObject:
-    """Returns a Scala sequence of columns, or of ascending sort orders if `kind` is ``sort``."""
-    context = frame.sparkSession.sparkContext
-    kept = _kept.setdefault(context, {})
-    if (kind, names) not in kept:
-        columns = [col(name).asc()._jc if kind == "sort" else col(name)._jc for name in names]
-        jvm: JVMView = context._jvm
-        kept[kind, names] = jvm.PythonUtils.toSeq(columns)
-    return kept[kind, names]
+_EXCHANGE_TYPE = from_arrow_schema(EXCHANGE)
 
 
 def select(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    return DataFrame(frame._jdf.select(_columns(frame, "plain", names)), frame.sparkSession)
+    return backend_of(frame.sparkSession).select(frame, names)
 
 
 def exchange(frame: DataFrame, count: int) -> DataFrame:
     """Returns the rows in `count` partitions by the hash of key and tag, each partition sorted for its reader."""
-    spread = frame._jdf.repartition(count, _columns(frame, "plain", PARTITION_COLUMNS))
-    return _sort(DataFrame(spread, frame.sparkSession), SORT_COLUMNS)
+    return _sort(backend_of(frame.sparkSession).repartition(frame, count, PARTITION_COLUMNS), SORT_COLUMNS)
 
 
 def sort_rows(frame: DataFrame) -> DataFrame:
@@ -66,7 +40,7 @@ def sort_rows(frame: DataFrame) -> DataFrame:
 
 def _sort(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Returns the rows of each partition in the order of some columns."""
-    return DataFrame(frame._jdf.sortWithinPartitions(_columns(frame, "sort", names)), frame.sparkSession)
+    return backend_of(frame.sparkSession).sort(frame, names)
 
 
 def add_up(frame: DataFrame, keys: tuple[str, ...] = GROUP_COLUMNS, *, in_order: bool = False) -> DataFrame:
@@ -100,8 +74,5 @@ def now_micros() -> Column:
 
 
 def frame_of_rows(rows: pa.Table, spark: SparkSession) -> DataFrame:
-    """Sends a few rows with the schema `EXCHANGE` to Java directly, as a frame: PySpark's own method writes a file."""
-    jvm: JVMView = spark._jvm
-    batches = jvm.PythonUtils.toSeq([batch.serialize().to_pybytes() for batch in rows.to_batches()])
-    made = jvm.PythonSQLUtils.toDataFrame(batches.iterator(), _EXCHANGE_TYPE, spark._jsparkSession)
-    return DataFrame(made, spark)
+    """Returns a few rows with the schema `EXCHANGE` as a frame."""
+    return backend_of(spark).frame_of_rows(rows, _EXCHANGE_TYPE)

@@ -14,7 +14,7 @@ from penstock.io.query_source import QuerySource
 from penstock.io.sparkio import DataFrameSource, FrameSink
 from penstock_spark.formats.registry import check_sink, open_source
 from penstock_spark.lowering.context import Context
-from penstock_spark.lowering.descriptions import describe_jobs, describe_node, shorten
+from penstock_spark.lowering.descriptions import describe_node, shorten
 from penstock_spark.lowering.once_more import rerun_if_given_up
 from penstock_spark.lowering.stage import lower_stage, sink_rows
 from penstock_spark.plan.batch_plan import (
@@ -52,12 +52,12 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
         context.computed = (*computed, *context.places) if takes_columns else computed
         if node in parts:
             context.at_work = (parts.index(node) + 1, len(parts), describe_node(node, plan))
-        with describe_jobs(context.spark, describe_node(node, plan)):
+        with context.backend.described(describe_node(node, plan)):
             match node:
                 case Stage():
                     lower_stage(node, plan, context, counted)
                 case ViewNode():
-                    _broadcast(node, context)
+                    _ship_view(node, context)
                 case WriteNode():
                     _write(node, context)
     last = [stage for stage in plan.stages if not stage.outputs]
@@ -66,7 +66,7 @@ def run_plan(plan: Plan, context: Context, counted: Set[int] = frozenset()) -> N
         context.computed = computed
         doing = shorten(", ".join(describe_node(stage, plan) for stage in last))
         context.at_work = (len(parts), len(parts), doing)
-        with describe_jobs(context.spark, doing):
+        with context.backend.described(doing):
             # These frames have no rows, so collecting them is the cheapest job.
             rerun_if_given_up(
                 reduce(DataFrame.unionAll, [context.frames[stage.number] for stage in last]),
@@ -137,13 +137,13 @@ def _find_computed_steps(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(step.where for root in roots for step in root_steps(root)))
 
 
-def _broadcast(node: ViewNode, context: Context) -> None:
-    """Collects the pages of a side input on the driver, and broadcasts them to the workers, still pickled."""
+def _ship_view(node: ViewNode, context: Context) -> None:
+    """Collects the pages of a side input on the driver, and sends them to the workers, still pickled."""
     rows = rerun_if_given_up(context.read_all(node.sources, ("value",)), DataFrame.toArrow)
     pages = rows.column("value").to_pylist()
-    broadcast = context.spark.sparkContext.broadcast(pages)
-    context.tidy.append(broadcast.destroy)
-    context.views[node.edge.id] = broadcast
+    name = f"penstock-{context.run}-{context.first_stage}-{node.edge.id}"
+    context.views[node.edge.id], free = context.backend.ship_pages(name, pages)
+    context.tidy.append(free)
 
 
 def _write(node: WriteNode, context: Context) -> None:

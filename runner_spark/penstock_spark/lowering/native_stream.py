@@ -27,7 +27,6 @@ from penstock_spark.plan.column_plan import ColumnStream, event_time_field
 from penstock_spark.plan.spark_watermark import LATENESS_MICROS_MAX
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.session.spark_versions import from_arrow_schema
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.column_sinks import parse_spark_schema
 from penstock_spark.sources.scan import StreamScan, with_plain_names
 from penstock_spark.stream.program import ReadingSpec
@@ -88,8 +87,9 @@ def sums_of(
         edge, 0, 0, sums.step.where, sums.step.label, sums.windowing, sums.step.combine_fn, sums.host
     )
     program = summing_program(plan, spec, writer, context)
-    function = make_summing_function(context.dumps(program), {}, context.metrics, context.sys_path)
-    rows = map_in_arrow(frame.withColumn("clock", now_micros()), function, from_arrow_schema(SUMS))
+    function = partial(make_summing_function, context.dumps(program), {}, sys_path=context.sys_path)
+    clocked = frame.withColumn("clock", now_micros())
+    rows = context.metrics.map_in_arrow(clocked, function, from_arrow_schema(SUMS))
     keys: tuple[str, ...] = GROUP_COLUMNS
     watermark = _watermark(plan, stream, context, checkpoint)
     if watermark is not None:

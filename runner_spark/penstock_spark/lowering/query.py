@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -25,9 +25,9 @@ from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.reports.metrics import forget_steps
+from penstock_spark.session.backend import ReportSink
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
-from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
 from penstock_spark.stream.tasks import make_played_function, make_reading_function
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
@@ -86,26 +86,27 @@ def build_query(
     opened = tuple(open_reading(plan, part, context, checkpoint, sinks, beats) for part in plan.readings)
     frames = [*beats, *_commands(plan, context, checkpoint, keys)]
 
-    def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Any:
+    def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Callable[[ReportSink], Any]:
         program = level_program(plan, part, timeline, recorded, reading, context, sinks)
         edges = {side.edge for step in part.steps for side in step.side_inputs}
         views = {edge: pages for edge, pages in context.views.items() if edge in edges}
-        return make(context.dumps(program), keys, views, context.metrics, context.sys_path)
+        return partial(make, context.dumps(program), keys, views, sys_path=context.sys_path)
 
     if plan.played is not None:
         played = function(make_played_function, plan.played)
-        frames[0] = map_in_arrow(frames[0], played, ROWS)
+        frames[0] = context.metrics.map_in_arrow(frames[0], played, ROWS)
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
         if reading.is_native:
             frames = [reading.frame]
             continue
         clocked = reading.frame.withColumn("clock", now_micros())
-        frames.append(map_in_arrow(clocked, function(make_reading_function, part, reading.spec), ROWS))
+        reader = function(make_reading_function, part, reading.spec)
+        frames.append(context.metrics.map_in_arrow(clocked, reader, ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
-        processor = function(LevelProcessor, level)
-        with workers_python():
+        processor = function(LevelProcessor, level)(context.metrics.sink)
+        with context.backend.workers_python():
             frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from penstock.error import refusal, split_hint
 from penstock.functions.batches import BatchTypes, batch_types_of
@@ -42,7 +44,6 @@ from penstock_spark.plan.batch_plan import (
 from penstock_spark.plan.hosts import ByMachine, Host, InPython
 from penstock_spark.plan.windowing import windowing_of
 from penstock_spark.session.spark_versions import from_arrow_schema, repartition_by_number
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sinks.column_sinks import parse_spark_schema
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import with_plain_names
@@ -105,8 +106,8 @@ def lower_stage(stage: Stage, plan: Plan, context: Context, counted: Set[int] = 
             return
     schema = _schema(stage, context)
     views = {side.edge: context.views[side.edge] for step in stage.steps for side in step.side_inputs}
-    function = stage_function(_pickle(program, stage, context), views, context.metrics, context.sys_path)
-    context.keep(stage.number, map_in_arrow(frame, function, schema), len(stage.outputs))
+    function = partial(stage_function, _pickle(program, stage, context), views, sys_path=context.sys_path)
+    context.keep(stage.number, context.metrics.map_in_arrow(frame, function, schema), len(stage.outputs))
 
 
 def _columns_written(stage: Stage, query: Query, context: Context) -> DataFrame:
@@ -292,12 +293,11 @@ def sink_rows(number: int, step: Step, sink: SinkPlan, pages: DataFrame, context
     (edge,) = step.inputs
     writer = SinkWriterSpec(edge, sink.make_encoder, step.where)
     program = StageProgram(context.run, number, (PageRoot(edge),), (), (writer,))
-    function = stage_function(context.dumps(program), {}, context.metrics, context.sys_path)
-    rows: DataFrame = map_in_arrow(pages, function, sink.schema)
-    return rows
+    function = partial(stage_function, context.dumps(program), {}, sys_path=context.sys_path)
+    return context.metrics.map_in_arrow(pages, function, sink.schema)
 
 
-def _schema(stage: Stage, context: Context) -> object:
+def _schema(stage: Stage, context: Context) -> StructType | str:
     """The stage's output schema: a sink's own, or the common schema of all other rows."""
     step = stage.outputs[0].writings[0].step if stage.outputs else None
     if step is not None and isinstance(step.primitive, Write):
@@ -328,5 +328,5 @@ def make_rows_on_driver(
     ):
         return None
     if snapshot := stage.snapshot():
-        context.metrics.add({(context.run, program.stage, 0): snapshot})
+        context.metrics.value[context.run, program.stage, 0] = snapshot
     return frame_of_rows(pa.Table.from_batches(records), context.spark)

@@ -23,7 +23,6 @@ from penstock.scalars.expressions import Expression
 from penstock.scalars.field_functions import KeyAndValues, ResultOf, RowInWindow, RowOf, StampedBy
 from penstock.transforms.combining.ready_combiners import TupleCombineFn
 from penstock.windows.output_times import TimestampCombiner
-from penstock.windows.window_fn import FixedWindows, GlobalWindows, SlidingWindows
 from penstock.windows.windowing import Windowing
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.plan.column_kinds import NotInColumns, is_flat, name_kind
@@ -33,15 +32,17 @@ from penstock_spark.plan.column_plan import (
     ColumnsSource,
     Combined,
     Filter,
+    Grouped,
     Operation,
     Select,
     Spread,
     Table,
-    Windowed,
     WithTimestamps,
     apply_to_table,
     type_of,
 )
+from penstock_spark.plan.query_columns import find_query_operations, is_of_query
+from penstock_spark.plan.steps_behind import find_only_reader, translate_windowing
 from penstock_spark.plan.windowing import why_early, windowing_of
 from penstock_spark.sinks.column_sinks import check_fit
 
@@ -113,19 +114,9 @@ def check_fires_at_end(windowing: Windowing) -> None:
 
 def check_first(graph: Graph, read: Step) -> None:
     """Raises NotInColumns if Spark cannot do the step after a Read, whatever the columns are."""
-    step = _only_reader(graph, read.outputs[0].edge)
-    if not isinstance(step.primitive, AssignWindows | Write | Reshuffle):
+    step = find_only_reader(graph, read.outputs[0].edge)
+    if not (isinstance(step.primitive, AssignWindows | Write | Reshuffle) or is_of_query(step)):
         _readable_function(step)
-
-
-def _only_reader(graph: Graph, edge: int) -> Step:
-    readers = list(graph.consumers(edge))
-    if len(readers) != 1:
-        raise NotInColumns("several steps read them" if readers else "no step reads them")
-    (reader,) = readers
-    if reader.inputs != (edge,) or reader.side_inputs:
-        raise NotInColumns(f"{reader.label!r} has several inputs, or a side input")
-    return reader
 
 
 def find_column_steps(
@@ -141,7 +132,7 @@ def find_column_steps(
     before_sliding = ColumnSteps((), edge, False, "")
     while True:
         try:
-            step = _only_reader(graph, edge)
+            step = find_only_reader(graph, edge)
             if table.is_in_several and not isinstance(step.primitive, ParDo):
                 raise NotInColumns(f"{step.label!r} takes elements that are in several windows")
             written = _find_write(graph, step, table, is_stream)
@@ -149,16 +140,19 @@ def find_column_steps(
                 spread, write = written
                 ends = f"{write.label!r} takes the columns unchanged"
                 return ColumnSteps((*operations, *spread), write.inputs[0], True, ends)
-            operation = _operation(graph, step, table, check, is_stream)
-            was_in_several, table = table.is_in_several, apply_to_table(operation, table)
+            found = _find_operations(graph, step, table, check, is_stream)
+            was_in_several = table.is_in_several
+            for operation in found:
+                table = apply_to_table(operation, table)
         except NotInColumns as reason:
             if table.is_in_several:
                 return replace(before_sliding, ends=describe_end(reason))
             return ColumnSteps(operations, edge, False, describe_end(reason))
         if table.is_in_several and not was_in_several:
             before_sliding = ColumnSteps(operations, edge, False, "")
-        operations = (*operations, operation)
-        edge = (operation.around[1] if isinstance(operation, Combined) else step).outputs[0].edge
+        operations = (*operations, *found)
+        last = found[-1]
+        edge = (last.around[1] if isinstance(last, Grouped) else step).outputs[0].edge
 
 
 def _find_write(
@@ -170,7 +164,7 @@ def _find_write(
         if step.primitive.partitions is None or step.primitive.by_key:
             raise NotInColumns(f"{step.label!r} spreads elements")
         spread = (Spread(step, step.primitive.partitions),)
-        step = _only_reader(graph, step.outputs[0].edge)
+        step = find_only_reader(graph, step.outputs[0].edge)
         if not isinstance(step.primitive, Write):
             raise NotInColumns(f"{spread[0].step.label!r} spreads elements")
     if not isinstance(step.primitive, Write):
@@ -180,9 +174,18 @@ def _find_write(
     return spread, step
 
 
+def _find_operations(
+    graph: Graph, step: Step, table: Table, check: Check, is_stream: bool
+) -> tuple[Operation, ...]:
+    """The operations that a step is, or with a grouping the steps around it."""
+    if is_stream and is_of_query(step):
+        return find_query_operations(graph, step, table, check)
+    return (_operation(graph, step, table, check, is_stream),)
+
+
 def _operation(graph: Graph, step: Step, table: Table, check: Check, is_stream: bool) -> Operation:
     if isinstance(step.primitive, AssignWindows):
-        return _translate_windowing(graph, step, table, is_stream)
+        return translate_windowing(graph, step, table, is_stream)
     function = _readable_function(step)
     try:
         match function:
@@ -241,28 +244,14 @@ def _pass_on(fields: tuple[tuple[str, object], ...], table: Table) -> tuple[tupl
     return own
 
 
-def _translate_windowing(graph: Graph, step: Step, table: Table, is_stream: bool) -> Windowed:
-    windowfn = windowing_of(graph, step.outputs[0].edge).windowfn
-    if type(windowfn) is GlobalWindows:
-        return Windowed(step, None)
-    if type(windowfn) is not FixedWindows and not (is_stream and type(windowfn) is SlidingWindows):
-        names = "FixedWindows or SlidingWindows" if is_stream else "FixedWindows"
-        raise NotInColumns(f"{step.label!r} makes windows that are not {names}")
-    if table.time == "start" or (table.time == "end" and table.windowfn is None):
-        raise NotInColumns(
-            f"{step.label!r} makes windows from times that are not in a column: use WithTimestamps"
-        )
-    return Windowed(step, windowfn)
-
-
 def _translate_combine(
     graph: Graph, step: Step, function: KeyAndValues, table: Table, check: Check
 ) -> Combined:
-    combine = _only_reader(graph, step.outputs[0].edge)
+    combine = find_only_reader(graph, step.outputs[0].edge)
     fn = combine.combine_fn
     if type(fn) is not TupleCombineFn or len(combine.outputs) != 1:
         raise NotInColumns("the next step does not aggregate fields")
-    last = _only_reader(graph, combine.outputs[0].edge)
+    last = find_only_reader(graph, combine.outputs[0].edge)
     result = last.primitive.dofn.fn if isinstance(last.primitive, ParDo) and _is_map(last) else None
     if not isinstance(result, ResultOf) or len(last.outputs) != 1:
         raise NotInColumns("the next step does not aggregate fields")

@@ -26,13 +26,14 @@ from penstock_spark.passes.columns import (
 from penstock_spark.plan.column_kinds import NotInColumns, name_kind
 from penstock_spark.plan.column_plan import (
     ColumnStream,
-    Combined,
+    Grouped,
     Table,
     WithTimestamps,
     event_time_field,
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import BySpark
+from penstock_spark.plan.query_columns import is_grouping_of_query
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.stream_plan import WaitingParDo
 from penstock_spark.plan.summed_stream import SummedStream, Sums
@@ -116,7 +117,8 @@ def _check_sum(graph: Graph, grouping: Step, mode: str) -> None:
     """Raises NotInColumns if Spark's own aggregate should not add up what tasks of Python have added up in parts."""
     if not retracting_edges(graph, is_streaming=True).isdisjoint(grouping.inputs):
         raise NotInColumns("its input may retract elements")
-    if type(grouping.combine_fn) is TupleCombineFn and _starts_with_columns(graph, grouping):
+    is_of_columns = type(grouping.combine_fn) is TupleCombineFn or is_grouping_of_query(graph, grouping)
+    if is_of_columns and _starts_with_columns(graph, grouping):
         raise NotInColumns("columns end before it")
     if (reason := why_not_native(graph, grouping)) is not None:
         raise NotInColumns(reason)
@@ -186,7 +188,7 @@ def _find_operations(
         found = find_column_steps(
             graph, read, table, lambda step, before: _check_grouping(graph, step, before, stream, mode), True
         )
-        groupings = [operation for operation in found.operations if isinstance(operation, Combined)]
+        groupings = [operation for operation in found.operations if isinstance(operation, Grouped)]
         if not (found.is_written or groupings):
             # Python reads all elements, whatever Spark could do before.
             return replace(found, operations=(), last=read.outputs[0].edge), table
@@ -243,7 +245,7 @@ def _check_policy(policy: WatermarkPolicy) -> None:
         raise NotInColumns(f"Spark has no watermark like {type(policy).__name__}")
 
 
-def _check_rest(graph: Graph, found: ColumnSteps, groupings: Sequence[Combined], mode: str) -> None:
+def _check_rest(graph: Graph, found: ColumnSteps, groupings: Sequence[Grouped], mode: str) -> None:
     """Raises NotInColumns if a step needs what only Python's part of a stream has."""
     absorbed = {step.label for step in found.columns(None).steps}
     if len(groupings) > 1 and mode != "streaming":

@@ -54,7 +54,7 @@ class Table:
     """Columns, and the elements that their rows stand for."""
 
     fields: Fields  # Names and Spark types, in order.
-    # The kind of element: ``"dict"``, ``"row"``, or ``"result"``, the named tuple of an aggregation.
+    # The kind of element: ``"dict"``, ``"row"``, ``"tuple"``, or ``"result"``, the named tuple of an aggregation.
     records: str
     # The timestamps: ``"start"``, the earliest possible; ``"column"``, in an extra column; ``"end"``, the end
     # of the window.
@@ -102,13 +102,80 @@ class Windowed:
 
 
 @dataclass(frozen=True, eq=False)
-class Combined:
+class Grouped:
+    """A grouping that Spark aggregates."""
+
     step: Step
     windowing: Windowing  # That of its input.
     around: tuple[Step, Step]  # The steps before and after it, which make keys and results.
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(Grouped):
     keys: Named  # The parts of the key.
     # Name, kind (``sum``, ``count``, ``mean``, ``min`` or ``max``) and expression of each result.
     combines: tuple[tuple[str, str, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column that is written in Spark's SQL, over the columns ``c0``, ``c1`` and up."""
+
+    name: str
+    text: str
+    type: DataType
+
+
+@dataclass(frozen=True, eq=False)
+class SelectTexts:
+    """A selection of a query, whose rows are tuples or Rows."""
+
+    step: Step
+    columns: tuple[TextColumn, ...]
+    records: str  # As in `Table`.
+
+
+@dataclass(frozen=True, eq=False)
+class FieldsAsTuple:
+    """Makes tuples of some fields of the elements, in the types of a query."""
+
+    step: Step
+    columns: tuple[TextColumn, ...]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that it reads."""
+        return frozenset(each.name for each in self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class FilterByText:
+    """A condition of a query."""
+
+    step: Step
+    condition: str
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedTexts(Grouped):
+    """A grouping of a query: its rows are tuples of the keys, with the bounds of the window among them, and results."""
+
+    keys: tuple[TextColumn, ...]
+    aggregates: tuple[TextColumn, ...]
+    held: tuple[str, ...]  # What Spark keeps of each aggregate.
+    bounds: tuple[
+        tuple[int, str], ...
+    ]  # The places of bounds in the row, in order, with ``start`` or ``end``.
+
+    @property
+    def columns(self) -> tuple[TextColumn, ...]:
+        """The columns of its rows, over the columns ``k0`` and ``a0`` and up and the start ``w`` of the window."""
+        keys = [(f"k{at}", each.type) for at, each in enumerate(self.keys)]
+        for place, bound in self.bounds:
+            size_micros = self.windowing.windowfn.size_micros if bound == "end" else 0
+            keys.insert(place, (f"timestamp_micros(w + {size_micros}L)", TimestampType()))
+        results = [(f"a{at}", each.type) for at, each in enumerate(self.aggregates)]
+        return tuple(TextColumn(f"c{at}", text, kind) for at, (text, kind) in enumerate([*keys, *results]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +186,10 @@ class Spread:
     partitions: int
 
 
-Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread
+OfQuery = FieldsAsTuple | SelectTexts | FilterByText | CombinedTexts
+"""The operations of the steps of a query in SQL."""
+
+Operation = Filter | Select | WithTimestamps | Windowed | Combined | Spread | OfQuery
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +207,11 @@ class Columns:
         return tuple(step for operation in self.operations for step in _steps(operation))
 
     @property
-    def groupings(self) -> tuple[Combined, ...]:
-        return tuple(operation for operation in self.operations if isinstance(operation, Combined))
+    def groupings(self) -> tuple[Grouped, ...]:
+        return tuple(operation for operation in self.operations if isinstance(operation, Grouped))
 
     @property
-    def grouping(self) -> Combined | None:
+    def grouping(self) -> Grouped | None:
         """The only grouping of a stream, if there is one."""
         return next(iter(self.groupings), None)
 
@@ -161,13 +231,19 @@ class Columns:
                     read.update(moment.fields())
                 case Select(_, fields):
                     return frozenset(read.union(*(each.fields() for _, each in fields)))
+                case FieldsAsTuple():
+                    return frozenset(read | operation.fields)
                 case Combined(keys=keys, combines=combines):
                     expressions = [*(each for _, each in keys), *(each for _, _, each in combines)]
                     return frozenset(read.union(*(each.fields() for each in expressions)))
         return frozenset(name for name, _ in self.table.fields)
 
-    def layout(self, grouping: Combined) -> dict[str, str]:
+    def layout(self, grouping: Grouped) -> dict[str, str]:
         """The kinds of the columns that Spark keeps for a grouping; all integers have 64 bits there."""
+        if isinstance(grouping, CombinedTexts):
+            kept = ", ".join(each.type.simpleString() for each in grouping.keys)
+            return {"keys": kept, "combine": ", ".join(grouping.held)}
+        assert isinstance(grouping, Combined)
         table = self.table
         assert table is not None
         for operation in self.operations:
@@ -183,7 +259,7 @@ class Columns:
         """True if elements are put into windows of event time before they are grouped."""
         table = self.table
         for operation in self.operations:
-            if isinstance(operation, Combined):
+            if isinstance(operation, Grouped):
                 return table is not None and table.windowfn is not None
             table = None if table is None else apply_to_table(operation, table)
         return False
@@ -222,7 +298,7 @@ def event_time_field(stream: StreamSource) -> Expression | None:
 
 
 def _steps(operation: Operation) -> tuple[Step, ...]:
-    if isinstance(operation, Combined):
+    if isinstance(operation, Grouped):
         first, last = operation.around
         return first, operation.step, last
     return (operation.step,)
@@ -249,7 +325,24 @@ def apply_to_table(operation: Operation, table: Table) -> Table:
             return replace(
                 table, fields=made, records="result", time="end", bounds=bounds, is_in_several=False
             )
+        case FieldsAsTuple(columns=columns):
+            return replace(table, fields=_fields_of(columns), records="tuple", bounds=UNBOUNDED)
+        case SelectTexts(columns=columns, records=records):
+            return replace(table, fields=_fields_of(columns), records=records, bounds=UNBOUNDED)
+        case CombinedTexts(columns=columns):
+            return replace(
+                table,
+                fields=_fields_of(columns),
+                records="tuple",
+                time="end",
+                bounds=UNBOUNDED,
+                is_in_several=False,
+            )
     return table
+
+
+def _fields_of(columns: tuple[TextColumn, ...]) -> Fields:
+    return tuple((each.name, each.type) for each in columns)
 
 
 def _type_fields(fields: Named, table: Table) -> Fields:

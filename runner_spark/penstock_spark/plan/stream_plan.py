@@ -21,7 +21,7 @@ from penstock_spark.plan.batch_plan import Plan, edges_of, show_plan
 from penstock_spark.plan.column_plan import (
     Columns,
     ColumnStream,
-    Combined,
+    Grouped,
     has_stream_columns,
 )
 from penstock_spark.plan.hosts import InShards
@@ -153,12 +153,12 @@ class StreamPlan:
         return None
 
     @property
-    def by_spark(self) -> Combined | Sums | None:
+    def by_spark(self) -> Grouped | Sums | None:
         """Returns the grouping that Spark aggregates, if the plan has one."""
         return self.sums if self.columns is None else self.columns.grouping
 
     @property
-    def native_grouping(self) -> Combined | Sums | None:
+    def native_grouping(self) -> Grouped | Sums | None:
         """Returns the grouping that Spark aggregates, if windows of event time wait for the watermark there."""
         grouping = self.by_spark
         if grouping is None or isinstance(grouping.windowing.windowfn, GlobalWindows):

@@ -20,6 +20,14 @@ from penstock_spark.process.progress import line_start
 
 _NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
+_ended_first: list[Callable[[], None]] = []
+
+
+def end_first(end: Callable[[], None]) -> None:
+    """Has a function end another process before the second signal ends this one at once."""
+    if end not in _ended_first:
+        _ended_first.append(end)
+
 
 class Interrupts:
     """The signals of one block.
@@ -167,9 +175,6 @@ def _end_at_once(number: int) -> None:
     if is_interactive():
         exit_by_signal(number)
     print_line("ended at once")
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is not None:
-        process.kill()
+    for end in _ended_first:
+        end()
     os._exit(128 + number)

@@ -164,7 +164,7 @@ def to_exception(failure: Failure) -> BaseException:
         return _user_code_error(failure, f"{failure.kind}: {_shorten(failure)}", hint)
     if isinstance(error, RunnerError) and "\n" in split_hint(str(error))[0]:
         # The error already says where it happened, and what to do.
-        return error
+        return error if failure.element is None else _with_element(error, failure.element)
     if isinstance(error, LEAVING):
         what = f"the step left with {failure.kind}: {_shorten(failure)}".removesuffix(": ")
         hint = "raise an exception that says what is wrong: a step cannot end the program"
@@ -183,6 +183,20 @@ def _user_code_error(failure: Failure, what: str, hint: str) -> UserCodeError:
     error = UserCodeError(what, where=failure.where, hint=hint)
     error.add_note(f"In the worker:\n{failure.frames}")
     return error
+
+
+def _with_element(error: RunnerError, element: str) -> RunnerError:
+    r"""Returns an error whose hint ends with the element.
+
+    >>> print(_with_element(RunnerError("no half", where="line 1", hint="correct it"), "(3, 4)"))
+    no half
+      line 1
+      hint: correct it; the element is (3, 4)
+    """
+    what, hint = split_hint(str(error))
+    hint = hint.partition("; set show_elements_in_errors")[0]
+    told = f"the element is {element}"
+    return type(error)(three_parts(what, hint=f"{hint}; {told}" if hint else told))
 
 
 def _shorten(failure: Failure) -> str:

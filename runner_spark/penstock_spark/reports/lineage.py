@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.graph import Graph, Read, Sink, Source, Write
 from penstock.io.files.paths import known_path
@@ -15,10 +15,7 @@ from penstock.io.sparkio import SparkSink
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.metrics.execution import MetricsContainer, Snapshot, current_container, set_current
 from penstock_spark.plan.column_plan import ColumnsSource
-from penstock_spark.reports.accumulators import Snapshots
-
-if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
+from penstock_spark.session.backend import TaskReports
 
 _FILES_MAX = 10
 """A write reports up to this many files one by one, as in Beam; for more, it reports a pattern."""
@@ -27,9 +24,7 @@ _DRIVER = -2
 """The stage number of the driver's own metrics."""
 
 
-def report_lineage(
-    accumulator: Accumulator[Snapshots], run: str, graph: Graph, written: Mapping[str, tuple[Any, ...]]
-) -> None:
+def report_lineage(told: TaskReports, run: str, graph: Graph, written: Mapping[str, tuple[Any, ...]]) -> None:
     """Adds the files of a run's reads and writes to its metrics; a write of a stream reports its prefix."""
     snapshot: Snapshot = {}
     before = current_container()
@@ -48,7 +43,7 @@ def report_lineage(
     finally:
         set_current(before)
     if snapshot:
-        accumulator.add({(run, _DRIVER, 0): snapshot})
+        told.value[run, _DRIVER, 0] = snapshot
 
 
 def unwrap_source(description: Source | Sink) -> Any:

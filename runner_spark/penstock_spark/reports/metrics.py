@@ -1,6 +1,6 @@
 """Brings metrics from the workers to the driver: one snapshot for each partition of each stage of each run.
 
-Spark adds to accumulators again when it retries a task. Snapshots are therefore kept by partition: a second attempt
+A task that Spark tries again reports again. Snapshots are therefore kept by partition: a second attempt
 replaces the snapshot of the first one, and what a task counted counts once. In a streaming query, the number of
 the micro-batch is part of the partition. Shards of a streaming query also report their watermarks, and tasks the ends
 of sources. Reports come before their micro-batch is written, so a driver asks for those of finished micro-batches.
@@ -13,40 +13,38 @@ from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pyspark.accumulators import Accumulator
-
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
 from penstock.metrics.execution import Snapshot, merge_snapshots
-from penstock_spark.reports.accumulators import Snapshots
+from penstock_spark.session.backend import ReportSink, TaskReports
 
 
-def take_snapshots(accumulator: Accumulator[Snapshots], run: str, batch: int | None = None) -> Snapshot:
-    """Removes the metrics of a run from the accumulator, up to a micro-batch or all, and returns them."""
+def take_snapshots(told: TaskReports, run: str, batch: int | None = None) -> Snapshot:
+    """Removes the metrics of a run from what tasks have told, up to a micro-batch or all, and returns them."""
 
     def is_finished(key: tuple[str, int, Any]) -> bool:
         # Jobs before the query compute the side inputs; their partitions are plain numbers.
         return key[0] == run and (batch is None or isinstance(key[2], int) or key[2][0] <= batch)
 
     merged: Snapshot = {}
-    held = accumulator.value
+    held = told.value
     for key in filter(is_finished, list(held)):
         merged = merge_snapshots(merged, held.pop(key))
     return merged
 
 
-def copy_snapshots(accumulator: Accumulator[Snapshots], run: str) -> dict[Hashable, Snapshot]:
-    """Returns the snapshots of a run's partitions that are in the accumulator now, which keeps them."""
-    held = accumulator.value
+def copy_snapshots(told: TaskReports, run: str) -> dict[tuple[str, int, Hashable], Snapshot]:
+    """Returns the snapshots of a run's partitions that tasks have told so far; they stay there."""
+    held = told.value
     # Tasks that end meanwhile add theirs, and the end of the run takes all out.
     found = {key: held.get(key) for key in list(held) if key[0] == run}
     return {key: snapshot for key, snapshot in found.items() if snapshot is not None}
 
 
-def forget_steps(accumulator: Accumulator[Any], run: str, steps: Set[str]) -> None:
+def forget_steps(told: TaskReports, run: str, steps: Set[str]) -> None:
     """Drops the counts of some steps so far: the steps run again, and an element counts once."""
-    for key, snapshot in copy_snapshots(accumulator, run).items():
+    for key, snapshot in copy_snapshots(told, run).items():
         kept = {own: value for own, value in snapshot.items() if own[1] not in steps}
-        accumulator.value[key] = kept
+        told.value[key] = kept
 
 
 class GroupingReport(NamedTuple):
@@ -114,17 +112,15 @@ def watermarks_of(reports: Reports) -> Watermarks:
     return Watermarks({place: report.told for place, report in reports.items()}, clock_micros)
 
 
-def report_watermarks(
-    accumulator: Accumulator[Any], run: str, place: tuple[int, int], report: Report
-) -> None:
+def report_watermarks(sink: ReportSink, run: str, place: tuple[int, int], report: Report) -> None:
     """Reports from a shard, whose place is its level and its number."""
     level, shard = place
-    accumulator.add({(_reports(run), level, (shard, report.batch)): report})
+    sink.add({(_reports(run), level, (shard, report.batch)): report})
 
 
-def take_reports(accumulator: Accumulator[Snapshots], run: str, batch: int | None = None) -> Reports:
-    """Removes the shards' reports from the accumulator, up to a micro-batch or all, and returns the last ones."""
-    held: dict[Any, Any] = accumulator.value
+def take_reports(told: TaskReports, run: str, batch: int | None = None) -> Reports:
+    """Removes the shards' reports from what tasks have told, up to a micro-batch or all, and returns the last ones."""
+    held: dict[Any, Any] = told.value
     found: Reports = {}
     for key in [key for key in list(held) if key[0] == _reports(run)]:
         _, level, (shard, number) = key
@@ -146,18 +142,18 @@ def merge_reports(some: Reports, others: Reports) -> Reports:
     return found
 
 
-def report_end(accumulator: Accumulator[Any], run: str, origin: str, batch: int) -> None:
-    accumulator.add({(_ends(run), 0, origin): batch})
+def report_end(sink: ReportSink, run: str, origin: str, batch: int) -> None:
+    sink.add({(_ends(run), 0, origin): batch})
 
 
-def find_ended_sources(accumulator: Accumulator[Snapshots], run: str, batch: int) -> set[str]:
+def find_ended_sources(told: TaskReports, run: str, batch: int) -> set[str]:
     """Returns the sources whose end was read up to a micro-batch."""
-    held: Mapping[Any, Any] = accumulator.value
+    held: Mapping[Any, Any] = told.value
     return {key[2] for key in list(held) if key[0] == _ends(run) and held[key] <= batch}
 
 
-def forget_reports(accumulator: Accumulator[Snapshots], run: str) -> None:
-    held = accumulator.value
+def forget_reports(told: TaskReports, run: str) -> None:
+    held = told.value
     for key in [key for key in list(held) if key[0] in (_reports(run), _ends(run))]:
         del held[key]
 

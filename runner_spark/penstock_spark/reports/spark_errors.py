@@ -29,7 +29,11 @@ from penstock_spark.reports.misfit_lines import find_misfit_line
 from penstock_spark.reports.reporting import Reporting, current_reporting, is_in_run, reports_of
 from penstock_spark.reports.spark_conditions import conditions_of
 from penstock_spark.reports.spark_messages import MESSAGES, MISFIT, OF_A_FILE, Explanation, explanation_of
-from penstock_spark.session.java_life import explain_java_death, find_packages_in_traceback, is_cut_off
+from penstock_spark.session.classic.java_life import (
+    explain_java_death,
+    find_packages_in_traceback,
+    is_cut_off,
+)
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
 _RUNNER = __name__.partition(".")[0]

@@ -17,16 +17,14 @@ from penstock_spark.live.views import NO_VIEWS, Views, Watch
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.jobs import run_plan
 from penstock_spark.plan.batch_plan import Plan
-from penstock_spark.reports.accumulators import accumulator_of
 from penstock_spark.reports.lineage import report_lineage
 from penstock_spark.reports.metrics import take_snapshots
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.reports.spark_errors import keep_pyspark_quiet, raise_translated, translate
 from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import SparkResult
+from penstock_spark.session.backends import backend_of, is_local_session
 from penstock_spark.session.job_tags import cancel_on_signals, tag_of
-from penstock_spark.session.session import is_local_session
-from penstock_spark.session.waiting import watch_for_waiting
 from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, ship_packages, work_in
 from penstock_spark.shipping.registrations import (
     WithRegistrations,
@@ -44,7 +42,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: OpenSession, views: View
     looking = BatchSnapshots(context, plan, settings, tag_of(context.run), views.is_watched)
     watch = Watch(looking.look, views.shown, context.run, views.first_seconds)
     try:
-        is_told = watch_for_waiting(context.spark.sparkContext)
+        is_told = context.backend.watch_for_waiting()
         with reports_of(context.reporting), cancel_on_signals(context.spark, context.run), is_told:
             run_plan(plan, context, looking.counted)
         report_lineage(context.metrics, context.run, plan.graph, context.written)
@@ -109,7 +107,7 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
         spark=opened.session,
         run=run,
         seed=run,
-        metrics=accumulator_of(spark.sparkContext),
+        metrics=backend_of(spark).reports(),
         partitions=opened.partitions,
         dumps=dumps,
         reporting=Reporting(show_elements=bool(settings.show_elements_in_errors)),

@@ -35,12 +35,9 @@ from penstock_spark.runs.execute import context_for
 from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import StreamRun
+from penstock_spark.session.backends import backend_of, is_local_session
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
-from penstock_spark.session.session import is_local_session
-from penstock_spark.session.shared_folders import check_workers_see
 from penstock_spark.session.spark_versions import checkpoint_file_manager
-from penstock_spark.session.waiting import watch_for_waiting
-from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.worker.disk_errors import make_unwritable_error
 
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -56,10 +53,11 @@ _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 def start(
     plan: StreamPlan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS
 ) -> StreamResult:
+    backend_of(opened.spark).check_stream()
     context = context_for(plan.all_steps, opened, settings)
     context.watched = views.is_watched
     try:
-        with reports_of(context.reporting), watch_for_waiting(context.spark.sparkContext):
+        with reports_of(context.reporting), backend_of(context.spark).watch_for_waiting():
             report_lineage(context.metrics, context.run, plan.all_steps, {})
             return _start_query(plan, context, settings, views)
     except BaseException as error:
@@ -100,8 +98,8 @@ def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, vie
         raise make_unwritable_error(error, f"in the checkpoint {location}") from None
     try:
         # Nothing new if the workers were asked before.
-        check_workers_python(context.spark.sparkContext, is_local_session(context.spark))
-        check_workers_see(context.spark.sparkContext, checkpoint.plan_location, location)
+        backend_of(context.spark).check_workers()
+        backend_of(context.spark).check_workers_see(checkpoint.plan_location, location)
         return _running(plan, context, settings, checkpoint, heartbeat, sinks, writers[0], views)
     except BaseException:
         checkpoint.release()
@@ -157,6 +155,7 @@ def _running(
                 batch_writer.stopping,
                 batch_writer.being_written,
                 find_signals(plan),
+                bool(settings.available_now),
             )
     except BaseException:
         if running is not None:
@@ -178,7 +177,7 @@ def _about(
     flows = flows_of(plan.all_steps) if views.is_watched else ()
     edges = [part.made_edges for part in plan.parts] + ([plan.sums.made_edges] if plan.sums else [])
     return RunFacts(
-        str(settings.app_name or context.spark.sparkContext.appName),
+        str(settings.app_name or backend_of(context.spark).app_name),
         context.run,
         plan.mode,
         clock.micros(),
@@ -228,7 +227,7 @@ def _set_if_free(context: Context, name: str, value: str) -> None:
 
 def _name(settings: SparkOptions, context: Context) -> str:
     """The query's name in Spark's user interface, which must be unique in a session."""
-    return f"{settings.app_name or context.spark.sparkContext.appName} {context.run}"
+    return f"{settings.app_name or backend_of(context.spark).app_name} {context.run}"
 
 
 def _temporary(context: Context) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import Source, Step
+from penstock.graph import Graph, Read, Sink, Source, Step, Write
 from penstock.io.files.object_stores import settings_of_stores
 from penstock.io.query_source import QuerySource
+from penstock.io.sparkio import DataFrameSource, SparkSink, SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
 from penstock_spark.checkpoints.custody.folder import read_shard_count
@@ -31,19 +31,11 @@ from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.crash_marker import FAULT_HANDLER
 from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
-from penstock_spark.session.session import (
-    SQL_MEANING,
-    SessionOptions,
-    is_local_session,
-    runner_session,
-    session_for,
-)
+from penstock_spark.session.backends import backend_of
+from penstock_spark.session.meaning import SQL_MEANING
+from penstock_spark.session.session import SessionOptions, session_for
 from penstock_spark.session.spark_versions import check_version
-from penstock_spark.session.workers_python import check_workers_python
 from penstock_spark.sources.scan import Scan, StreamScan
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JVMView
 
 _SQL_CONF = {
     # Plans here have a fixed number of partitions; adaptive planning would only add a job for each exchange.
@@ -83,41 +75,48 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
         on_start=lambda: print_progress("starting Spark"),
     )
     check_version(spark.version, "the Spark session")
-    local = is_local_session(spark)
-    if local_only and not local:
+    backend = backend_of(spark)
+    if local_only and not backend.is_local:
         raise UnsupportedByRunner(
             "the program names a local runner of Beam, but the Spark session belongs to a cluster",
             hint="name the SparkRunner, or leave out the runner",
         )
-    if local or asks_workers:
-        check_workers_python(spark.sparkContext, local)
-    hand_settings(spark)
+    if backend.is_local or asks_workers:
+        backend.check_workers()
+    # A worker has the environment that the session was started in, perhaps on another machine. The program may have
+    # set its own since, such as the credentials of stores.
+    if own := settings_of_stores():
+        backend.hand_settings(own)
     return spark
 
 
-def hand_settings(spark: SparkSession) -> None:
-    """Gives later tasks the program's settings of stores, such as credentials; Spark shows them nowhere.
+_OF_SESSIONS = (SparkSource, DataFrameSource, QuerySource, SparkSink)
+"""Sources and sinks that may need the temporary views, functions, formats or frames of the program's session."""
 
-    A worker has the environment that the session was started in, perhaps on another machine. The program may have set
-    its own later.
-    """
-    context = spark.sparkContext
-    own = settings_of_stores()
-    if not own:
-        return
-    jvm: JVMView = spark._jvm
-    is_local = str(context.master).startswith("local")
-    for name, value in own.items():
-        if context._conf.get(f"spark.executorEnv.{name}") is not None:
-            continue  # The session says what its workers get: they may reach a store by another address.
-        if name in context.environment or not is_local or jvm.System.getenv(name) != value:
-            context.environment[name] = value
+
+def uses_session(graph: Graph) -> bool:
+    """True if a pipeline may read or write something that the program has made in its session."""
+    primitives = [step.primitive for step in graph.steps]
+    sources = [each.source for each in primitives if isinstance(each, Read)]
+    sinks = [each.sink for each in primitives if isinstance(each, Write)]
+    ends: list[Source | Sink] = [*sources, *sinks]
+    return any(isinstance(unwrap_source(each), _OF_SESSIONS) for each in ends)
 
 
 class OpenSession:
-    """A session and open sources, each made when it is first needed."""
+    """A session and open sources, each made when it is first needed.
 
-    def __init__(self, settings: SparkOptions, local_only: bool, is_stream: bool = False) -> None:
+    Args:
+        settings: The options of the pipeline.
+        local_only: Whether a cluster is an error.
+        is_stream: Whether it is for a streaming query.
+        is_fresh: Whether the pipeline needs all that the program's session has now, and not only its settings.
+    """
+
+    def __init__(
+        self, settings: SparkOptions, local_only: bool, is_stream: bool = False, is_fresh: bool = True
+    ) -> None:
+        self._is_fresh = is_fresh
         self._settings = settings
         self._local_only = local_only
         self._is_stream = is_stream
@@ -133,7 +132,7 @@ class OpenSession:
     @functools.cached_property
     def partitions(self) -> int:
         asked: int | None = self._settings.shuffle_partitions
-        return asked or self._kept_shards or max(1, self.spark.sparkContext.defaultParallelism)
+        return asked or self._kept_shards or max(1, backend_of(self.spark).parallelism())
 
     @property
     def _kept_shards(self) -> int | None:
@@ -148,7 +147,7 @@ class OpenSession:
     def session(self) -> SparkSession:
         """The runner's own session beside the user's."""
         own = {**settings_of_tasks(self.spark), "spark.sql.shuffle.partitions": str(self.partitions)}
-        return runner_session(self.spark, {**_SQL_CONF, **own})
+        return backend_of(self.spark).clone({**_SQL_CONF, **own}, self._is_fresh)
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""

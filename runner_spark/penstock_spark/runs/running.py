@@ -46,10 +46,10 @@ from penstock_spark.runs.draining import Backlog, is_away
 from penstock_spark.runs.native_grouping import native_counts, native_reports
 from penstock_spark.runs.outside_commands import OutsideCommands
 from penstock_spark.runs.stalls import stall_watcher_of
-from penstock_spark.session.waiting import watch_for_waiting
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    pass
 
 _POLL_SECONDS = 0.05
 
@@ -87,6 +87,7 @@ class StreamRun:
     # Tells which micro-batch is being written now, if any.
     being_written: Callable[[], int | None] = lambda: None
     signals: frozenset[str] = frozenset()  # The names of the signals that triggers wait for.
+    available_now: bool = False  # Whether it ends when it has read what was there at its start.
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
@@ -101,6 +102,7 @@ class StreamRun:
         self._is_any_away = False
         self._over = threading.Event()
         # A drain that an earlier run began continues: its sources have already ended.
+        self._has_paused = False  # Whether it ends with windows that the next run continues.
         self._drains = bool(self.shards) and not self.checkpoint.is_new and self.checkpoint.is_draining()
         self._backlog: Backlog | None = None
         self._next_word = self._begins_at = self._next_look = 0.0
@@ -138,21 +140,23 @@ class StreamRun:
     def drain(self) -> None:
         """Reads all data that has arrived, then ends all sources, so that all windows fire and the query ends."""
         if self.state == PipelineState.RUNNING:
-            logs = self.checkpoint.spark_place.inside("sources")
-            self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-            backlog = Backlog(
-                self.query.readings,
-                self.query.first_reading,
-                logs,
-                asked_millis=clock.micros() // 1_000,
-                is_any_away=self._is_any_away,
-            )
-            self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
-            if not backlog.poll_seconds:
-                backlog.begin(self._last_planned())
-            # The thread that watches takes it from here.
-            self._backlog = backlog
+            self._find_backlog()
             self.state = PipelineState.DRAINING
+
+    def _find_backlog(self) -> None:
+        """Begins to follow the data that has arrived by now; the thread that watches takes it from here."""
+        self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
+        backlog = Backlog(
+            self.query.readings,
+            self.query.first_reading,
+            self.checkpoint.spark_place.inside("sources"),
+            asked_millis=clock.micros() // 1_000,
+            is_any_away=self._is_any_away,
+        )
+        self._begins_at = clock.monotonic_seconds() + backlog.poll_seconds
+        if not backlog.poll_seconds:
+            backlog.begin(self._last_planned())
+        self._backlog = backlog
 
     def _last_planned(self) -> int:
         """The number of the last micro-batch that may have been planned by now.
@@ -165,7 +169,7 @@ class StreamRun:
     def _last_finished(self) -> int | None:
         """The number of the last finished micro-batch; None without one, or if Spark has died."""
         with contextlib.suppress(Exception):
-            if (report := _last_report(self.started)) is not None:
+            if (report := backend_of(self.context.spark).last_report(self.started)) is not None:
                 return report[0]
         return None
 
@@ -221,7 +225,7 @@ class StreamRun:
 
     def _watch(self) -> None:
         try:
-            with watch_for_waiting(self.context.spark.sparkContext):
+            with backend_of(self.context.spark).watch_for_waiting():
                 self._follow()
             if not self.stopping.is_set():
                 # The next micro-batch may have begun. No sink gets only a part of it.
@@ -257,7 +261,9 @@ class StreamRun:
         elif self.about.native_grouping is not None and not self.checkpoint.is_new:
             # Windows may have been due when an earlier run stopped, for which Spark starts no micro-batch.
             self.checkpoint.command("continue")
-        standing_still = stall_watcher_of(self.started, self.context.spark.sparkContext)
+        if self.available_now and not self._drains:
+            self._find_backlog()
+        standing_still = stall_watcher_of(self.started, self.context.spark)
         while not self.stopping.wait(_POLL_SECONDS):
             if self.checkpoint.lost is not None:
                 raise self.checkpoint.lost
@@ -275,6 +281,8 @@ class StreamRun:
             if is_resting and self._ends_by_pausing():
                 return
             if self._is_drained(progress, is_resting):
+                # The next run continues with the windows that are open, unless they were to fire.
+                self._has_paused = self.state != PipelineState.DRAINING
                 return
 
     def _is_at_work(self) -> bool:
@@ -301,7 +309,7 @@ class StreamRun:
 
         A query that has found nothing new for a while also reports that, with the number of its next micro-batch.
         """
-        report = _last_report(self.started)
+        report = backend_of(self.context.spark).last_report(self.started)
         if report is None or report == self._reported:
             return None
         before, self._reported = self._reported, report
@@ -330,7 +338,7 @@ class StreamRun:
     def _is_resting(self) -> bool:
         """True if Spark waits for new data; asks Spark only if the answer matters."""
         ends_by_pausing = not self._ended.issuperset(each.spec.origin for each in self.query.ending_by_pauses)
-        if not (ends_by_pausing or self.state == PipelineState.DRAINING):
+        if not (ends_by_pausing or self._backlog is not None):
             return False
         status = self.started.status
         is_at_work = status["isDataAvailable"] or status["isTriggerActive"]
@@ -363,8 +371,11 @@ class StreamRun:
         if self._backlog.labels():
             if clock.monotonic_seconds() > self._next_word:
                 self._next_word = clock.monotonic_seconds() + _WORD_SECONDS
-                _LOGGER.warning("draining: %s", _unread(self._backlog))
+                doing = "draining" if self.state == PipelineState.DRAINING else "reading what is available"
+                _LOGGER.warning("%s: %s", doing, _unread(self._backlog))
             return False
+        if self.state != PipelineState.DRAINING:
+            return True
         self._drains = True
         if self.shards:
             self.checkpoint.command("drain")
@@ -390,7 +401,7 @@ class StreamRun:
         is_good = ending in (PipelineState.DONE, PipelineState.DRAINED)
         # A run that has come to its end has nothing to do with a micro-batch that was begun afterwards.
         self._fold(self._last_finished() if is_good else None)
-        if (self.shards or self.about.has_groupings) and is_good:
+        if (self.shards or self.about.has_groupings) and is_good and not self._has_paused:
             try:
                 self.checkpoint.check()
                 self.checkpoint.note_end(ending)
@@ -408,7 +419,8 @@ class StreamRun:
         if self.failure is not None:
             _LOGGER.error("the query of the run %s failed: %s", self.context.run, self.failure)
         elif state == PipelineState.CANCELLED and self._backlog is not None:
-            _LOGGER.warning("cancelled before it had drained: %s", _unread(self._backlog))
+            end = "read what was available" if self.available_now else "drained"
+            _LOGGER.warning("cancelled before it had %s: %s", end, _unread(self._backlog))
 
     def _fold(self, batch: int | None) -> None:
         metrics, run = self.context.metrics, self.context.run
@@ -458,12 +470,6 @@ def nothing_comes_after(reading: OpenReading, source: Mapping[str, Any], is_plan
         return False
     # Only its tasks know when a source is over that follows the clock: its next second may not have passed yet.
     return reading.is_staged or (reading.ends_when_read and not is_planned_before)
-
-
-def _last_report(started: StreamingQuery) -> tuple[int, str] | None:
-    """The number of the micro-batch and the time of the last report, if any; Java takes long to write all of it."""
-    progress = started._jsq.lastProgress()
-    return None if progress is None else (int(progress.batchId()), str(progress.timestamp()))
 
 
 def state_at_end(state: str, failure: BaseException | None) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from pyspark import SparkContext
+from typing import TYPE_CHECKING
 
 from penstock.utils import clock
+from penstock_spark.session.backend import TaskActivity
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 _LOOK_SECONDS = 10.0
@@ -29,20 +28,6 @@ _OF_A_TASK = (
 _OF_THE_DRIVER = "see what Java's threads wait for, for example a source or a sink; `jstack` prints them"
 
 _LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class TaskActivity:
-    """The work of Spark in a micro-batch: as long as two looks find the same, it makes no progress.
-
-    Attributes:
-        status: Spark's own words.
-        stages: For each stage at work its number, its attempt, its tasks, its finished tasks, and the rows that have
-            gone through its tasks.
-    """
-
-    status: str
-    stages: tuple[tuple[int, ...], ...]
 
 
 class StallWatcher:
@@ -94,51 +79,7 @@ class StallWatcher:
         _LOGGER.warning("the stream has made no progress for %.0f s: %s\n  hint: %s", seconds, place, hint)
 
 
-def stall_watcher_of(started: StreamingQuery, context: SparkContext) -> StallWatcher:
+def stall_watcher_of(started: StreamingQuery, spark: SparkSession) -> StallWatcher:
     """The watch over a query that has started."""
-    return StallWatcher(partial(_doing, started, context), partial(_task, context))
-
-
-def _doing(started: StreamingQuery, context: SparkContext) -> TaskActivity | None:
-    status = started.status
-    if not status["isTriggerActive"]:
-        return None
-    store, tracker, run = context._jsc.sc().statusStore(), context.statusTracker(), str(started.runId)
-    stages = []
-    for number in tracker.getActiveJobsIds():
-        group, job = store.job(number).jobGroup(), tracker.getJobInfo(number)
-        if job is not None and group.isDefined() and group.get() == run:
-            stages += [_stage(store.lastStageAttempt(each)) for each in job.stageIds]
-    return TaskActivity(status["message"], tuple(sorted(stage for stage in stages if stage)))
-
-
-def _stage(stage: JavaObject) -> tuple[int, ...]:
-    """A stage that is at work; empty if it waits or is over."""
-    if not stage.numActiveTasks():
-        return ()
-    rows = (
-        stage.inputRecords(),
-        stage.shuffleReadRecords(),
-        stage.shuffleWriteRecords(),
-        stage.outputRecords(),
-    )
-    return (stage.stageId(), stage.attemptId(), stage.numTasks(), stage.numCompleteTasks(), *rows)
-
-
-def _task(context: Any, doing: TaskActivity) -> str | None:
-    """The task that has been at work for the longest time."""
-    store = context._jsc.sc().statusStore()
-    at_work = []
-    for number, attempt, tasks, done, *_ in doing.stages:
-        found = store.taskList(number, attempt, tasks)
-        for task in (found.apply(place) for place in range(found.size())):
-            if task.status() == "RUNNING":
-                at_work.append((task.launchTime().getTime(), number, tasks, done, task))
-    if not at_work:
-        return None
-    began_millis, number, tasks, done, task = min(at_work, key=lambda each: each[:2])
-    seconds = (context._jvm.java.lang.System.currentTimeMillis() - began_millis) / 1_000
-    return (
-        f"the task {task.index()} of Spark stage {number}, of which {done} of {tasks} tasks are done, has run for "
-        f"{seconds:.0f} s in the executor {task.executorId()} on {task.host()}"
-    )
+    backend = backend_of(spark)
+    return StallWatcher(partial(backend.activity, started), backend.longest_task)

@@ -8,33 +8,27 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from penstock.error import RunnerError, UnsupportedByRunner, refusal
+from penstock.error import RunnerError, refusal
 from penstock_spark.process.environment import environment
-from penstock_spark.process.interrupts import keep_handlers
+from penstock_spark.process.interrupts import end_first, keep_handlers
+from penstock_spark.session.backends import is_connect
 from penstock_spark.session.class_archive import archive_arguments
+from penstock_spark.session.classic.gateway import start_java
+from penstock_spark.session.classic.java_connection import has_context, kill_java
+from penstock_spark.session.classic.log_noise import quiet_session
 from penstock_spark.session.collector import collector
 from penstock_spark.session.configuration import configuration_folder, read_spark_property
-from penstock_spark.session.gateway import start_java
 from penstock_spark.session.java import find_java, wrap_java
-from penstock_spark.session.log_noise import quiet_session
+from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.unpacked_spark import HOME, unpack_spark_home
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import SparkSession
 
 FAULT_HANDLER = "spark.python.worker.faulthandler.enabled"
 """Spark's setting that preserves what `penstock_spark.reports.crash_marker` has written when a worker dies."""
-
-SQL_MEANING = {
-    # Native sums rely on it: without it, a sum beyond 64 bits wraps around.
-    "spark.sql.ansi.enabled": "true",
-    # A timestamp is an instant, and not the local time that a clock shows.
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
-}
-"""The settings on which the meaning of SQL depends; they are the same in each run and override the user's."""
 
 _KEPT_FOR_PAGES = {
     "spark.ui.retainedJobs": "50",
@@ -47,6 +41,9 @@ _KEPT_FOR_PAGES = {
 and 100,000 tasks, which a stream reaches after hours, and which are some hundred megabytes."""
 
 DEFAULT_MASTER = "local[*]"
+
+_SERVER = "sc://"
+"""The beginning of the address of a Spark Connect server."""
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -88,75 +85,15 @@ def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: 
     """
     existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
-        return _classic(existing)
+        return _checked(existing)
     on_start()
+    if (options.master or "").startswith(_SERVER):
+        return _connect(options)
     return _start(options)
-
-
-def runner_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
-    """Returns a clone of the user's session, with SQL settings of its own.
-
-    The clone has the user's settings, temporary views and functions, and the user's session does not see the clone's.
-    They share the SparkContext. A clone takes milliseconds, so each run makes one and sees the user's latest settings.
-    """
-    clone = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-    for name, value in conf.items():
-        clone.conf.set(name, value)
-    return clone
-
-
-def move_to_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """Returns the frame in another session of the same SparkContext.
-
-    A frame runs with the settings of the session that made it; a user's frame must run with the runner's.
-    """
-    from pyspark.sql import DataFrame
-
-    plan = frame._jdf.queryExecution().analyzed()
-    dataset = getattr(spark.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
-    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
-
-
-def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
-    """Makes a frame without rows; ``createDataFrame`` would make the `runner_session` the user's active session."""
-    from pyspark.sql import DataFrame
-
-    session = spark._jsparkSession
-    rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
-    return DataFrame(session.createDataFrame(rows, session.parseDataType(schema.json())), spark)
-
-
-def is_local(master: str) -> bool:
-    """True if the driver's own process runs the tasks.
-
-    >>> is_local("local[2]"), is_local("local"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
-    (True, True, False, False)
-    """
-    return re.fullmatch(r"local(\[.*\])?", master) is not None
-
-
-def is_local_session(spark: SparkSession) -> bool:
-    return is_local(spark.sparkContext.master or "")
-
-
-def local_cores(master: str) -> int:
-    """Returns the number of tasks that a local master runs at once.
-
-    >>> local_cores("local"), local_cores("local[3]"), local_cores("local[4,2]"), local_cores("local[*]") >= 1
-    (1, 3, 4, True)
-    """
-    match = re.fullmatch(r"local\[\s*(\*|\d+)\s*(,.*)?\]", master)
-    if match is None:
-        return 1
-    if match[1] != "*":
-        return int(match[1])
-    # The cores that this process may use, if the system says: a container often has fewer than its machine.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def existing_session() -> SparkSession | None:
     """Returns the process's session, if it has one, with its settings unchanged."""
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.utils import is_remote
 
@@ -164,30 +101,28 @@ def existing_session() -> SparkSession | None:
     if active is not None:
         return active
     if is_remote() or "SPARK_REMOTE" in os.environ:
-        _refuse_connect()
-    if SparkContext._active_spark_context is None:
+        return SparkSession.builder.getOrCreate()
+    if not has_context():
         return None
     # Another thread made it. A builder without options returns it unchanged.
     return SparkSession.builder.getOrCreate()
 
 
-def _classic(spark: SparkSession) -> SparkSession:
+def _checked(spark: SparkSession) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        _refuse_connect()
-    if not isinstance(spark, SparkSession):
+    if not is_connect(spark) and not isinstance(spark, SparkSession):
         what = f"the option spark is of the type {type(spark).__name__}, and not a SparkSession"
         raise refusal(TypeError, what, hint="pass spark=SparkSession.builder.getOrCreate()")
     return spark
 
 
-def _refuse_connect() -> NoReturn:
-    raise UnsupportedByRunner(
-        "the Spark session is a Spark Connect session, but penstock needs a classic one",
-        where="in the session that the pipeline would run in",
-        hint="start the program with spark-submit, or pass spark=SparkSession.builder.master(...).getOrCreate()",
-    )
+def _connect(options: SessionOptions) -> SparkSession:
+    """Returns a session of the Spark Connect server that the option master names."""
+    from pyspark.sql import SparkSession
+
+    assert options.master is not None
+    return SparkSession.builder.remote(options.master).config(map={**options.conf}).getOrCreate()
 
 
 def _start(options: SessionOptions) -> SparkSession:
@@ -205,9 +140,10 @@ def _start(options: SessionOptions) -> SparkSession:
                 conf |= _KEPT_FOR_PAGES
     conf["spark.app.name"] = options.app_name or os.path.basename(sys.argv[0]) or "penstock"
     conf |= options.conf
+    end_first(kill_java)
     with environment(_python_environment(options.conf)), keep_handlers():
         if submitted:
-            return _classic(_make_session(conf))
+            return _make_session(conf)
         return _start_java(conf, options.fast_start)
 
 
@@ -237,7 +173,7 @@ def _start_java(conf: dict[str, str], fast_start: bool) -> SparkSession:
     }
     with environment(launch), start_java(conf, spark_home):
         spark = _make_session(conf)
-    quiet_session(spark.sparkContext)
+    quiet_session(spark)
     return spark
 
 

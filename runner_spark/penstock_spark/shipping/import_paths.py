@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import penstock
 from penstock.where import OUR_PACKAGES
 from penstock_spark.process.user_cache import temporary_folder
+from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,27 +25,22 @@ _SHIPPED_SUFFIXES = (".py", ".properties", ".typed")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The oldest time that a zip archive can hold: with one time for all files, the same code has the same bytes."""
 
-_shipped_to: set[tuple[str, int]] = set()
-
 
 def ship_packages(spark: SparkSession) -> None:
     """Makes penstock importable on the workers of a cluster, in the driver's version.
 
     Its packages travel as one zip archive, whether they are installed, installed as editable or run from
     their source tree. The archive takes precedence over a penstock that a worker has installed. The second call for a
-    SparkContext does nothing.
+    session does nothing.
     """
-    context = spark.sparkContext
-    mark = (context.applicationId, id(context))
-    if mark in _shipped_to:
-        return
-    content = packages_as_zip()
+    backend, content = backend_of(spark), packages_as_zip()
     name = f"penstock-{penstock.__version__}-{hashlib.sha256(content).hexdigest()[:12]}.zip"
+    if backend.has_shipped(name):
+        return
     # Spark sends this file to workers that join later, so it stays as long as the process.
     path = temporary_folder("shipped") / name
     path.write_bytes(content)
-    context.addPyFile(str(path))
-    _shipped_to.add(mark)
+    backend.ship_archive(str(path))
 
 
 @functools.cache

@@ -9,9 +9,8 @@ from pyspark.sql import DataFrame
 
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
-from penstock_spark.session.session import is_local_session
+from penstock_spark.session.backends import is_local_session, map_in_arrow
 from penstock_spark.session.spark_versions import repartition_by_number
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver
 from penstock_spark.worker.batch import dumps_with_code, loads
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock_spark.files.splits import items_of_tasks
-from penstock_spark.session.session import empty_frame
+from penstock_spark.session.backends import backend_of
 from penstock_spark.sources.scan import Scan, nothing_to_check
 from penstock_spark.worker.batch import Batch
 
@@ -65,4 +65,6 @@ def scan_of_parts(
 
 def make_empty_scan(spark: SparkSession) -> Scan:
     """Returns the scan of a source without any files."""
-    return Scan(empty_frame(spark, StructType().add("nothing", "integer")), lambda: lambda batch: [])
+    return Scan(
+        backend_of(spark).empty_frame(StructType().add("nothing", "integer")), lambda: lambda batch: []
+    )

@@ -19,8 +19,8 @@ from penstock_spark.files.file_store import HadoopFiles, escape_glob
 from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.sources.reader_options import check_file_options, file_options
 from penstock_spark.sources.scan import Reader, Scan, with_plain_names

@@ -69,7 +69,7 @@ from penstock_spark.worker.windowing import AssignStep
 from penstock_spark.worker.writers import PageWriter, SinkWriter
 
 if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
+    from penstock_spark.session.backend import ReportSink
 
 BUNDLE_ELEMENTS = 100_000
 """The number of elements of a root after which a bundle ends, so that a DoFn gathers a limited number in it."""
@@ -387,11 +387,11 @@ def seed_random(program: StageProgram[Any], *task: int) -> None:
 
 
 def stage_function(
-    program: bytes, pages: dict[int, Any], metrics: Accumulator[Any], sys_path: tuple[str, ...]
+    program: bytes, pages: dict[int, Any], metrics: ReportSink, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow``; it unpickles the program once it can import what the driver can.
 
-    `metrics` is an accumulator of ``{(run, stage, partition): snapshot}``.
+    It tells `metrics` its snapshot under the run, the stage and the partition.
     """
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:

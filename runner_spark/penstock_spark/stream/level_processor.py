@@ -17,7 +17,7 @@ from penstock_spark.session.worker_socket import confirm_at_once
 from penstock_spark.stream.state_server import answers_in_time
 
 if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
+    from penstock_spark.session.backend import ReportSink
 
 ROWS = "level int, shard int, payload binary"
 """The columns between the operators of a query."""
@@ -66,7 +66,7 @@ class LevelProcessor(ShardProcessor):
         program: bytes,
         shard_keys: tuple[int, ...],
         views: Mapping[int, Any],
-        metrics: Accumulator[Any],
+        metrics: ReportSink,
         sys_path: tuple[str, ...],
     ) -> None:
         self._program = program

@@ -31,8 +31,9 @@ from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
 
 if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
     from pyspark.sql.streaming.stateful_processor import MapState
+
+    from penstock_spark.session.backend import ReportSink
 
 HEADER_KEY = ("", 0)
 """The key of the header among the pages: no grouping has that label."""
@@ -53,7 +54,7 @@ def make_played_function(
     program: bytes,
     shard_keys: tuple[int, ...],
     views: Views,
-    metrics: Accumulator[Any],
+    metrics: ReportSink,
     sys_path: tuple[str, ...],
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over the heartbeat; each row is a micro-batch's number."""
@@ -75,7 +76,7 @@ def make_reading_function(
     program: bytes,
     shard_keys: tuple[int, ...],
     views: Views,
-    metrics: Accumulator[Any],
+    metrics: ReportSink,
     sys_path: tuple[str, ...],
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for Spark's ``mapInArrow`` over a source's frame, whose last column is ``clock``."""
@@ -99,7 +100,7 @@ def make_reading_function(
 
 
 def make_summing_function(
-    program: bytes, views: Views, metrics: Accumulator[Any], sys_path: tuple[str, ...]
+    program: bytes, views: Views, metrics: ReportSink, sys_path: tuple[str, ...]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Makes the function for a source whose elements are added up in parts; its rows have the schema `sums.SUMS`."""
 
@@ -139,9 +140,7 @@ def _task() -> TaskContext:
     return task
 
 
-def _count(
-    metrics: Accumulator[Any], program: LevelProgram, batch: int, producer: int, snapshot: Snapshot
-) -> None:
+def _count(metrics: ReportSink, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
     if snapshot:
         metrics.add({(program.stage.run, program.number, (batch, producer)): snapshot})
 
@@ -182,7 +181,7 @@ def run_shard(
     rows: Iterable[Any],
     pages: MapState,
     views: Views,
-    metrics: Accumulator[Any],
+    metrics: ReportSink,
 ) -> Iterator[SparkRow]:
     """One shard of a level in one micro-batch, on Spark's state.
 

@@ -41,9 +41,11 @@ class ColumnReader:
             return to_dicts(record)
         if self.records == "row":
             return to_rows(record)
-        make = named_tuple("Result", self.names)._make
         table = cast_to_python_types(record)
-        return list(map(make, zip(*map(values_of, table.columns, table.schema), strict=True)))
+        values = zip(*map(values_of, table.columns, table.schema), strict=True)
+        if self.records == "tuple":
+            return list(values)
+        return list(map(named_tuple("Result", self.names)._make, values))
 
     def _windows(self, record: pa.RecordBatch) -> tuple[Windows | list[Windows], int | list[int]]:
         if self.windowfn is None:

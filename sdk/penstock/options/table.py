@@ -376,6 +376,13 @@ SPARK = (
         "drain_on_signal", bool, False, "Has Ctrl-C and SIGTERM drain a stream, instead of cancelling it."
     ),
     Option(
+        "available_now",
+        bool,
+        False,
+        "Ends a stream when it has read what was there at its start; its next run continues from the checkpoint. With "
+        "--mode=batch, unbounded sources are read in this way.",
+    ),
+    Option(
         "take_over",
         bool,
         False,

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from penstock.scalars.casting import Compute
 from penstock.scalars.function import (
-    WHOLE_BITS,
     Arguments,
+    Choose,
     Code,
     Inline,
     Resolve,
     ScalarFunction,
     choose_always,
-    whole_type,
     write_by_template,
 )
 from penstock.scalars.resolving import do_not_fit, takes
 from penstock.scalars.tree import Call, Scalar
+from penstock.scalars.types import SqlType
 
 # Shifts depend on the number of bits that a whole number has in Spark.
 
@@ -37,12 +38,12 @@ def _of_numbers(*forms: str) -> Resolve:
 def _shift_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     found = _of_numbers("BIGINT INT -> BIGINT")(function, arguments)
     assert isinstance(found, Call)
-    bits = 64 if whole_type(arguments[0]) == "BIGINT" else 32
-    return Call(function.name, found.arguments, found.type, "BIGINT" if bits == 64 else "INT")
+    # As in Java, a number with fewer bits than an INT becomes one.
+    return replace(found, type=replace(found.type, bits=max(32, found.arguments[0].type.bits)))
 
 
-def _shifting(template: str) -> tuple[Compute, Inline]:
-    """Returns the function that shifts a number of 64 bits, and the code that shifts one of as many as it has."""
+def _shifting(template: str) -> tuple[Choose, Inline]:
+    """Returns the function that shifts a number of as many bits as its type has, and the code that does so."""
 
     def text(bits: int) -> str:
         half, every = 1 << bits - 1, (1 << bits) - 1
@@ -51,32 +52,27 @@ def _shifting(template: str) -> tuple[Compute, Inline]:
         return f"((({moved} + {half}) & {every}) - {half})"
 
     def write(call: Call, codes: Sequence[Code]) -> str:
-        return text(WHOLE_BITS[call.whole])
+        return text(call.type.bits)
 
-    compute: Compute = eval(f"lambda value, amount: {text(64).format('value', 'amount')}")
-    return compute, write
+    def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
+        compute: Compute = eval(f"lambda value, amount: {text(result.bits).format('value', 'amount')}")
+        return compute
 
-
-def _shift_text(call: Call, operands: Sequence[str], overflow: str) -> str:
-    value, amount = operands
-    name = _NAMES_IN_SPARK[call.name]
-    if call.whole == "BIGINT":
-        return f"{name}({value}, {amount})"
-    return f"CAST({name}(CAST({value} AS INT), {amount}) AS BIGINT)"
+    return choose, write
 
 
 _NAMES_IN_SPARK = {"<<": "shiftleft", ">>": "shiftright", ">>>": "shiftrightunsigned"}
 
 
 def _shift(name: str, spelling: str, template: str) -> ScalarFunction:
-    compute, write = _shifting(template)
+    choose, write = _shifting(template)
     return ScalarFunction(
         name=name,
         resolve=_shift_of,
         spellings=(spelling,),
-        python=choose_always(compute),
+        python=choose,
         inline=write,
-        spark=_shift_text,
+        spark=f"{_NAMES_IN_SPARK[name]}({{0}}, {{1}})",
     )
 
 

@@ -11,8 +11,17 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from penstock.checks.time_zones import find_time_zone
+from penstock.elements.row import Row
 from penstock.error import three_parts
+from penstock.scalars.nested_values import key_of_map, make_row, of_elements
 from penstock.scalars.types import DIGITS_MAX, SqlType
+from penstock.scalars.widths import (
+    refuse_width,
+    shortest_digits,
+    single,
+    single_of_exact,
+    with_width,
+)
 
 Compute = Callable[..., Any]
 """A function that computes a value in Python."""
@@ -38,7 +47,7 @@ def refuse(what: str, hint: str) -> NoReturn:
 
 def overflow() -> NoReturn:
     """Refuses a whole number of more than 64 bits."""
-    refuse("a whole number of an SQL expression has more than 64 bits", "CAST an operand AS DOUBLE")
+    refuse_width(64)
 
 
 def whole(value: int) -> int:
@@ -155,7 +164,7 @@ def text_of(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return _text_of_float(value)
+            return _text_of_float(value, repr(value))
         case Decimal():
             return format(value, "f")
         case datetime.datetime():
@@ -186,13 +195,22 @@ def _fraction(micros: int) -> str:
     return f".{micros:06d}".rstrip("0") if micros else ""
 
 
-def _text_of_float(value: float) -> str:
-    """Returns a float as Java writes it: with the digits that Python uses, and other exponents."""
+def text_of_single(value: float) -> str:
+    """Returns a float of 32 bits as ``CAST(value AS STRING)`` writes it.
+
+    >>> text_of_single(single(0.1)), text_of_single(single(1e10))
+    ('0.1', '1.0E10')
+    """
+    return _text_of_float(value, shortest_digits(value) if math.isfinite(value) else "")
+
+
+def _text_of_float(value: float, shortest: str) -> str:
+    """Returns a float as Java writes it: with the digits of the shortest decimal, and with exponents of its own."""
     if value != value:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    sign, digits, exponent = Decimal(shortest).as_tuple()
     text = "".join(map(str, digits)).rstrip("0") or "0"
     if len(text) == 1:
         # Java writes two digits at least, and those that are nearest.
@@ -372,6 +390,19 @@ def _at_midnight(day: datetime.date) -> datetime.datetime:
     return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
 
 
+def _single_of_text(text: str) -> float:
+    value = _float_of_text(text)
+    number = text.strip(_SPACES).rstrip("dDfF")
+    return single_of_exact(Decimal(number), value) if _FLOAT.fullmatch(number) else single(value)
+
+
+_OF_SINGLES: dict[tuple[str, str], Compute] = {
+    ("BIGINT", "DOUBLE"): lambda value: single_of_exact(value, float(value)),
+    ("DECIMAL", "DOUBLE"): lambda value: single_of_exact(value, float(value)),
+    ("STRING", "DOUBLE"): _single_of_text,
+}
+"""The casts to floats of 32 bits, where rounding to 64 bits first may be wrong."""
+
 _CASTS: dict[tuple[str, str], Compute] = {
     ("BOOLEAN", "BIGINT"): int,
     ("BOOLEAN", "DOUBLE"): float,
@@ -427,6 +458,8 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
     "DATE": datetime.date,
     "INTERVAL": datetime.timedelta,
     "ARRAY": (list, tuple),
+    "MAP": dict,
+    "STRUCT": Row,
 }
 """The Python class of each type's values; a class that derives from another stands before it."""
 
@@ -437,8 +470,13 @@ def can_cast(source: SqlType, target: SqlType) -> bool:
     >>> can_cast(SqlType("STRING"), SqlType("DATE")), can_cast(SqlType("DATE"), SqlType("BIGINT"))
     (True, False)
     """
-    if source.name == "ARRAY" and target.name == "ARRAY":
-        return source.element is None or target.element is None or can_cast(source.element, target.element)
+    if source.is_nested and target.is_nested:
+        is_alike = source.name == target.name and len(source.fields) == len(target.fields)
+        return is_alike and all(map(can_cast, source.parts, target.parts))
+    if source.is_nested and target.name == "STRING":
+        return all(
+            each.name == "NULL" or each.name == "STRING" or can_cast(each, target) for each in source.parts
+        )
     known = source.name in ("NULL", "ANY") or target.name == "ANY" or source.name == target.name
     return known or (source.name, target.name) in _CASTS
 
@@ -453,13 +491,69 @@ def cast_function(source: SqlType, target: SqlType, exact: bool = False) -> Comp
     """
     if source.name == "ANY" and target.name != "ANY":
         return _expecting(target) if exact else _casting_any(target)
-    if source.name == "ARRAY" and target.name == "ARRAY" and source.element and target.element:
-        of_element = cast_function(source.element, target.element)
-        return lambda array: [None if element is None else of_element(element) for element in array]
-    found = _CASTS.get((source.name, target.name), _as_it_is)
+    if source.is_nested:
+        return _nested_cast(source, target, cast_function)
+    names = source.name, target.name
+    if names == ("DOUBLE", "STRING") and source.bits == 32:
+        return text_of_single
+    if target.name == "DOUBLE" and target.bits == 32 and names in _OF_SINGLES:
+        return _OF_SINGLES[names]
+    found = _CASTS.get(names, _as_it_is)
+    if target.bits < source.bits or source.name != target.name:
+        found = with_width(found, target)
     if target.name == "DECIMAL" and target.precision is not None:
         return _to_digits(_EXACT_DECIMALS.get(source.name, found), target)
     return found
+
+
+def _nested_cast(source: SqlType, target: SqlType, of_part: Callable[..., Compute]) -> Compute:
+    """A cast of arrays, maps and structs, part by part."""
+    if target.name == "STRING":
+        return _nested_text(source)
+    if source == target:
+        return _as_it_is
+    casts = [of_part(one, other) for one, other in zip(source.parts, target.parts, strict=False)]
+    if all(each is _as_it_is for each in casts) and _names_of(source) == _names_of(target):
+        return _as_it_is
+    if source.name == "STRUCT":
+        names = _names_of(target)
+        return lambda row: make_row(
+            names, [None if each is None else cast(each) for cast, each in zip(casts, row, strict=True)]
+        )
+    if source.name == "ARRAY":
+        return of_elements(casts[0])
+    of_key, of_value = casts
+    return lambda held: {
+        key_of_map(of_key(key)): None if each is None else of_value(each) for key, each in held.items()
+    }
+
+
+def try_cast_function(source: SqlType, target: SqlType) -> Compute:
+    """The function that casts values, with None for those, and for parts of arrays and structs, that do not fit."""
+    if source.is_nested and target.is_nested and source.name != "MAP":
+        return _nested_cast(source, target, try_cast_function)
+    cast = cast_function(source, target)
+    return cast if cast is _as_it_is else try_function(cast)
+
+
+def _names_of(kind: SqlType) -> tuple[str, ...]:
+    return tuple(name for name, _ in kind.fields)
+
+
+def _nested_text(kind: SqlType) -> Compute:
+    """The text that Spark shows of an array, a map or a struct."""
+    texts = [_nested_text(each) if each.is_nested else text_of for each in kind.parts]
+
+    def text(at: int, value: object) -> str:
+        return "null" if value is None else texts[at](value)
+
+    if kind.name == "ARRAY":
+        return lambda array: f"[{', '.join(text(0, each) for each in array)}]"
+    if kind.name == "MAP":
+        return lambda held: (
+            f"{{{', '.join(f'{text(0, key)} -> {text(1, each)}' for key, each in held.items())}}}"
+        )
+    return lambda row: f"{{{', '.join(text(at, each) for at, each in enumerate(row))}}}"
 
 
 _EXACT_DECIMALS: dict[str, Compute] = {"STRING": _exact_decimal_of_text, "DOUBLE": _exact_decimal_of_float}
@@ -501,8 +595,17 @@ def type_of_value(value: object) -> SqlType:
         return SqlType("TIMESTAMP" if value.tzinfo else "TIMESTAMP_NTZ", False)
     for name, kind in _CLASSES.items():
         if isinstance(value, kind):
-            return SqlType(name, False, SqlType("ANY") if name == "ARRAY" else None)
+            return (
+                _type_of_nested(name, value) if name in ("ARRAY", "MAP", "STRUCT") else SqlType(name, False)
+            )
     return SqlType("ANY", False)
+
+
+def _type_of_nested(name: str, value: Any) -> SqlType:
+    unknown = SqlType("ANY")
+    if name == "STRUCT":
+        return SqlType("STRUCT", False, fields=tuple((each, unknown) for each in value.as_dict()))
+    return SqlType(name, False, unknown, key=unknown if name == "MAP" else None)
 
 
 def _expecting(target: SqlType) -> Compute:

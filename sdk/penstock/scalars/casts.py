@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.scalars.casting import Compute, cast_function, try_function
-from penstock.scalars.conditions import BETWEEN, CASE
-from penstock.scalars.function import (
-    WHOLE_BITS,
-    WHOLE_DIGITS,
-    Arguments,
-    Choose,
-    Code,
-    Resolve,
-    ScalarFunction,
-    whole_type,
-)
+from penstock.scalars.casting import Compute, cast_function, try_cast_function
+from penstock.scalars.function import Arguments, Choose, Code, Resolve, ScalarFunction
 from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit
 from penstock.scalars.spark_forms import NotForSpark, write_type
 from penstock.scalars.tree import Call, Literal, Scalar
@@ -25,43 +15,33 @@ from penstock.scalars.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    INT,
     NULL,
+    REAL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
     SqlType,
     decimal_type,
 )
 
-# Whole numbers
+# Casts with the name of a type
 
 
-def fits_whole_type(value: object, kind: str) -> bool:
-    """True if a value is a whole number that a type of whole numbers has.
+def cast_as_written(scalar: Scalar, target: SqlType) -> Scalar:
+    """Returns a cast that a query names: one of a number to a whole number stays a cast, whose type has its own digits.
 
-    >>> fits_whole_type(127, "TINYINT"), fits_whole_type(128, "TINYINT"), fits_whole_type(1.5, "TINYINT")
-    (True, False, False)
+    Raises:
+        SqlTypeError: The values cannot be cast.
+
+    >>> from penstock.scalars.types import INT
+    >>> print(cast_as_written(Literal(5, INT.or_null(False)), INT), cast_as_written(Literal(5, INT), DOUBLE))
+    CAST(5 AS INT) 5.0
     """
-    most = (1 << WHOLE_BITS[kind] - 1) - 1
-    return isinstance(value, int) and -most - 1 <= value <= most
-
-
-def narrow(scalar: Scalar, kind: str, is_try: bool) -> Scalar:
-    """Returns a number that was cast to a type of whole numbers: one with more bits is an error, or NULL.
-
-    >>> from penstock.scalars.tree import Column
-    >>> score = Column(0, "score", BIGINT)
-    >>> print(narrow(score, "INT", False), narrow(score, "BIGINT", False))
-    CAST(score AS INT) score
-    """
-    if kind not in WHOLE_BITS or (
-        kind == "BIGINT" and WHOLE_DIGITS[whole_type(scalar)] == WHOLE_DIGITS[kind]
-    ):
-        return scalar
-    if is_try and kind != "BIGINT":
-        most = (1 << WHOLE_BITS[kind] - 1) - 1
-        low, high = (Literal(each, BIGINT.or_null(False)) for each in (-most - 1, most))
-        scalar = CASE(BETWEEN(scalar, low, high), scalar)
-    return Call(f"AS {kind}", (scalar,), scalar.type, kind)
+    if target.name == "BIGINT" and isinstance(scalar, Literal) and scalar.type.name in ("BIGINT", "DECIMAL"):
+        return Call("CAST", (scalar,), target.or_null(scalar.type.nullable))
+    return cast(scalar, target)
 
 
 def _cast_to(target: SqlType) -> Resolve:
@@ -70,7 +50,7 @@ def _cast_to(target: SqlType) -> Resolve:
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         if len(arguments) != 1:
             raise do_not_fit(function, arguments, "one value")
-        return narrow(cast(arguments[0], target), function.name, False)
+        return cast_as_written(arguments[0], target)
 
     return resolve
 
@@ -89,9 +69,13 @@ def _name_of(kind: SqlType, scalar: Scalar) -> str:
         )
     if kind.name == "ARRAY":
         return f"array<{_name_of(kind.element or NULL, scalar)}>"
+    if kind.name == "MAP":
+        return f"map<{','.join(_name_of(each, scalar) for each in kind.parts)}>"
+    if kind.name == "STRUCT":
+        return f"struct<{','.join(f'{name}:{_name_of(each, scalar)}' for name, each in kind.fields)}>"
     if kind.name == "DECIMAL":
         return f"decimal({kind.precision},{kind.scale})"
-    return {"BIGINT": whole_type(scalar), "NULL": "VOID"}.get(kind.name, kind.name).lower()
+    return "void" if kind.name == "NULL" else kind.width_name.lower()
 
 
 # Python
@@ -102,12 +86,16 @@ def _casting(exact: bool) -> Choose:
 
 
 def _trying(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
-    return try_function(cast_function(arguments[0], result))
+    return try_cast_function(arguments[0], result)
 
 
 def _inline_cast(call: Call, codes: Sequence[Code]) -> str | None:
-    is_float = (call.arguments[0].type.name, call.type.name) == ("BIGINT", "DOUBLE")
-    return "float({0})" if is_float else None
+    source, target = call.arguments[0].type, call.type
+    if source.name == target.name and source.name in ("BIGINT", "DOUBLE"):
+        # A narrower type is one that the writer tests, or rounds to.
+        return "{0}" if target.bits >= source.bits else "({0})"
+    is_exact = (source.name, target.name, target.bits) == ("BIGINT", "DOUBLE", 64)
+    return "float({0})" if is_exact else None
 
 
 # Spark
@@ -120,8 +108,10 @@ def _cast_text(call: Call, operands: Sequence[str], overflow: str) -> str:
 
 
 def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
-    if source.name == "ARRAY" and target.name == "ARRAY" and source.element and target.element:
-        return _check_cast(source.element, target.element, is_try)
+    if source.is_nested:
+        whole = [target] * len(source.parts) if target.name == "STRING" else target.parts
+        for one, other in zip(source.parts, whole, strict=False):
+            _check_cast(one, other, is_try)
     match source.name, target.name:
         case "STRING", "TIMESTAMP" | "TIMESTAMP_NTZ":
             raise NotForSpark("a text may name a time zone, which Spark looks up elsewhere")
@@ -138,7 +128,6 @@ def _check_cast(source: SqlType, target: SqlType, is_try: bool) -> None:
             raise NotForSpark("Spark keeps bytes in a string that are not valid text")
         case "INTERVAL", "STRING":
             raise NotForSpark("Spark writes an interval by the units that its column has")
-    return None
 
 
 # Records
@@ -160,10 +149,12 @@ FUNCTIONS = (
         name="EXPECT",
         python=_casting(exact=True),
     ),
-    *(ScalarFunction(name=name, resolve=_cast_to(BIGINT)) for name in WHOLE_BITS),
     *(
-        ScalarFunction(name=kind.name, resolve=_cast_to(kind))
-        for kind in (BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP)
+        ScalarFunction(name=str(kind), resolve=_cast_to(kind))
+        for kind in (
+            *(BIGINT, INT, SMALLINT, TINYINT, DOUBLE, REAL),
+            *(BINARY, BOOLEAN, DATE, STRING, TIMESTAMP),
+        )
     ),
     ScalarFunction(name="TYPEOF", resolve=_typeof),
     ScalarFunction(name="DECIMAL", resolve=_cast_to(decimal_type(10, 0))),

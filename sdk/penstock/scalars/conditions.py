@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from penstock.elements.row import Row
 from penstock.error import noun_for, refusal
 from penstock.scalars.casting import Compute
 from penstock.scalars.function import (
@@ -21,11 +22,13 @@ from penstock.scalars.function import (
     write_by_template,
 )
 from penstock.scalars.function import do_not_fit as values_do_not_fit
-from penstock.scalars.resolving import coerce, do_not_fit, is_any_nullable, takes, unify_types
+from penstock.scalars.resolving import SqlTypeError, coerce, do_not_fit, is_any_nullable, takes, unify_types
 from penstock.scalars.tree import Call, Literal, Local, Scalar, spell
 from penstock.scalars.types import BIGINT, BOOLEAN, NULL
 
 # Values
+
+_WITH_PARTS = (list, tuple, Row)
 
 
 def same(left: object, right: object) -> bool:
@@ -34,8 +37,9 @@ def same(left: object, right: object) -> bool:
     >>> same([1, None], [1, None]), same(float("nan"), float("nan")), same(1, 2)
     (True, True, False)
     """
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, _WITH_PARTS) and isinstance(right, _WITH_PARTS):
+        ones, others = tuple(left), tuple(right)
+        return len(ones) == len(others) and all(map(same, ones, others))
     return bool(left == right or (left != left and right != right))
 
 
@@ -45,12 +49,13 @@ def order(left: Any, right: Any) -> int:
     >>> order([1, None], [1, 2]), order(float("nan"), 1.0), order("a", "a")
     (-1, 1, 0)
     """
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        for one, other in zip(left, right, strict=False):
+    if isinstance(left, _WITH_PARTS) and isinstance(right, _WITH_PARTS):
+        ones, others = tuple(left), tuple(right)
+        for one, other in zip(ones, others, strict=False):
             found = order(one, other)
             if found:
                 return found
-        return (len(left) > len(right)) - (len(left) < len(right))
+        return (len(ones) > len(others)) - (len(ones) < len(others))
     if left is None or right is None:
         return (left is not None) - (right is not None)
     if left != left or right != right:
@@ -89,6 +94,8 @@ def _compared(low: int, high: int | None, takes: str) -> Resolve:
         if len(arguments) < low or (high is not None and len(arguments) > high):
             raise do_not_fit(function, arguments, takes)
         parts, found = unify_types(function, arguments)
+        if found.has("MAP"):
+            raise _maps_have_no_order(function)
         if function.name == "NULLIF":
             if parts != arguments and parts[0] is not arguments[0]:
                 equal = Call("=", parts, BOOLEAN)
@@ -98,6 +105,11 @@ def _compared(low: int, high: int | None, takes: str) -> Resolve:
         return function.of(parts, BOOLEAN.or_null(may_be_null))
 
     return resolve
+
+
+def _maps_have_no_order(function: ScalarFunction) -> SqlTypeError:
+    hint = "compare SORT_ARRAY(MAP_ENTRIES(map)), or the values of keys"
+    return SqlTypeError(f"{function.name} does not compare maps", hint)
 
 
 def _truth(function: ScalarFunction, argument: Scalar) -> Scalar:
@@ -125,6 +137,8 @@ def _chosen(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
         raise do_not_fit(function, arguments, "at least one value")
     parts, found = unify_types(function, arguments)
+    if found.has("MAP") and function.name != "COALESCE":
+        raise _maps_have_no_order(function)
     return function.of(parts, found.or_null(all(each.type.nullable for each in parts)))
 
 
@@ -269,7 +283,7 @@ def _write_coalesce(forms: PythonForms, call: Call) -> str:
 def _write_null_safe(forms: PythonForms, call: Call) -> str:
     left, right = map(forms.value, call.arguments)
     names = {part.type.name for part in call.arguments}
-    if names & {"ARRAY", "ANY"}:
+    if names & {"ARRAY", "STRUCT", "ANY"}:
         return f"{forms.name_of(same)}({left.text}, {right.text})"
     if "DOUBLE" not in names or left.number or right.number:
         return f"({left.text} == {right.text})"
@@ -491,6 +505,7 @@ FUNCTIONS = (
         python=choose_always(lambda value, other: other if value != value else value),
         takes_null=True,
         spark="nanvl({0}, {1})",
+        whole="operands",
     ),
     ScalarFunction(name="NULLIFZERO", resolve=_nullifzero_of),
     ScalarFunction(name="ZEROIFNULL", resolve=_zeroifnull_of),

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from penstock.scalars.bits import BITWISE_AND
 from penstock.scalars.casting import refuse, text_of
-from penstock.scalars.function import WHOLE_BITS, Arguments, ScalarFunction, choose_always, whole_type
+from penstock.scalars.function import Arguments, ScalarFunction, choose_always
 from penstock.scalars.resolving import (
     SqlTypeError,
     cast,
@@ -242,7 +242,9 @@ def _as_digits(form: str, place: int, value: Scalar) -> Scalar:
         for part in _read_format(form)
         if not isinstance(part, str) and part.place == place
     }
-    bits = WHOLE_BITS[whole_type(value)] if value.type.name == "BIGINT" else 64
+    if value.type.name == "DOUBLE" and value.type.bits == 32 and letters <= {"s"}:
+        return cast(value, STRING)
+    bits = value.type.bits if value.type.name == "BIGINT" else 64
     if bits == 64 or not letters or not letters <= {"x", "o"}:
         return value
     return BITWISE_AND(value, Literal((1 << bits) - 1, BIGINT.or_null(False)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, Protocol
 
 from penstock.error import three_parts
 from penstock.scalars.casting import Compute, type_of_value
-from penstock.scalars.tree import Call, Literal, Scalar
+from penstock.scalars.tree import Call, Scalar
 from penstock.scalars.types import SqlType
 
 Arguments = tuple[Scalar, ...]
@@ -78,8 +78,10 @@ class ScalarFunction:
         write: Writes the text of a call that does not compute all its arguments, or that is not NULL where one is.
         spark: The text of a call in Spark's SQL.
         not_in_spark: Why Spark does not compute exactly the same; empty if it does.
-        whole: The type that its whole numbers have in Spark: BIGINT, INT, or the type of its ``operands`` or of its
-            ``first`` argument.
+        parameters: From the arguments before a lambda to the types of the values that the lambda may be called with;
+            None for a function that takes no lambdas.
+        whole: Which width a result has that is a whole number or a DOUBLE: the width of the widest of ``operands``, of
+            the ``first`` one, or of a type such as INT; if empty, the width that `resolve` says.
     """
 
     name: str
@@ -92,7 +94,8 @@ class ScalarFunction:
     write: Callable[[PythonForms, Call], str] | None = None
     spark: SparkForm = ""
     not_in_spark: str = ""
-    whole: str = "BIGINT"
+    parameters: Callable[[Arguments], tuple[SqlType, ...]] | None = None
+    whole: str = ""
 
     def __call__(self, *arguments: Scalar) -> Scalar:
         """Returns a call, with the casts that a query leaves out."""
@@ -101,33 +104,20 @@ class ScalarFunction:
 
     def of(self, arguments: Arguments, result: SqlType) -> Call:
         """Returns a call of arguments that fit."""
-        return Call(self.name, arguments, result, self._whole_type(arguments))
+        return Call(self.name, arguments, self._of_width(arguments, result))
 
-    def _whole_type(self, arguments: Arguments) -> str:
-        if self.whole not in ("operands", "first"):
-            return self.whole
+    def _of_width(self, arguments: Arguments, result: SqlType) -> SqlType:
+        if not self.whole or result.name not in ("BIGINT", "DOUBLE"):
+            return result
+        if self.whole in BITS:
+            return replace(result, bits=BITS[self.whole]) if result.name == "BIGINT" else result
         used = arguments[:1] if self.whole == "first" else arguments
-        wholes = [whole_type(each) for each in used if each.type.name in ("BIGINT", "ARRAY")]
-        return max(wholes, key=WHOLE_DIGITS.__getitem__, default="INT")
+        found = [each.type.bits for each in used if each.type.name == result.name]
+        return replace(result, bits=max(found)) if found else result
 
 
-WHOLE_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
-"""The number of digits of each type of whole numbers in Spark, as a decimal."""
-WHOLE_BITS = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
-"""The number of bits of each."""
-
-
-def whole_type(operand: Scalar) -> str:
-    """Returns the type that a whole number has in Spark, where an INT as a decimal has fewer digits than a BIGINT."""
-    match operand:
-        case Literal():
-            if operand.suffixed:
-                return operand.suffixed
-            is_int = type(operand.value) is not int or -(1 << 31) <= operand.value < 1 << 31
-            return "INT" if is_int else "BIGINT"
-        case Call():
-            return operand.whole
-    return "BIGINT"
+BITS = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
+"""The number of bits of each type of whole numbers."""
 
 
 def write_by_template(templates: Mapping[str, str]) -> Inline:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.checks.similar_names import find_nearest
 from penstock.scalars import (
+    array_sets,
     arrays,
     bits,
     casts,
@@ -18,14 +19,19 @@ from penstock.scalars import (
     encodings,
     formatted,
     hashes,
+    json_functions,
+    lambdas,
     made_times,
+    maps,
     months,
     number_forms,
     numbers,
     patterns,
     real_functions,
     rounding,
+    sequences,
     strings,
+    structs,
     text_parts,
     time_texts,
     time_units,
@@ -53,7 +59,8 @@ RECORDS: Mapping[str, ScalarFunction] = {
     for each in (
         *(numbers, bits, rounding, real_functions, tries, conditions, casts),
         *(strings, text_parts, patterns, encodings, formatted, hashes, urls),
-        *(times, made_times, time_texts, time_units, time_zones, months, number_forms, arrays),
+        *(times, made_times, time_texts, time_units, time_zones, months, number_forms),
+        *(arrays, array_sets, sequences, structs, maps, lambdas, json_functions),
     )
     for function in each.FUNCTIONS
 }

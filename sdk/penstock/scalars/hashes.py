@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Context, Decimal
 
 from penstock.scalars.casting import whole_micros
-from penstock.scalars.function import Arguments, ScalarFunction, whole_type
+from penstock.scalars.function import Arguments, ScalarFunction
 from penstock.scalars.resolving import SqlTypeError, do_not_fit
-from penstock.scalars.tree import Call, Literal, Scalar
+from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import BIGINT, STRING, SqlType
+from penstock.scalars.widths import bits_of_single
 
 _32, _64 = (1 << 32) - 1, (1 << 64) - 1
 _SEED = 42
@@ -132,6 +133,8 @@ def _step(of_int: OfWhole, of_long: OfWhole, of_bytes: OfBytes) -> Callable[...,
                 return of_int(int(value), seed)
             case int():
                 return (of_long if kind == "BIGINT" else of_int)(value, seed)
+            case float() if kind == "FLOAT":
+                return of_int(bits_of_single(value), seed)
             case float():
                 # Zero has no sign here, and NaN one form.
                 [bits] = struct.unpack(
@@ -190,28 +193,15 @@ def _hash_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 
 def _kind(argument: Scalar) -> str:
     kind: SqlType = argument.type
-    if kind.name == "BIGINT":
-        return whole_type(argument)
+    if kind.name in ("BIGINT", "DOUBLE"):
+        return kind.width_name
     if kind.name == "DECIMAL" and kind.precision is not None:
         return f"{kind.precision},{kind.scale}"
-    if kind.name in ("ARRAY", "ANY", "DECIMAL", "MONTHS") or kind.element is not None:
+    if kind.is_nested or kind.name in ("ANY", "DECIMAL", "MONTHS"):
         raise SqlTypeError(
             f"no hash of a value of type {kind.or_null()}", "hash its parts, or CAST it AS STRING"
         )
     return kind.name
-
-
-# Spark
-
-
-def _hash_text(call: Call, operands: Sequence[str], overflow: str) -> str:
-    kinds = call.arguments[0]
-    assert isinstance(kinds, Literal)
-    typed = (
-        f"CAST({text} AS {kind})" if kind in ("INT", "SMALLINT", "TINYINT") else text
-        for kind, text in zip(kinds.value.split(";"), operands[1:], strict=True)
-    )
-    return f"{call.name.lower()}({', '.join(typed)})"
 
 
 def _hashes(name: str, add: Callable[..., int], bits: int) -> ScalarFunction:
@@ -221,8 +211,8 @@ def _hashes(name: str, add: Callable[..., int], bits: int) -> ScalarFunction:
         resolve=_hash_of,
         python=lambda result, arguments: compute,
         takes_null=True,
-        spark=_hash_text,
-        whole="INT" if bits == 32 else "BIGINT",
+        spark=f"{name.lower()}({{rest}})",
+        whole="INT" if bits == 32 else "",
     )
 
 

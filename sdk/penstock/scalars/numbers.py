@@ -18,7 +18,6 @@ from penstock.scalars.casting import (
     whole,
 )
 from penstock.scalars.function import (
-    WHOLE_BITS,
     Arguments,
     Choose,
     Code,
@@ -33,7 +32,6 @@ from penstock.scalars.function import do_not_fit as values_do_not_fit
 from penstock.scalars.months import checked_months
 from penstock.scalars.resolving import (
     cast,
-    decimals_of_whole,
     do_not_fit,
     is_any_nullable,
     takes,
@@ -49,7 +47,17 @@ from penstock.scalars.times import (
     subtract_times,
 )
 from penstock.scalars.tree import Call, Literal, Scalar
-from penstock.scalars.types import ANY, BIGINT, DECIMAL, DOUBLE, SqlType, decimal_type, find_common_type
+from penstock.scalars.types import (
+    ANY,
+    BIGINT,
+    DECIMAL,
+    DOUBLE,
+    SqlType,
+    decimal_type,
+    decimals_of_whole,
+    find_common_type,
+)
+from penstock.scalars.widths import bounds_of, refuse_width, with_width
 
 _DIGITS_KEPT = 34
 
@@ -76,7 +84,7 @@ def _arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
         else:
             return _arithmetic_of_decimals(function, arguments)
     found = found.or_null(is_any_nullable(arguments))
-    if function.name == "/" and found.name == "BIGINT":
+    if function.name == "/":
         found = DOUBLE.or_null(found.nullable)
     result = BIGINT.or_null(found.nullable) if function.name == "DIV" else found
     return function.of(tuple(cast(each, found) for each in arguments), result)
@@ -98,9 +106,9 @@ def _of_decimals(operand: Scalar) -> SqlType:
     A TINYINT is the exception, as in Spark.
     """
     match operand:
-        case Literal(int() as value, kind, suffixed) if kind.name == "BIGINT" and suffixed != "TINYINT":
+        case Literal(int() as value, kind) if kind.name == "BIGINT" and kind.bits > 8:
             return decimal_type(len(str(abs(value))), 0, kind.nullable)
-    return decimals_of_whole(operand)
+    return decimals_of_whole(operand.type)
 
 
 def _positive_arithmetic(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -162,13 +170,17 @@ def _positive(remainder: Callable[[Any, Any], Any]) -> Compute:
     return compute
 
 
-def _positive_remainder(left: int, right: int) -> int:
-    rest = _remainder(left, right)
-    if rest >= 0:
-        return rest
-    # As in Spark, a sum of more than 64 bits keeps the last 64.
-    total = (rest + right + (1 << 63)) % (1 << 64) - (1 << 63)
-    return _remainder(total, right)
+def _positive_remainder(bits: int) -> Compute:
+    # As in Spark, a sum of more bits keeps the last ones; Java has at least 32.
+    half = 1 << max(bits, 32) - 1
+
+    def compute(left: int, right: int) -> int:
+        rest = _remainder(left, right)
+        if rest >= 0:
+            return rest
+        return _remainder((rest + right + half) % (2 * half) - half, right)
+
+    return compute
 
 
 def _whole_quotient(left: int, right: int) -> int:
@@ -202,16 +214,10 @@ def _width_bucket(value: float, first: float, last: float, count: int) -> int | 
     return count + 1 if value >= last else int(count * (value - first) / (last - first)) + 1
 
 
-def _of_bits(bits: int) -> Compute:
+def _of_32_bits(value: int) -> int:
     """The check that a whole number, such as an argument that is an INT in Spark, has no more bits."""
-    most = (1 << bits - 1) - 1
-
-    def check(value: int) -> int:
-        if not -most - 1 <= value <= most:
-            refuse(f"a whole number of an SQL expression has more than {bits} bits", "use a smaller number")
-        return value
-
-    return check
+    least, greatest = bounds_of(32)
+    return value if least <= value <= greatest else refuse_width(32)
 
 
 # Operators on values whose types are known only when they are computed
@@ -258,16 +264,23 @@ def _operator(name: str, computes: Mapping[str, Compute]) -> Choose:
             return decimals.arithmetic(name, result)
         if any(each.name == "ANY" for each in arguments):
             return _of_any(name, computes)
-        return computes[arguments[0].name]
+        return with_width(computes[arguments[0].name], result)
 
     return choose
+
+
+def _of_width(computes: Mapping[str, Compute]) -> Choose:
+    """Chooses by the type of the first argument what computes a result of its width."""
+    choose = choose_by_type(computes)
+    return lambda result, arguments: with_width(choose(result, arguments), result)
 
 
 def _positive_operator(computes: Mapping[str, Compute]) -> Choose:
     def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
         if result.name == "DECIMAL" and result.precision is not None:
             return decimals.arithmetic("PMOD", result)
-        return choose_by_type(computes)(result, arguments)
+        of_width = {**computes, "BIGINT": _positive_remainder(result.bits)}
+        return with_width(choose_by_type(of_width)(result, arguments), result)
 
     return choose
 
@@ -355,7 +368,7 @@ def _inline_remainder(call: Call, codes: Sequence[Code]) -> str | None:
 NEGATIVE = ScalarFunction(
     name="NEGATIVE",
     resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", "MONTHS -> MONTHS", decimals=_first),
-    python=choose_by_type(
+    python=_of_width(
         {
             "BIGINT": lambda value: whole(-value),
             "DOUBLE": lambda value: -value,
@@ -466,7 +479,6 @@ FUNCTIONS = (
         resolve=_positive_arithmetic,
         python=_positive_operator(
             {
-                "BIGINT": _positive_remainder,
                 "DOUBLE": _positive(_remainder_of_floats),
                 "DECIMAL": _positive(_remainder_of_decimals),
             }
@@ -485,7 +497,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="ABS",
         resolve=takes(*_NUMBER, "INTERVAL -> INTERVAL", "MONTHS -> MONTHS", decimals=_first),
-        python=choose_by_type(
+        python=_of_width(
             {
                 "BIGINT": lambda value: whole(abs(value)),
                 "DOUBLE": abs,
@@ -520,20 +532,10 @@ FUNCTIONS = (
     # An argument that is an INT in Spark, and numbers that the query casts to whole numbers.
     ScalarFunction(
         name="EXPECT INT",
-        python=choose_always(_of_bits(32)),
+        python=choose_always(_of_32_bits),
         inline=lambda call, codes: "{0}" if codes[0].number else None,
         spark=_int_text,
         whole="INT",
-    ),
-    *(
-        ScalarFunction(
-            name=f"AS {kind}",
-            resolve=takes("BIGINT -> BIGINT"),
-            python=choose_always(_of_bits(bits)),
-            spark=f"CAST({{0}} AS {kind})",
-            whole=kind,
-        )
-        for kind, bits in WHOLE_BITS.items()
     ),
 )
 """The records."""

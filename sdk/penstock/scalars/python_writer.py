@@ -17,16 +17,25 @@ from typing import Any, Final
 
 from penstock.error import refusal
 from penstock.scalars import casting
-from penstock.scalars.function import Code
+from penstock.scalars.function import BITS, Code
 from penstock.scalars.functions import RECORDS
-from penstock.scalars.tree import Call, Column, Field, Literal, Local, Scalar, UserCall, parts_of
+from penstock.scalars.tree import (
+    Call,
+    Column,
+    Field,
+    Lambda,
+    Literal,
+    Local,
+    Parameter,
+    Scalar,
+    UserCall,
+    free_parameters,
+    parts_of,
+)
+from penstock.scalars.widths import bounds_of, refuse_width, single
 
 DEPTH_MAX: Final = 20
 """The most calls that nest in one Python expression; Python reads 200 parentheses inside each other, and no more."""
-
-_SMALL: Final = frozenset(["INT", "SMALLINT", "TINYINT"])
-_WHOLE_MIN: Final = -(1 << 63)
-_WHOLE_MAX: Final = (1 << 63) - 1
 
 
 class PythonWriter:
@@ -47,7 +56,8 @@ class PythonWriter:
         self._parts: dict[int, str] = {}
         self._count = 0
         names.update(
-            overflow=casting.overflow,
+            overflow=refuse_width,
+            single=single,
             divide_by_zero=casting.divide_by_zero,
             whole_micros=casting.whole_micros,
         )
@@ -75,18 +85,20 @@ class PythonWriter:
                     waiting += [(found, True), *((part, False) for part in parts_of(found))]
                     continue
                 depth = 1 + max((depths[id(part)] for part in parts_of(found)), default=0)
-                if depth == DEPTH_MAX:
+                if depth >= DEPTH_MAX and not isinstance(found, Lambda):
                     self._parts[id(found)], depth = self._define_part(found), 1
                 depths[id(found)] = depth
 
     def _define_part(self, scalar: Scalar) -> str:
+        """Returns the text of a call of a function that computes an expression."""
         name = self._fresh("item_part" if self._is_dict else "part")
-        self._define(name, lambda: self.value(scalar).text)
-        return name
+        given = "".join(f", {_parameter(number)}" for number in sorted(free_parameters(scalar)))
+        self._define(name, lambda: self.value(scalar).text, given)
+        return f"{name}({self.argument}{given})"
 
-    def _define(self, name: str, write: Callable[[], str]) -> None:
+    def _define(self, name: str, write: Callable[[], str], given: str = "") -> None:
         lines = "".join(f"    {line}\n" for line in self.body(write))
-        self.definitions.append(f"def {name}({self.argument}):\n{lines}")
+        self.definitions.append(f"def {name}({self.argument}{given}):\n{lines}")
 
     def body(self, write: Callable[[], str]) -> list[str]:
         """Returns the lines of a function; what it reads from its argument and needs several times is read first."""
@@ -125,8 +137,13 @@ class PythonWriter:
                 return Code(local, kind.nullable, plain=True)
             case Literal(value):
                 return self._literal(value)
+            case Parameter(number, _, kind):
+                return Code(_parameter(number), kind.nullable, plain=True)
+            case Lambda(parameters):
+                names = ", ".join(_parameter(each.number) for each in parameters)
+                return Code(f"(lambda {names}: {self.value(scalar.body).text})", False, plain=True)
         if id(scalar) in self._parts:
-            return Code(f"{self._parts[id(scalar)]}({self.argument})", scalar.type.nullable)
+            return Code(self._parts[id(scalar)], scalar.type.nullable)
         match scalar:
             case UserCall():
                 arguments = ", ".join(self.value(part).text for part in scalar.arguments)
@@ -182,7 +199,7 @@ class PythonWriter:
 
     def apart(self, scalar: Scalar) -> str:
         """Returns the text of a call of a function of its own that computes an expression."""
-        return f"{self._define_part(scalar)}({self.argument})"
+        return self._define_part(scalar)
 
     def _literal(self, value: object) -> Code:
         number = isinstance(value, (int, float)) and value == value
@@ -217,9 +234,16 @@ class PythonWriter:
             compute = function.python(call.type, [part.type for part in call.arguments])
             return checks, f"{self.name_of(compute)}({', '.join(operands)})"
         text = template.format(*operands)
-        if call.type.name == "BIGINT" and template != "{0}" and function.whole not in _SMALL:
+        if template == "{0}" or function.whole in BITS:
+            return checks, text
+        if call.type.name == "BIGINT":
             local = self._fresh("whole")
-            text = f"({local} if {_WHOLE_MIN} <= ({local} := {text}) <= {_WHOLE_MAX} else overflow())"
+            least, greatest = bounds_of(call.type.bits)
+            text = (
+                f"({local} if {least} <= ({local} := {text}) <= {greatest} else overflow({call.type.bits}))"
+            )
+        elif call.type.name == "DOUBLE" and call.type.bits == 32:
+            text = f"single({text})"
         return checks, text
 
     def _template(self, call: Call, codes: Sequence[Code]) -> str | None:
@@ -229,7 +253,9 @@ class PythonWriter:
             known = [part.value for part in call.arguments[1:] if isinstance(part, Literal)]
             if None not in known and len(known) == len(call.arguments) - 1:
                 return f"({self.name_of(function.prepared(*known))}({{0}}) is not None)"
-        if function.inline is None or any(part.type.name in ("ARRAY", "ANY") for part in call.arguments):
+        if function.inline is None or any(
+            part.type.is_nested or part.type.name == "ANY" for part in call.arguments
+        ):
             return None
         return function.inline(call, codes)
 
@@ -247,6 +273,10 @@ class PythonWriter:
 def compiled_code(text: str, name: str) -> CodeType:
     """Returns the code of a text; the same text is compiled once."""
     return compile(text, name, "exec")
+
+
+def _parameter(number: int) -> str:
+    return f"parameter{number}"
 
 
 def _any(checks: Sequence[str], test: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from penstock.error import split_hint, three_parts
 from penstock.scalars.casting import can_cast, cast_function
-from penstock.scalars.function import WHOLE_DIGITS, Arguments, Resolve, ScalarFunction, whole_type
+from penstock.scalars.function import Arguments, Resolve, ScalarFunction
 from penstock.scalars.tree import Call, Literal, Scalar
-from penstock.scalars.types import ANY, DOUBLE, SqlType, decimal_type, find_common_type
+from penstock.scalars.types import ANY, DOUBLE, INT, SqlType, find_common_type
 
 
 class SqlTypeError(TypeError):
@@ -122,25 +122,15 @@ def read_text(literal: Literal, target: SqlType) -> Scalar:
 # One type for several arguments
 
 
-def decimals_of_whole(operand: Scalar) -> SqlType:
-    """Returns the type of an operand, where a whole number is a decimal with as many digits as Spark's type for it."""
-    if operand.type.name != "BIGINT":
-        return operand.type
-    return decimal_type(WHOLE_DIGITS[whole_type(operand)], 0, operand.type.nullable)
-
-
 def common_type(scalars: Iterable[Scalar]) -> SqlType | None:
     """Returns the type that the values of all these expressions can have; None if there is none.
 
     >>> from penstock.scalars.tree import Column, Literal
-    >>> from penstock.scalars.types import BIGINT, decimal_type
-    >>> print(common_type([Literal(1, BIGINT), Column(0, "price", decimal_type(10, 2))]))
+    >>> from penstock.scalars.types import INT, decimal_type
+    >>> print(common_type([Literal(1, INT), Column(0, "price", decimal_type(10, 2))]))
     DECIMAL(12, 2)
     """
-    given = list(scalars)
-    if any(each.type.name == "DECIMAL" for each in given):
-        return find_common_type(map(decimals_of_whole, given))
-    return find_common_type(each.type for each in given)
+    return find_common_type(each.type for each in scalars)
 
 
 def unify_types(function: ScalarFunction, arguments: Arguments) -> tuple[Arguments, SqlType]:
@@ -208,10 +198,12 @@ def coerce(argument: Scalar, wanted: str) -> Scalar:
 
 def _as_int(argument: Scalar) -> Scalar:
     """A number that has 32 bits in Spark."""
+    if argument.type.bits <= 32:
+        return argument
     value = argument.value if isinstance(argument, Literal) else None
     if value is not None and not -(1 << 31) <= value < 1 << 31:
         raise SqlTypeError(f"{value} has more than 32 bits", "use a smaller number")
-    return Call("EXPECT INT", (argument,), argument.type, "INT")
+    return Call("EXPECT INT", (argument,), INT.or_null(argument.type.nullable))
 
 
 # Signatures

@@ -18,12 +18,16 @@ from penstock.scalars.function import (
     choose_always,
     choose_by_type,
 )
-from penstock.scalars.resolving import SqlTypeError, cast, decimals_of_whole, do_not_fit, takes
+from penstock.scalars.resolving import SqlTypeError, cast, do_not_fit, takes
+from penstock.scalars.spark_forms import NotForSpark
 from penstock.scalars.tree import Call, Literal, Scalar, walk
-from penstock.scalars.types import SqlType, decimal_type
+from penstock.scalars.types import SqlType, decimal_type, decimals_of_whole
+from penstock.scalars.widths import with_width
 
 _OF_DOUBLE = decimal_type(30, 15)
-"""The decimals that FLOOR and CEIL make of a float, to keep some of its digits."""
+"""The decimals that FLOOR and CEIL make of a DOUBLE, to keep some of its digits."""
+_OF_REAL = decimal_type(14, 7)
+"""The decimals that they make of a FLOAT."""
 
 # Types
 
@@ -66,7 +70,9 @@ def _to_whole(function: ScalarFunction, arguments: Arguments) -> Scalar:
     value = arguments[0]
     if not value.type.is_number:
         raise do_not_fit(function, arguments, "a number, and a number of digits")
-    kind = _OF_DOUBLE if value.type.name == "DOUBLE" else decimals_of_whole(value)
+    kind = decimals_of_whole(value.type)
+    if kind.name == "DOUBLE":
+        kind = _OF_REAL if kind.bits == 32 else _OF_DOUBLE
     typed = takes(
         "DECIMAL INT -> DECIMAL",
         decimals=lambda arguments: decimals.rounded_type(arguments[0].type, _places(arguments)),
@@ -134,7 +140,7 @@ def _rounding(computes: Mapping[str, Compute]) -> Choose:
     def choose(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
         if arguments[0].name != "ANY" and result.name == "DECIMAL" and result.precision is not None:
             return lambda *values: with_digits(computes["DECIMAL"](*values), result)
-        return choose_by_type(computes)(result, arguments)
+        return with_width(choose_by_type(computes)(result, arguments), result)
 
     return choose
 
@@ -143,6 +149,9 @@ def _rounding(computes: Mapping[str, Compute]) -> Choose:
 
 
 def _whole_text(call: Call, operands: Sequence[str], overflow: str) -> str:
+    digits = [part for each in call.arguments[1:] for part in walk(each)]
+    if any(isinstance(part, Literal) and part.value is None for part in digits):
+        raise NotForSpark(f"Spark has no {call.name} to NULL digits")
     found = f"{call.name.lower()}({', '.join(operands)})"
     if call.arguments[0].type.name != "DOUBLE":
         return found

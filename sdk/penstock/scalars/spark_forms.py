@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 from penstock.error import three_parts
@@ -58,11 +59,15 @@ def write_type(kind: SqlType) -> str:
     """
     if kind.name == "ARRAY":
         return f"ARRAY<{write_type(kind.element or SqlType('NULL'))}>"
+    if kind.name == "MAP":
+        return f"MAP<{', '.join(map(write_type, kind.parts))}>"
+    if kind.name == "STRUCT":
+        return f"STRUCT<{', '.join(f'{quote_name(name)}: {write_type(each)}' for name, each in kind.fields)}>"
     if kind.name == "DECIMAL":
         if kind.precision is None:
             raise NotForSpark("a DECIMAL without digits of its own has others in Spark")
         return f"DECIMAL({kind.precision}, {kind.scale})"
-    return _NAMES.get(kind.name, kind.name)
+    return _NAMES.get(kind.name, kind.width_name)
 
 
 def write_literal(value: object, kind: SqlType) -> str:
@@ -79,7 +84,9 @@ def write_literal(value: object, kind: SqlType) -> str:
         case int() if kind.name == "MONTHS":
             return f"INTERVAL '{value}' MONTH"
         case int():
-            return _whole_text(value)
+            return _whole_text(value, kind.bits if kind.name == "BIGINT" else 64)
+        case float() if kind.bits == 32:
+            return f"CAST({write_literal(value, replace(kind, bits=64))} AS FLOAT)"
         case float():
             return f"({value!r}D)" if math.isfinite(value) else f"CAST('{text_of(value)}' AS DOUBLE)"
         case Decimal():
@@ -108,8 +115,12 @@ def _decimal_text(value: Decimal, kind: SqlType) -> str:
     return text if is_typed else f"CAST({text} AS {write_type(kind)})"
 
 
-def _whole_text(value: int) -> str:
-    return f"{value}L" if value >= 0 else f"({value}L)"
+_SUFFIXES = {8: "Y", 16: "S", 32: "", 64: "L"}
+
+
+def _whole_text(value: int, bits: int) -> str:
+    text = f"{value}{_SUFFIXES[bits]}"
+    return text if value >= 0 else f"({text})"
 
 
 def _escape(found: re.Match[str]) -> str:

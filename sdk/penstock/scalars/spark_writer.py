@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.scalars.functions import RECORDS
 from penstock.scalars.spark_forms import NotForSpark, quote_name, write_literal, write_type
-from penstock.scalars.tree import Call, Column, Field, Literal, Scalar, UserCall, walk
+from penstock.scalars.tree import Call, Column, Field, Lambda, Literal, Parameter, Scalar, UserCall, walk
 
 
 def write_scalar(scalar: Scalar, names: Sequence[str]) -> str:
@@ -30,7 +30,7 @@ def write_scalar(scalar: Scalar, names: Sequence[str]) -> str:
     '(`score` + 1L)'
     """
     for part in walk(scalar):
-        if "ANY" in str(part.type):
+        if part.type.has("ANY"):
             raise NotForSpark(f"the type of {part} is not known")
     return _Writer(names, _no_field, "").text(scalar)
 
@@ -71,6 +71,12 @@ class _Writer:
                 return f"CAST({text} AS {write_type(kind)})" if kind.name in ("INTEGER", "FLOAT") else text
             case Literal(value, kind):
                 return write_literal(value, kind)
+            case Parameter(number):
+                return f"parameter{number}"
+            case Lambda(parameters):
+                names = ", ".join(f"parameter{each.number}" for each in parameters)
+                # Spark does not read one name in parentheses.
+                return f"{names if len(parameters) == 1 else f'({names})'} -> {self.text(scalar.body)}"
             case UserCall(name):
                 raise NotForSpark(f"{name} is a function of the user")
             case Call():
@@ -87,9 +93,5 @@ class _Writer:
             raise NotForSpark(f"{call.name}: {function.not_in_spark}")
         written = [self.text(part) for part in call.arguments]
         if callable(function.spark):
-            text = function.spark(call, written, self._overflow)
-        else:
-            text = function.spark.format(*written, all=", ".join(written), rest=", ".join(written[1:]))
-        # All whole numbers of penstock have 64 bits.
-        is_small = call.type.name == "BIGINT" and function.whole in ("INT", "SMALLINT", "TINYINT")
-        return f"CAST({text} AS BIGINT)" if is_small and call.name != "EXPECT INT" else text
+            return function.spark(call, written, self._overflow)
+        return function.spark.format(*written, all=", ".join(written), rest=", ".join(written[1:]))

@@ -6,11 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.scalars.arrays import CONCATENATION, REVERSAL
 from penstock.scalars.casting import Compute, can_cast
 from penstock.scalars.function import Arguments, Code, Inline, ScalarFunction, choose_always, write_always
 from penstock.scalars.resolving import (
     cast,
     coerce,
+    common_type,
     do_not_fit,
     is_any_nullable,
     takes,
@@ -106,6 +108,12 @@ def _inline_trim(strip: str) -> Inline:
 def _concat_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if not arguments:
         return Literal("", STRING.or_null(False))
+    if any(each.type.name == "ARRAY" for each in arguments):
+        found = common_type(arguments)
+        if found is None or any(each.type.name != "ARRAY" for each in arguments):
+            raise do_not_fit(function, arguments, "strings, or arrays of one type")
+        nullable = is_any_nullable(arguments)
+        return CONCATENATION.of(tuple(cast(each, found) for each in arguments), found.or_null(nullable))
     if all(each.type.name == "BINARY" for each in arguments):
         return function.of(arguments, BINARY.or_null(is_any_nullable(arguments)))
     if any(each.type.name == "NULL" for each in arguments):
@@ -117,7 +125,8 @@ def _concat_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _as_text(function: ScalarFunction, argument: Scalar, arguments: Arguments) -> Scalar:
     if argument.type.name == "ANY":
         return coerce(argument, "STRING")
-    if not can_cast(argument.type, STRING) or argument.type.name in ("BINARY", "INTERVAL"):
+    has_text = can_cast(argument.type, STRING) and not argument.type.is_nested
+    if not has_text or argument.type.name in ("BINARY", "INTERVAL"):
         raise do_not_fit(function, arguments, "strings")
     return cast(argument, STRING)
 
@@ -128,11 +137,17 @@ def _concat_ws_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     strings = SqlType("ARRAY", element=STRING)
     parts = tuple(
         each
-        if each.type.name == "ARRAY" and each.type.element and find_common_type((each.type, strings))
+        if at and each.type.name == "ARRAY" and find_common_type((each.type, strings))
         else _as_text(function, each, arguments)
-        for each in arguments
+        for at, each in enumerate(arguments)
     )
     return function.of(parts, STRING.or_null(parts[0].type.nullable))
+
+
+def _reverse_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
+    if len(arguments) == 1 and arguments[0].type.name == "ARRAY":
+        return REVERSAL.of(arguments, arguments[0].type)
+    return takes("STRING -> STRING")(function, arguments)
 
 
 def _instr_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
@@ -268,7 +283,7 @@ FUNCTIONS = (
     ),
     ScalarFunction(
         name="REVERSE",
-        resolve=takes("STRING -> STRING"),
+        resolve=_reverse_of,
         python=choose_always(lambda text: text[::-1]),
         spark="reverse({0})",
     ),

@@ -185,9 +185,7 @@ def _mask_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 # Records
 
 
-def _of_text(
-    name: str, form: str, compute: Compute, *spellings: str, whole: str = "BIGINT"
-) -> ScalarFunction:
+def _of_text(name: str, form: str, compute: Compute, *spellings: str, whole: str = "") -> ScalarFunction:
     return ScalarFunction(
         name=name,
         resolve=takes(form),

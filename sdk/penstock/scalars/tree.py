@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, Union
 
-from penstock.scalars.casting import text_of
+from penstock.scalars.casting import text_of, text_of_single
 from penstock.scalars.types import PYTHON, SqlType
 
 Scalar: TypeAlias = Union[
-    "Column", "OuterColumn", "Field", "WindowBound", "Local", "Literal", "Call", "UserCall"
+    "Column",
+    "OuterColumn",
+    "Field",
+    "WindowBound",
+    "Local",
+    "Literal",
+    "Call",
+    "UserCall",
+    "Parameter",
+    "Lambda",
 ]
 """An expression over the columns of one row, or over the fields of one element."""
 
@@ -106,12 +115,10 @@ class Literal:
     Attributes:
         value: The value.
         type: The type.
-        suffixed: For a whole number, the type that its suffix names, such as SMALLINT in ``5S``; else empty.
     """
 
     value: Any
     type: SqlType
-    suffixed: str = ""
 
     def __str__(self) -> str:
         match self.value:
@@ -129,6 +136,8 @@ class Literal:
                 return f"INTERVAL '{self.value}' MONTH"
             case datetime.date():
                 return f"{self.type.name} '{text_of(self.value)}'"
+            case float() if self.type.bits == 32:
+                return text_of_single(self.value)
             case int() | float() | decimal.Decimal():
                 return text_of(self.value)
         return repr(self.value)
@@ -144,22 +153,22 @@ class Call:
         name: The name of the function's record.
         arguments: The arguments.
         type: The type of the result.
-        whole: For whole numbers, the type that they have in Spark, such as INT: decimals depend on its digits.
     """
 
     name: str
     arguments: tuple[Scalar, ...]
     type: SqlType
-    whole: str = "BIGINT"
 
     def __str__(self) -> str:
         shown = list(map(str, self.arguments))
         if self.name in ("EXPECT", "EXPECT INT"):
             return shown[0]
-        if self.name.startswith("AS "):
-            return f"CAST({shown[0]} {self.name})"
+        if self.name.endswith(" NUMBERED"):
+            return f"{self.name.removesuffix(' NUMBERED')}({', '.join(shown)})"
         if self.name == "ITEM":
             return f"{shown[0]}[{shown[1]}]"
+        if self.name == "FIELD" and isinstance(name := self.arguments[1], Literal):
+            return f"{shown[0]}.{name.value}"
         if self.name in ("CAST", "TRY_CAST"):
             return f"{self.name}({shown[0]} AS {self.type.or_null()})"
         if self.name == "CASE":
@@ -190,9 +199,66 @@ class UserCall:
         return f"{self.name}({', '.join(map(str, self.arguments))})"
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """The value that a lambda around this expression is called with.
+
+    Attributes:
+        number: How many parameters are around it, which tells it from them.
+        name: The name to show.
+        type: The type of the values.
+    """
+
+    number: int
+    name: str
+    type: SqlType
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """A function in an expression, such as ``x -> x + 1``, which is an argument of a call.
+
+    Attributes:
+        parameters: What it is called with.
+        arguments: Its body alone.
+        type: The type of its results.
+    """
+
+    parameters: tuple[Parameter, ...]
+    arguments: tuple[Scalar, ...]
+    type: SqlType
+
+    @property
+    def body(self) -> Scalar:
+        """The expression that it computes."""
+        [body] = self.arguments
+        return body
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.parameters))
+        return f"{names if len(self.parameters) == 1 else f'({names})'} -> {self.body}"
+
+
+def make_lambda(parameters: tuple[Parameter, ...], body: Scalar) -> Lambda:
+    """Returns the function of parameters that an expression is."""
+    return Lambda(parameters, (body,), body.type)
+
+
 def parts_of(scalar: Scalar) -> tuple[Scalar, ...]:
     """Returns the expressions that an expression is made of directly."""
-    return scalar.arguments if isinstance(scalar, (Call, UserCall)) else ()
+    return scalar.arguments if isinstance(scalar, (Call, UserCall, Lambda)) else ()
+
+
+def free_parameters(scalar: Scalar) -> frozenset[int]:
+    """Returns the numbers of the parameters of lambdas around an expression that it reads."""
+    if isinstance(scalar, Parameter):
+        return frozenset([scalar.number])
+    found = frozenset[int]().union(*map(free_parameters, parts_of(scalar)))
+    bound = {each.number for each in scalar.parameters} if isinstance(scalar, Lambda) else ()
+    return found.difference(bound)
 
 
 def walk(scalar: Scalar) -> Iterator[Scalar]:
@@ -257,7 +323,7 @@ def replace_scalars(scalar: Scalar, scalars: Sequence[Scalar]) -> Scalar:
 
 def map_leaves(scalar: Scalar, of_leaf: Callable[[Scalar], Scalar]) -> Scalar:
     """Returns the same expression with what a function makes of each column, field and value in its place."""
-    if isinstance(scalar, (Call, UserCall)):
+    if isinstance(scalar, (Call, UserCall, Lambda)):
         return replace(scalar, arguments=tuple(map_leaves(part, of_leaf) for part in scalar.arguments))
     return of_leaf(scalar)
 

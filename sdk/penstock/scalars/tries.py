@@ -20,7 +20,7 @@ def _tried(function: ScalarFunction, arguments: Arguments) -> Scalar:
         raise do_not_fit(function, arguments, "two values")
     found = OPERATORS[_TRIED[function.name]](*arguments)
     assert isinstance(found, Call)
-    return Call(function.name, found.arguments, found.type.or_null(), found.whole)
+    return Call(function.name, found.arguments, found.type.or_null())
 
 
 def _choose(name: str, result: SqlType, arguments: Sequence[SqlType]) -> Compute:

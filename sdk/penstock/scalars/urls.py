@@ -21,6 +21,8 @@ def _refuse_url() -> NoReturn:
 
 
 def _parse_url(text: str, part: str, key: str | None = None) -> str | None:
+    if key is not None and part != "QUERY":
+        return None
     found = _URL.fullmatch(text)
     if found is None or not _ALLOWED.fullmatch(text) or text.count("#") > 1:
         _refuse_url()
@@ -31,7 +33,7 @@ def _parse_url(text: str, part: str, key: str | None = None) -> str | None:
         # A URL without slashes, such as mailto:a@b, has no parts but its scheme.
         path, query = None, None
     if key is not None:
-        return _value_of(query, key) if part == "QUERY" else None
+        return _value_of(query, key)
     name = _AUTHORITY.fullmatch(authority) if authority else None
     match part:
         case "HOST":

@@ -8,8 +8,8 @@ from typing import Any
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.scalars.types import ANY, from_hint
-from penstock.sql.binding.statement import UserFunction
 from penstock.sql.language.dialect import parse_query
+from penstock.sql.user_functions import UserFunction
 from penstock.typehints.annotations import annotations_of
 
 
@@ -81,7 +81,8 @@ class Catalog:
     ) -> None:
         """Lets queries call a function in Python.
 
-        A function gets the values of one row, None for NULL. A CombineFn aggregates the values that are not NULL.
+        A function gets the values of one row, None for NULL. A CombineFn aggregates the values that are not NULL. If a
+        function raises an exception, the run ends with an error that shows the call in the query.
 
         Args:
             name: The name in queries; upper and lower case are the same.

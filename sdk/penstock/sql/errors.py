@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.error import three_parts
+import re
+
+from penstock.error import split_hint, three_parts
 
 _SHOWN_COLUMNS = 80
+_PLACE = re.compile(r"(.*)\n  (line \d+, column \d+) of the query(\n.*\n *\^)")
 
 
 class SqlError(ValueError):
@@ -55,6 +58,29 @@ def place(query: str, position: int, name: str = "the query") -> str:
     number = query.count("\n", 0, position) + 1
     shown, caret = _cut(line, column)
     return f"line {number}, column {column + 1} of {name}\n    {shown}\n    {' ' * caret}^"
+
+
+def call_text(error: SqlError, name: str) -> SqlError:
+    r"""Returns an error of a query that stands in a larger text, with the name of that, and without a step.
+
+    Args:
+        error: The error.
+        name: What the text is called.
+
+    >>> step = "no\n  line 1, column 3 of the query\n    SELECT\n      ^\n  at step 'Query'\n  hint: correct it"
+    >>> print(call_text(SqlError(step), "job.sql"))
+    no
+      line 1, column 3 of job.sql
+        SELECT
+          ^
+      hint: correct it
+    """
+    text = str(error)
+    what, hint = split_hint(text)
+    placed = _PLACE.match(what)
+    if placed is None:
+        return error
+    return SqlError(three_parts(placed[1], where=f"{placed[2]} of {name}{placed[3]}", hint=hint or None))
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:

@@ -9,9 +9,13 @@ from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 from penstock.error import noun_for, refusal
+from penstock.scalars.nested_values import of_elements
 from penstock.scalars.types import SqlType, from_hint
 from penstock.sql.execution.steps import RowFunction
 from penstock.typehints import row_type
+from penstock.typehints.containers import DictConstraint, ListConstraint, TupleSequenceConstraint
+from penstock.typehints.native_type_compatibility import convert_to_beam_type
+from penstock.typehints.unions import without_none
 
 _ClassT = TypeVar("_ClassT")
 _ALIKE = {"TIMESTAMP_NTZ": "TIMESTAMP", "INTEGER": "BIGINT", "FLOAT": "DOUBLE"}
@@ -77,7 +81,11 @@ def check_output_fields(output: type[Any], rows: row_type.RowTypeConstraint, whe
 
 def _fits(column: SqlType, field: SqlType) -> bool:
     known = _ALIKE.get(column.name, column.name), _ALIKE.get(field.name, field.name)
-    return known[0] == known[1] or "ANY" in known or column.name == "NULL"
+    if "ANY" in known or column.name == "NULL":
+        return True
+    names = [name for name, _ in column.fields] == [name for name, _ in field.fields]
+    alike = known[0] == known[1] and names and len(column.parts) == len(field.parts)
+    return alike and all(map(_fits, column.parts, field.parts))
 
 
 def _article(kind: SqlType) -> str:
@@ -86,7 +94,7 @@ def _article(kind: SqlType) -> str:
 
 
 class MakeInstance(RowFunction):
-    """Makes of a Row an instance of a class.
+    """Makes of a Row an instance of a class, and of Rows in it instances of the classes of its fields.
 
     Args:
         output: The class.
@@ -96,6 +104,11 @@ class MakeInstance(RowFunction):
     def __init__(self, output: type[Any], names: tuple[str, ...]) -> None:
         self._output: Callable[..., object] = output
         self._names = names
+        kinds = dict(from_hint(output).fields)
+        # A class that contains itself has no type, and its values stay as they are.
+        nested = {name for name, kind in kinds.items() if kind.is_nested and not kind.has("ANY")}
+        hints = {name: hint for name, hint in fields_of(output).items() if name in nested}
+        self._makers = {name: maker for name, hint in hints.items() if (maker := _maker_of(hint))}
         self._not_null = tuple(
             name for name, hint in fields_of(output).items() if name in names and not _may_be_null(hint)
         )
@@ -106,7 +119,38 @@ class MakeInstance(RowFunction):
                 what = f"the column {name!r} is NULL, and the field of {self._output.__name__} takes no None"
                 hint = f"declare the field with | None, or select COALESCE({name}, …)"
                 raise refusal(ValueError, what, where="", hint=hint)
-        return self._output(**{name: getattr(row, name) for name in self._names})
+        values = {name: getattr(row, name) for name in self._names}
+        for name, make in self._makers.items():
+            if values.get(name) is not None:
+                values[name] = make(values[name])
+        return self._output(**values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MakeInstance, (self._output, self._names)
+
+
+def _maker_of(hint: object) -> Callable[[Any], object] | None:
+    """Returns what makes values of a hint of SQL's values; None if they are the same."""
+    bare = without_none(convert_to_beam_type(hint))
+    if isinstance(bare, ListConstraint):
+        made = _maker_of(bare.inner_type)
+        return of_elements(made) if made else None
+    if isinstance(bare, TupleSequenceConstraint):
+        elements = of_elements(_maker_of(bare.inner_type) or _same)
+        return lambda array: tuple(elements(array))
+    if isinstance(bare, DictConstraint):
+        of_value = _maker_of(bare.parameters[1])
+        return None if of_value is None else _of_values(of_value)
+    row = row_type.RowTypeConstraint.from_user_type(bare)
+    return None if row is None else MakeInstance(row.user_type, tuple(name for name, _ in row.fields))
+
+
+def _of_values(make: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda held: {key: None if each is None else make(each) for key, each in held.items()}
+
+
+def _same(value: object) -> object:
+    return value
 
 
 def _may_be_null(hint: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from typing_extensions import TypeVar
 
 from penstock.construction.pipeline import Pipeline
+from penstock.error import refusal
 from penstock.io.each_batch import WriteToMemory
 from penstock.sql.catalog import Catalog
 from penstock.sql.transform import SqlTransform
@@ -36,7 +37,7 @@ def query(
 
     Raises:
         SqlError: The query is wrong; the message shows where.
-        ValueError: A table cannot be read.
+        ValueError: A table cannot be read, or the rows are ordered by what is not selected.
 
     Example: ``beam.query("SELECT team, SUM(points) AS total FROM goals GROUP BY team", goals="goals.csv")``.
     """
@@ -49,6 +50,11 @@ def query(
     pipeline = Pipeline(mode="batch")
     transform = SqlTransform(text, known, output=output)
     _ = pipeline | "Query" >> transform | "Keep" >> WriteToMemory(rows)
+    if transform.order is None:
+        hint = "select what orders them, with a name of its own"
+        raise refusal(
+            ValueError, "the rows are ordered by something that is not among their columns", hint=hint
+        )
     pipeline.run().wait_until_finish()
     for name, descending, nulls_first in reversed(transform.order):
         value = attrgetter(name)

@@ -65,4 +65,7 @@ def read_source(name: str, source: object) -> PTransform[Any, Any]:
     if not rows:
         what = f"the table {name!r} is an empty list, which tells no columns"
         raise refusal(ValueError, what, hint="pass Create([]).with_output_types(Goal)")
+    if type(rows[0]) in (tuple, list):
+        what = f"the rows of the table {name!r} are {type(rows[0]).__name__}s, which tell no columns"
+        raise refusal(TypeError, what, hint="write dicts, Rows, or instances of a NamedTuple or a dataclass")
     return Create([Row(**row) if isinstance(row, Mapping) else row for row in rows])

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 from typing_extensions import TypeVar
 
@@ -25,6 +25,8 @@ from penstock.io.query_source import QueryError, QuerySource, QueryTable, Result
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.pipeline_options import PipelineOptions, SparkOptions
+from penstock.scalars.column_forms import FieldColumns, HasColumnForm
+from penstock.scalars.nested_values import value_maker_of
 from penstock.scalars.spark_forms import NotForSpark, quote_name
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP, from_hint, to_hint
@@ -36,7 +38,7 @@ from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_wr
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
-from penstock.sql.execution.steps import RowFunction, time_of
+from penstock.sql.execution.steps import MakeRow, RowFunction, time_of
 from penstock.sql.execution.unbounded_state import list_kept_state
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
@@ -47,10 +49,12 @@ from penstock.sql.plan.pruning import columns_read, prune, with_limited_ranks
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
 from penstock.sql.plan.static_joins import join_static_first
 from penstock.sql.sources import read_source
+from penstock.transforms.elements.create import Create
 from penstock.transforms.elements.pardo import Map
 from penstock.transforms.grouping.windowing import WindowInto
 from penstock.typehints import row_type
 from penstock.typehints.column_types import UNSIGNED
+from penstock.typehints.column_widths import options_of_widths, width_of_field
 from penstock.typehints.containers import ListConstraint
 from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import Timestamp
@@ -58,6 +62,8 @@ from penstock.windows.window_fn import GlobalWindows
 
 _LOGGER = logging.getLogger(__name__)
 _MAIN = "PCOLLECTION"
+_NO_TABLE = "no table"
+_HOW_TABLES = "pass the table: query(text, goals='goals.csv'), a Catalog with it, or a dict of PCollections"
 _DEPTH = 5_000
 _UNKNOWN = re.compile(r"not supported|^unknown function")
 """Found in errors of the binder about something that the engine may know."""
@@ -124,7 +130,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         self.query = query
         self.catalog = catalog or Catalog()
         self.output = None if output is None else check_output_class(output)
-        self.order: tuple[tuple[str, bool, bool], ...] = ()
+        self.order: tuple[tuple[str, bool, bool], ...] | None = ()
 
     def default_label(self) -> str:
         words = " ".join(str(getattr(self, "query", "")).split())
@@ -145,22 +151,20 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
     def expand(self, pcolls: Any) -> Any:
         """Binds the names of the query, and lowers its relations to transforms."""
         pcolls = self._with_tables(pcolls)
-        if not pcolls and not self.catalog.tables:
-            self._refuse_no_input()
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}
-        tables = Tables(columns, self.catalog.views, self.catalog.functions)
+        named = {name: each for name, each in columns.items() if name != _NO_TABLE}
+        tables = Tables(named, self.catalog.views, self.catalog.functions)
         ends = all(pcoll.is_bounded for pcoll in pcolls.values())
         try:
             with allow_deep_calls():
                 query = bind(self.query, tables)
         except SqlError as error:
             what, hint = split_hint(str(error))
+            hint = hint if named or hint != "there are none" else _HOW_TABLES
             whole = self._asked_of_spark(pcolls, what, hint) if ends and pcolls else None
             if whole is not None:
                 return self._as_output(whole)
             raise SqlError(three_parts(what, where=self._where(), hint=hint)) from None
-        if not pcolls:
-            self._refuse_no_input()
         if self.output is not None and query.rendering == "TVR":
             what = f"SELECT TVR makes snapshots, and output={self.output.__name__} is a class of rows"
             raise refusal(TypeError, what, where=self._where(), hint="leave output out")
@@ -169,21 +173,16 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
     def _with_tables(self, pcolls: PBegin | dict[str, PCollection[Any]]) -> dict[str, PCollection[Any]]:
         """The inputs, and the tables of the catalog that the query may read."""
         given = {} if isinstance(pcolls, PBegin) else pcolls
-        if not self.catalog.tables:
-            return given
         pipeline = pcolls.pipeline if isinstance(pcolls, PBegin) else next(iter(pcolls.values())).pipeline
-        named = names_read(self.query, self.catalog.views)
         taken = {name.lower() for name in given}
+        named = names_read(self.query, self.catalog.views) if self.catalog.tables else frozenset()
         read = {
             name: pipeline | f"Table {name}" >> read_source(name, source)
             for name, source in self.catalog.tables.items()
             if name.lower() in named and name.lower() not in taken
         }
-        return {**given, **read}
-
-    def _refuse_no_input(self) -> NoReturn:
-        what = "a query has no input"
-        raise refusal(ValueError, what, where=self._where(), hint="apply it to a PCollection")
+        # A query such as SELECT 1 reads nothing, and has one row.
+        return {**given, **read} or {_NO_TABLE: pipeline | "No table" >> Create([Row(nothing=None)])}
 
     def _as_output(self, rows: PCollection[Any]) -> PCollection[Any]:
         """The rows, as instances of the class if there is one."""
@@ -318,12 +317,15 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
             what = f"the elements of {name!r} are {pcoll.element_type}, and a query reads rows"
             hint = "make rows with Select(...), or declare their class with .with_output_types(...)"
             raise refusal(TypeError, what, where=self._where(), hint=hint)
-        return tuple(ColumnDef(field, from_hint(hint)) for field, hint in row.fields)
+        return tuple(
+            ColumnDef(field, replace(from_hint(hint), bits=width_of_field(row, field)))
+            for field, hint in row.fields
+        )
 
     def _rows(self, name: str, pcoll: PCollection[Any], columns: Columns) -> Any:
         """The elements of an input as tuples."""
         label = "Input" if name == _MAIN else f"Input {name}"
-        fields = FieldsOf(tuple(each.name for each in columns), tuple(each.type.name for each in columns))
+        fields = FieldsOf(columns)
         rows = pcoll | f"{label} in all time" >> WindowInto(GlobalWindows())
         return rows | label >> Map(fields).with_output_types(hint_of(columns))
 
@@ -417,28 +419,40 @@ def allow_deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class FieldsOf(RowFunction):
-    """Makes a tuple of an element's fields; times become datetimes with a zone.
+class FieldsOf(RowFunction, HasColumnForm):
+    """Makes a tuple of an element's fields; times become datetimes with a zone, and structs Rows.
 
     Args:
-        names: The names of the fields.
-        types: The names of their types.
+        columns: The names and the types of the fields.
+
+    Attributes:
+        column_form: The same in columns.
     """
 
-    def __init__(self, names: tuple[str, ...], types: tuple[str, ...]) -> None:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
         # Python's getter takes dots apart, and returns a single value without a tuple.
+        names = tuple(each.name for each in columns)
         is_plain = len(names) > 1 and not any("." in name for name in names)
         self._get: Callable[[Any], tuple[Any, ...]] = (
             operator.attrgetter(*names) if is_plain else _Attributes(names)
         )
-        self._times = tuple(at for at, each in enumerate(types) if each == "TIMESTAMP")
+        makers = [value_maker_of(each.type, _as_datetime) for each in columns]
+        self._makers = [(at, maker) for at, maker in enumerate(makers) if maker is not None]
+        if not any(each.type.is_nested for each in columns):
+            self.column_form = FieldColumns(names, tuple(each.type for each in columns))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FieldsOf, (self._columns,)
 
     def __call__(self, row: object) -> tuple[Any, ...]:
         values = self._get(row)
-        for at in self._times:
-            time = values[at]
-            if type(time) is not datetime.datetime or time.tzinfo is None:
-                values = (*values[:at], _as_datetime(time), *values[at + 1 :])
+        for at, maker in self._makers:
+            value = values[at]
+            if type(value) is datetime.datetime and value.tzinfo is not None:
+                continue
+            if value is not None:
+                values = (*values[:at], maker(value), *values[at + 1 :])
         return values
 
 
@@ -461,25 +475,20 @@ def _as_datetime(value: object) -> object:
     return value
 
 
-class MakeRow(RowFunction):
-    """Makes of a tuple a Row with names."""
+def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...] | None:
+    """Returns the order of listed rows: names, whether they descend, and whether NULL is first.
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def __call__(self, row: tuple[Any, ...]) -> Row:
-        made = Row()
-        made.__dict__.update(zip(self._names, row, strict=True))
-        return made
-
-
-def listing_order(query: Query) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns the order of listed rows: names, whether they descend, and whether NULL is first."""
+    None if they are ordered by something that is not among their columns.
+    """
     names = {place: name for name, place in query.shown}
+    if query.ordered is None:
+        return None
+    columns = [each.scalar.index if isinstance(each.scalar, Column) else -1 for each in query.ordered]
+    if not names.keys() >= {*columns}:
+        return None
     return tuple(
-        (names[order.scalar.index], order.descending, order.nulls_first)
-        for order in query.ordered
-        if isinstance(order.scalar, Column) and order.scalar.index in names
+        (names[at], order.descending, order.nulls_first)
+        for at, order in zip(columns, query.ordered, strict=True)
     )
 
 
@@ -497,5 +506,8 @@ def result_hint(query: Query) -> Any:
         [
             (name, system[place] if isinstance(place, str) else hint_of_type(columns[place].type))
             for name, place in query.shown
-        ]
+        ],
+        field_options=options_of_widths(
+            (name, columns[place].type.bits) for name, place in query.shown if not isinstance(place, str)
+        ),
     )

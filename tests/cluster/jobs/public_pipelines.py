@@ -21,8 +21,8 @@ from penstock.error import RunnerError
 from penstock.metrics.metric import MetricResults, Metrics, MetricsFilter
 from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.util import assert_that, equal_to
+from penstock_spark.session.classic.standalone import is_known_to_master
 from penstock_spark.session.session import SessionOptions, session_for
-from penstock_spark.session.standalone import is_known_to_master
 
 LINES = ["to be or not", "to be", "that is the question"] * 20
 

@@ -23,7 +23,7 @@ class Case(NamedTuple):
 
 
 def _case(line: str) -> Case:
-    call, value = line.removeprefix(_ONLY_HERE).split(" -> ")
+    call, value = line.removeprefix(_ONLY_HERE).rsplit(" -> ", 1)
     return Case(call.strip(), value.strip(), not line.startswith(_ONLY_HERE))
 
 

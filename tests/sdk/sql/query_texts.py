@@ -224,6 +224,11 @@ class Queries:
             self._top,
             self._in,
             self._joined_by_values,
+            self._over,
+            self._correlated,
+            self._sets,
+            self._lateral,
+            self._joined_by_order,
         ]
         return self._chance.choice([*kinds, self._grouped, self._joined])()
 
@@ -435,6 +440,94 @@ class Queries:
             f"SELECT id, {key} AS k FROM {table} WHERE {key} {word} ({inner}){more}",
             f"SELECT id FROM orders WHERE {self._pick('', 'NOT ')}{exists}",
         )
+
+    def _over(self) -> str:
+        table = self._pick("orders", "plain")
+        kinds = ("BIGINT", "DECIMAL", "DOUBLE") if table == "orders" else ("BIGINT", "DOUBLE")
+        number, value = self._value(table, self._pick(*kinds)), self._value(table)
+        frame = self._pick(
+            "",
+            " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+            " rows between 1 preceding and 2 following",
+            " ROWS 1 PRECEDING",
+        )
+        call, has_frame = self._chance.choice(
+            [
+                *(
+                    (each, False)
+                    for each in ("ROW_NUMBER()", "RANK()", "DENSE_RANK()", "NTILE(3)", "CUME_DIST()")
+                ),
+                *((f"{each}({value}{self._pick('', ', 2')})", False) for each in ("LAG", "LEAD")),
+                *(
+                    (f"{each}({value})", True)
+                    for each in ("FIRST_VALUE", "LAST_VALUE", "COUNT", "MIN", "MAX")
+                ),
+                *((f"{each}({number})", True) for each in ("SUM", "AVG", "SUM")),
+            ]
+        )
+        by = (
+            f"PARTITION BY {self._value(table, self._kind_of_key(table))} "
+            if self._chance.random() < 0.6
+            else ""
+        )
+        order = self._value(table, self._pick("STRING", "BIGINT", "DATE", "DOUBLE"))
+        how = self._pick("", " DESC", " NULLS LAST", " DESC NULLS FIRST")
+        over = f"{call} OVER ({by}ORDER BY {order}{how}, id{frame if has_frame else ''})"
+        qualify = f" QUALIFY {self._pick('c IS NOT NULL', 'ROW_NUMBER() OVER (ORDER BY id) <= 9')}"
+        qualify = qualify if self._chance.random() < 0.3 else ""
+        return f"SELECT id, {over} AS c FROM {table}{self._where(table)}{qualify}"
+
+    def _correlated(self) -> str:
+        link = self._pick("c.Customer = o.Customer", "o.`order` = c.`select`", "c.since = o.placed")
+        more = self._pick("", "", " AND c.rate > 0", " AND c.`select` IS NOT NULL")
+        value = self._pick("MAX(c.rate)", "COUNT(*)", "SUM(c.`select`)", "AVG(c.rate)", "COUNT(c.rate) + 1")
+        scalar = f"(SELECT {value} FROM customers AS c WHERE {link}{more})"
+        exists = f"{self._pick('', 'NOT ')}EXISTS (SELECT 1 FROM customers AS c WHERE {link}{more})"
+        among = f"o.`order` {self._pick('IN', 'NOT IN')} (SELECT c.`select` FROM customers AS c WHERE {link}{more})"
+        compared = f"o.amount {self._pick('>', '<=', '<>')} {scalar}"
+        where = self._pick(exists, among, compared, f"{exists} AND {compared}", f"{compared} OR o.id < 4")
+        return self._pick(
+            f"SELECT o.id, {scalar} AS m FROM orders AS o{self._pick('', ' WHERE o.ok')}",
+            f"SELECT o.id, o.amount FROM orders AS o WHERE {where}",
+            f"SELECT o.Customer, COUNT(*) AS n FROM orders AS o WHERE {where} GROUP BY o.Customer",
+        )
+
+    def _sets(self) -> str:
+        table = self._pick("orders", "plain")
+        keys = self._chance.sample(
+            ["Customer", "`order`", "ok"] if table == "orders" else ["team", "points", "day"], 2
+        )
+        sets = self._pick(
+            f"ROLLUP ({', '.join(keys)})",
+            f"CUBE ({', '.join(keys)})",
+            f"GROUPING SETS (({keys[0]}), ({', '.join(keys)}), ())",
+            f"{keys[0]}, ROLLUP ({keys[1]})",
+        )
+        shown = f"{keys[0]} AS k0, {keys[1]} AS k1, GROUPING({keys[1]}) AS g, {self._aggregate(table)} AS a"
+        return f"SELECT {shown} FROM {table}{self._where(table)} GROUP BY {sets}"
+
+    def _lateral(self) -> str:
+        inner = self._pick(
+            "SELECT MAX(c.rate) AS m FROM customers AS c WHERE c.Customer = o.Customer",
+            "SELECT COUNT(*) AS m FROM customers AS c WHERE c.`select` = o.`order`",
+            "SELECT c.rate AS m FROM customers AS c WHERE c.Customer = o.Customer AND c.rate > 0",
+            "SELECT o.amount + 1 AS m",
+        )
+        joined = self._pick(
+            "o, LATERAL ({}) AS l", "o LEFT JOIN LATERAL ({}) AS l ON TRUE", "o CROSS JOIN LATERAL ({}) AS l"
+        )
+        return f"SELECT o.id, l.m FROM orders AS {joined.format(inner)}{self._pick('', ' WHERE o.ok')}"
+
+    def _joined_by_order(self) -> str:
+        kind = self._pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
+        on = self._pick(
+            "o.`order` > c.`select`",
+            "o.placed <= c.since AND o.ok",
+            "o.amount < c.rate",
+            "o.Customer <> c.Customer OR c.rate = 0",
+        )
+        values = "o.id" if "SEMI" in kind or "ANTI" in kind else "o.id, c.rate, c.Customer"
+        return f"SELECT {values} FROM orders AS o {kind} customers AS c ON {on}"
 
 
 PINNED = [

@@ -43,7 +43,7 @@ def test_a_text_fails_as_in_spark(text: str) -> None:
         Projection((texts.read(text),))(FIRST)
 
 
-@pytest.mark.parametrize("text", ["'1' || 2 + 3", "1" * 39, "CAST(x AS FLOAT)", "DATEADD(DAYS, 1, day)"])
+@pytest.mark.parametrize("text", ["'1' || 2 + 3", "1" * 39, "300Y", "DATEADD(DAYS, 1, day)"])
 def test_a_text_is_refused(text: str) -> None:
     with pytest.raises(texts.Refused):
         texts.read(text)

@@ -11,10 +11,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from penstock.elements.row import Row
 from penstock.scalars.functions import FUNCTIONS, call
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
-from penstock.scalars.types import BIGINT, SqlType
+from penstock.scalars.types import BIGINT, INT, REAL, SMALLINT, TINYINT, SqlType, map_of, struct_of
+from penstock.scalars.widths import single
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
@@ -41,9 +43,31 @@ def _column(of: str, first: Any) -> tuple[SqlType, list[Any]]:
     return kind, values[place:] + values[:place]
 
 
+ITEM = struct_of([("name", SqlType("STRING")), ("points", BIGINT), ("price", SqlType("DOUBLE"))])
+
 COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
     "i": _column("BIGINT", 0),
     "Total": (BIGINT, [5, None, 2, 0, -3, 7]),
+    "n": (INT, [7, None, 0, 1, -1, 2**31 - 1, -(2**31), 46341, -45, 2**31 - 8, 1000]),
+    "small": (SMALLINT, [3, 2**15 - 1, -(2**15), None, 0, -1, 182]),
+    "tiny": (TINYINT, [2, 127, -128, None, 0, -1, 12]),
+    "f": (
+        REAL,
+        [
+            *(
+                1.5,
+                single(0.1),
+                None,
+                -0.0,
+                0.0,
+                16777216.0,
+                -2.5,
+                single(3.4028234663852886e38),
+                single(1e-45),
+            ),
+            *(math.nan, math.inf, -math.inf, single(2.675), 4294967296.0, -129.5, single(1e10)),
+        ],
+    ),
     "x": _column("DOUBLE", 1.0),
     "`The rate`": (SqlType("DOUBLE"), [2.0, 0.25, None, -3.5, math.nan, 0.0, -0.0]),
     "amount": (
@@ -85,6 +109,29 @@ COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
     "raw": _column("BINARY", b"abc"),
     "many": _column("ARRAY<BIGINT>", [3, 1, 2]),
     "words": _column("ARRAY<STRING>", ["abc", "b"]),
+    "tags": (
+        map_of(SqlType("STRING"), BIGINT),
+        [{"a": 1, "b": None}, {}, None, {"": 0, "ab": 7}, {"a": 1}, {"b": -3, "a": 1, "c": 2}],
+    ),
+    "item": (
+        ITEM,
+        [
+            Row(name="abc", points=3, price=1.5),
+            Row(name=None, points=None, price=None),
+            None,
+            Row(name="abc", points=3, price=-0.0),
+            Row(name="a", points=-1, price=math.nan),
+        ],
+    ),
+    "items": (
+        SqlType("ARRAY", element=ITEM),
+        [
+            [Row(name="abc", points=3, price=1.5), Row(name="a", points=None, price=0.0)],
+            [],
+            [None, Row(name="b", points=1, price=math.inf)],
+            None,
+        ],
+    ),
 }
 """The columns of the table as a query writes them: their types, and their values."""
 
@@ -129,6 +176,8 @@ def read(text: str) -> Scalar:
 
 FAMILIES: dict[str, list[str]] = {
     "BIGINT": ["i", "Total", "2", "0", "-1", "3", "1"],
+    "INT": ["n", "small", "tiny", "127Y", "-128Y", "32767S", "2147483647", "-2147483648"],
+    "FLOAT": ["f", "1.5F", "-0.5F"],
     "DOUBLE": ["x", "`The rate`", "1.5D", "2e0", "-0.0D"],
     "DECIMAL": ["amount", "fine", "wide", "1.5", "-0.25", "3.0BD"],
     "STRING": ["s", "`order`"],
@@ -140,6 +189,8 @@ FAMILIES: dict[str, list[str]] = {
     "INTERVAL": ["gap", "INTERVAL '2' DAYS", "INTERVAL '90' MINUTE"],
     "BINARY": ["raw", "X'6162'"],
     "ARRAY": ["many", "words", "ARRAY(1, 2)", "ARRAY('a', NULL)"],
+    "MAP": ["tags", "MAP('a', Total)", "MAP('b', 1, 'c', NULL)"],
+    "STRUCT": ["item", "STRUCT('abc' AS name, i AS points, x AS price)"],
     "NULL": ["NULL"],
 }
 """Operands of each family of types."""
@@ -150,8 +201,8 @@ PINNED: list[tuple[str, Any, str]] = [
     ("BTRIM('00700', '0')", "7", "STRING"),
     ("TRIM('0', '00700')", "7", "STRING"),
     ("TRIM(LEADING '0' FROM '00700')", "700", "STRING"),
-    ("ARRAY(10, 20)[1]", 20, "BIGINT"),
-    ("POSITION('0', '00700', 3)", 4, "BIGINT"),
+    ("ARRAY(10, 20)[1]", 20, "INT"),
+    ("POSITION('0', '00700', 3)", 4, "INT"),
     ("EXTRACT(SECOND FROM at)", Decimal("56.789012"), "DECIMAL(8, 6)"),
     ("'a' || 'b' = 'ab'", True, "BOOLEAN"),
     ("TRUE = FALSE < TRUE", True, "BOOLEAN"),
@@ -167,12 +218,12 @@ PINNED: list[tuple[str, Any, str]] = [
     ("CAST('1.555' AS DECIMAL(5, 2))", Decimal("1.56"), "DECIMAL(5, 2)"),
     ("COALESCE(amount, 0)", Decimal("0.00"), "DECIMAL(12, 2)"),
     ("CAST(CAST('NaN' AS DOUBLE) AS DECIMAL(5, 2))", None, "DECIMAL(5, 2)"),
-    ("TRY_CAST(3000000000 AS INT)", None, "BIGINT"),
+    ("TRY_CAST(3000000000 AS INT)", None, "INT"),
     ("-0.0", Decimal("0.0"), "DECIMAL(1, 1)"),
     ("-9223372036854775808", -(1 << 63), "BIGINT"),
-    ("INT('12')", 12, "BIGINT"),
-    ("NVL2(NULL, 1, 2)", 2, "BIGINT"),
-    ("ASCII('é')", 233, "BIGINT"),
+    ("INT('12')", 12, "INT"),
+    ("NVL2(NULL, 1, 2)", 2, "INT"),
+    ("ASCII('é')", 233, "INT"),
     ("ADD_MONTHS(DATE '2024-02-29', 12)", date(2025, 2, 28), "DATE"),
     ("LAST_DAY(DATE '2023-02-01')", date(2023, 2, 28), "DATE"),
     ("'it''s' \"say\"", "it'ssay", "STRING"),
@@ -185,9 +236,9 @@ PINNED: list[tuple[str, Any, str]] = [
     ("COALESCE(amount, NULLIF(10, 3L))", Decimal("0.00"), "DECIMAL(12, 2)"),
     ("COALESCE(amount, ROUND(4Y, 1))", Decimal("0.00"), "DECIMAL(10, 2)"),
     ("LEAST(3L, 1.5)", Decimal("1.5"), "DECIMAL(21, 1)"),
-    ("-32768S", -32768, "BIGINT"),
-    ("1 | 2 & 4", 1, "BIGINT"),
-    ("12 ^ 4 & 6 >> 1", 12, "BIGINT"),
+    ("-32768S", -32768, "SMALLINT"),
+    ("1 | 2 & 4", 1, "INT"),
+    ("12 ^ 4 & 6 >> 1", 12, "INT"),
     ("DATE '2024-01-31' + INTERVAL '1' MONTH", date(2024, 2, 29), "DATE"),
     ("-9223372036854775808L", -(1 << 63), "BIGINT"),
 ]
@@ -232,6 +283,8 @@ _ARITIES: dict[str, Iterable[int]] = {
 }
 
 
+_OF_A_LENGTH = ("LPAD", "RPAD", "REPEAT", "SPACE", "FORMAT_NUMBER")
+"""The functions that make a string of a length, which an INT at the edge makes too long for the memory."""
 _TRIES_FOR_ALL, _LEFT_OUT = 100, 0.7
 
 
@@ -245,13 +298,15 @@ def signatures(chance: random.Random, tries: int) -> Iterator[str]:
     """
     scalars = {family: read(texts[0]) for family, texts in FAMILIES.items()}
     for name in FUNCTIONS:
-        if name == "ITEM" or " SECOND" in name or name.startswith("AS "):
+        if name in ("ITEM", "FIELD") or " SECOND" in name:
             # A query writes these otherwise, as `RULES` does.
             continue
         written = _WRITTEN.get(name, f"{name}({{all}})")
         for arity in _ARITIES.get(name, range(5)):
             taken: set[tuple[int, str]] = set()
             for families in _combinations(chance, arity, tries):
+                if "INT" in families and name in _OF_A_LENGTH:
+                    continue
                 places = set(enumerate(families)) or {(0, "")}
                 if places <= taken or not _is_taken(name, [scalars[family] for family in families]):
                     continue
@@ -288,6 +343,7 @@ def _is_taken(name: str, arguments: list[Scalar]) -> bool:
 _LEAVES: dict[str, list[str]] = {
     "N": [
         *FAMILIES["BIGINT"],
+        *FAMILIES["INT"],
         "Total",
         "t.Total",
         "TOTAL",
@@ -299,6 +355,7 @@ _LEAVES: dict[str, list[str]] = {
         "3L",
         "9223372036854775807",
     ],
+    "F": [*FAMILIES["FLOAT"], "CAST(0.1 AS FLOAT)", "f"],
     "D": [*FAMILIES["DOUBLE"], "1e-5", ".5e1", "1E3", "-2.5D", "CAST('NaN' AS DOUBLE)", "t.`The rate`"],
     "M": [
         *FAMILIES["DECIMAL"],
@@ -364,11 +421,21 @@ _LEAVES: dict[str, list[str]] = {
     "R": [*FAMILIES["BINARY"], "x'00ff'", "CAST(s AS BINARY)", "X''"],
     "L": ["many", "ARRAY(1, 2, 3)", "array(Total, NULL)", "ARRAY()", "ARRAY(10, 20)"],
     "W": ["words", "ARRAY('a', 'b')", "SPLIT(s, ',')", "array(s, `order`)"],
+    "P": ["tags", "MAP('a', i)", "t.tags", "MAP('b', 1, 'c', NULL)"],
+    "Q": ["item", "t.item", "STRUCT(s AS name, i AS points, x AS price)", "items[0]"],
+    "J": ["items", "ARRAY(item)", "ARRAY(item, NULL)", "t.items"],
 }
 
 _RULES: dict[str, str] = {
     "N": """{N} + {N} | {N} - {N} | {N} * {N} | {N} DIV {N} | {N} % {N} | - {N} | +{N} | -{N} | {N} div {N}
         MOD({N}, {N}) | PMOD({N}, {N}) | ABS({N}) | ROUND({N}, -1) | ROUND({N}) | FLOOR({N}) | CEIL({N})
+        CAST({F} AS INT) | CAST({F} AS BIGINT) | CAST({N} AS SMALLINT) | TRY_CAST({N} AS TINYINT) | TINYINT({D})
+        tiny + tiny | tiny * small | n + small | n * n | small - small | -tiny | ABS(small) | n DIV small
+        small % tiny
+        PMOD(n, small) | PMOD(tiny, tiny) | n & tiny | ~small | tiny << 1 | ROUND(n, -1) | ROUND(tiny, -1)
+        HASH(n, {F})
+        XXHASH64(tiny, {F}, small) | TRY_ADD(tiny, small) | TRY_MULTIPLY(n, n) | FLOOR({F})
+        CAST({A} AS INT) | SMALLINT({F})
         FLOOR({D}) | CEIL({D}) | LENGTH({S}) | CHAR_LENGTH({S}) | LENGTH({R}) | LOCATE({S}, {S})
         LOCATE({S}, {S}, {N}) | POSITION({S}, {S}) | POSITION({S} IN {S}) | POSITION({S}, {S}, {N})
         INSTR({S}, {S})
@@ -381,6 +448,12 @@ _RULES: dict[str, str] = {
         EXTRACT(QUARTER FROM {A})
         EXTRACT(DAYS FROM {T}) | EXTRACT(DAY FROM {I}) | EXTRACT(HOUR FROM {I})
         DATEDIFF({T}, {T}) | DATEDIFF(DAY, {T}, {T}) | UNIX_SECONDS({A}) | UNIX_MICROS({A}) | UNIX_MILLIS({A})
+        SIZE({P}) | {P}['a'] | {P}[{S}] | ELEMENT_AT({P}, {S}) | {Q}.points | item.points | t.item.points
+        {J}[0].points
+        AGGREGATE({L}, {N}, (acc, x) -> acc % 99 + x % 99) | REDUCE({L}, 0L, (acc, x) -> acc + 1, acc -> acc * {N})
+        AGGREGATE({W}, 0L, (n, word) -> n + LENGTH(word)) | ARRAY_POSITION({L}, {N}) | ARRAY_MIN({L}) | ARRAY_MAX({L})
+        GET({L}, {N}) | TRY_ELEMENT_AT({L}, {N}) | ARRAY_SIZE({L}) | JSON_ARRAY_LENGTH(TO_JSON({L})) | SIZE({J})
+        SIZE(FILTER({J}, x -> x.name = {S} AND x.points IN (1, {N}))) | tags.a | ARRAY_POSITION({J}, {Q})
         UNIX_TIMESTAMP({A}) | SIZE({L}) | CARDINALITY({W}) | {L}[{N}] | {L}[0] | ELEMENT_AT({L}, {N})
         ARRAY(10, 20)[1]
         CAST({D} AS BIGINT) | CAST({M} AS BIGINT) | CAST({M} AS INT) | CAST({S} AS INT) | CAST({B} AS INT)
@@ -402,19 +475,26 @@ _RULES: dict[str, str] = {
         SIGN({D}) | SIGNUM({D})
         ROUND({D}) | ROUND({D}, 2) | ROUND({D}, -2) | SQRT({D}) | CAST({N} AS DOUBLE) | CAST({S} AS DOUBLE)
         {M}::DOUBLE
+        {F} + {D} | {F} + {N} | {F} / {F} | SQRT({F}) | {F} * {M} | CAST({F} AS DOUBLE) | SIGN({F})
+        COALESCE({F}, {N})
         CAST({M} AS DOUBLE) | {M} + {D} | {D} * {M} | {M} / {D} | PMOD({D}, {D}) | MOD({D}, {D})
         POWER({N}, 2) | POW({D}, {N})
         EXP({N}) | LN({D}) | LOG10({D}) | CAST({A} AS DOUBLE) | DOUBLE({S}) | {N} / 2 | {N} / {N} / {N}
-        CAST({N} AS FLOAT)
         {D} * {N} + {D} | GREATEST({D}, {D}) | SIGN({M})
         CBRT({D}) | HYPOT({D}, {D}) | SIN({D}) | COS({N}) | TAN({D}) | ATAN2({D}, {D}) | TANH({D}) | ASIN({D})
         LOG({D}, {D}) | LOG2({D}) | LOG1P({D}) | EXPM1({N}) | DEGREES({D}) | RADIANS({D}) | RINT({D})
         BROUND({D}, 1) | NANVL({D}, {D}) | MONTHS_BETWEEN({A}, {A}) | MONTHS_BETWEEN({T}, {A}, FALSE)
         TRY_DIVIDE({D}, {N}) | TRY_SUBTRACT({D}, {D}) | ABS({S}) | ACOSH({D}) | COT({D})""",
+    "F": """{F} + {F} | {F} - {F} | {F} * {F} | {F} % {F} | PMOD({F}, {F}) | -{F} | ABS({F}) | ROUND({F})
+        ROUND({F}, 2)
+        BROUND({F}, 1) | CAST({N} AS FLOAT) | CAST({D} AS FLOAT) | CAST({M} AS FLOAT) | CAST({S} AS FLOAT) | +{F}
+        TRY_ADD({F}, {F}) | TRY_CAST({S} AS FLOAT) | FLOAT({N}) | NANVL({F}, {F}) | CAST({B} AS FLOAT)
+        CAST({A} AS FLOAT)""",
     "M": """{M} + {M} | {M} - {M} | {M} * {M} | {M} / {M} | {M} % {M} | {M} + {N} | {N} * {M} | {M} / {N}
         {N} / {M} | -{M}
         ABS({M}) | ROUND({M}) | ROUND({M}, 1) | ROUND({M}, -2) | FLOOR({M}) | CEIL({M}) | CEILING({M})
         PMOD({M}, {M})
+        CAST({F} AS DECIMAL(20, 10)) | n + {M} | tiny * {M} | CAST(small AS DECIMAL(4, 1)) | FLOOR({F}, 1)
         CAST({M} AS DECIMAL(12, 3)) | CAST({N} AS DECIMAL(20, 2)) | CAST({S} AS DECIMAL(10, 2))
         CAST({D} AS DECIMAL(10, 1))
         CAST({M} AS DECIMAL) | CAST({M} AS DECIMAL(4)) | TRY_CAST({M} AS DECIMAL(4, 2))
@@ -428,7 +508,14 @@ _RULES: dict[str, str] = {
         TO_NUMBER({S}, '99.99') | ZEROIFNULL({M})
         GREATEST({M}, {M}) | COALESCE({M}, 0) | IF({B}, {M}, {N}) | NULLIF({M}, 0)
         {M} * {M} * {M} | {M} / {M} / {M} | DECIMAL({S}) | EXTRACT(SECOND FROM {I})""",
-    "S": """UPPER({S}) | LOWER({S}) | UCASE({S}) | lcase({S}) | TRIM({S}) | LTRIM({S}) | RTRIM({S})
+    "S": """{Q}.name | {J}[0].name | ARRAY_JOIN({W}, {S}) | ARRAY_JOIN({L}, ',', {S}) | ARRAY_MAX({W})
+        MAP_KEYS({P})[0]
+        TO_VARCHAR({A}, 'yyyy-MM') | TO_JSON({L}) | TO_JSON({P})
+        TO_JSON(STRUCT({S}, {T} AS day, {M} AS sum, {A} AS at, {K}, {B})) | TO_JSON({W})
+        GET_JSON_OBJECT(TO_JSON({J}), '$[0].name') | GET_JSON_OBJECT(TO_JSON({P}), '$.a') | CAST({L} AS STRING)
+        GET_JSON_OBJECT('{"a": [{"b": 1.50}, {"b": "x"}, {}]}', '$.a[*].b') | CAST(STRUCT({S}, {L}) AS STRING)
+        AGGREGATE({W}, {S}, (acc, x) -> acc || COALESCE(x, '-')) | CAST({P} AS STRING) | ELEMENT_AT({W}, -1)
+        UPPER({S}) | LOWER({S}) | UCASE({S}) | lcase({S}) | TRIM({S}) | LTRIM({S}) | RTRIM({S})
         TRIM({S}, {S}) | LTRIM({S}, {S})
         RTRIM({S}, {S}) | BTRIM({S}) | BTRIM({S}, {S}) | TRIM(BOTH {S} FROM {S}) | TRIM(LEADING {S} FROM {S})
         TRIM(TRAILING FROM {S})
@@ -440,10 +527,12 @@ _RULES: dict[str, str] = {
         CONCAT({S}, {N}, {B}, {M}) | CONCAT_WS({S}, {S}, {S})
         CONCAT_WS('-', {W}, {S}) | REPLACE({S}, {S}) | REPLACE({S}, {S}, {S}) | LEFT({S}, {N})
         RIGHT({S}, {N}) | LPAD({S}, 6, {S})
-        RPAD({S}, 6) | LPAD({S}, {N}) | REPEAT({S}, 3) | REVERSE({S})
+        RPAD({S}, 6) | LPAD({S}, {N} % 50) | REPEAT({S}, 3) | REVERSE({S})
         REGEXP_EXTRACT({S}, '([a-z])([0-9]+)', 2) | OVERLAY({S} PLACING {S} FROM 2)
         REGEXP_REPLACE({S}, '[0-9]+', '<$0>') | REGEXP_EXTRACT({S}, '(\\\\d+)') | MD5({S}) | SHA2({S}, 256)
         CAST({N} AS STRING)
+        CAST(f AS STRING) | CONCAT(f, {S}) | FORMAT_STRING('%s', f) | TYPEOF({F}) | TYPEOF({N})
+        HEX(tiny) | BIN(n)
         CAST({M} AS STRING) | CAST({D} AS STRING) | CAST({B} AS STRING) | CAST({T} AS STRING)
         CAST({A} AS STRING) | {N}::STRING
         CAST({K} AS VARCHAR(30)) | DATE '2024-02-29'::STRING | CAST({I} AS STRING) | CAST({R} AS STRING)
@@ -464,7 +553,9 @@ _RULES: dict[str, str] = {
         DECODE({S}, 'a', {S}, {S}, 'y') | TRANSLATE({S}, {S}, {S}) | REPLACE({N}, '1') | INITCAP({S})
         SPLIT_PART({S}, ',', 1)
         TRANSLATE({S}, 'ab', 'x')""",
-    "B": """{B} AND {B} | {B} OR {B} | NOT {B} | !{B} | {B} IS TRUE | {B} IS NOT TRUE | {B} IS FALSE
+    "B": """{F} = {F} | {F} < {D} | {F} = {N} | {F} IN (0.1, {F}) | {F} <=> {F} | n = tiny | small < {N}
+        CAST({F} AS BOOLEAN)
+        {B} AND {B} | {B} OR {B} | NOT {B} | !{B} | {B} IS TRUE | {B} IS NOT TRUE | {B} IS FALSE
         {B} IS NOT FALSE | {B} IS UNKNOWN
         {B} IS NOT UNKNOWN | {B} = {B} | {B} <=> {B} | {N} = {N} | {N} <> {N} | {N} != {D} | {N} < {M}
         {M} >= {M} | {M} = {N} | {M} == {D}
@@ -489,6 +580,10 @@ _RULES: dict[str, str] = {
         ISNAN({D}) | {N} = {N} = {B} | {N} < {N} IS NULL
         {S} || {S} = {S} | {T} = '2024-02-29' | {A} > '2024-01-01' | {N} = '12' | {S} = {N} | {D} > '1.5'
         {N} + {N} > {N} AND {B} OR {B}
+        EXISTS({L}, x -> x > {N}) | FORALL({L}, x -> x > {N} OR {B}) | EXISTS({W}, w -> w LIKE '%a%' OR w = {S})
+        {Q} = {Q} | {Q} < {Q} | {Q} <=> {Q} | {J} >= {J} | {Q} IN ({Q}, {Q}) | ARRAYS_OVERLAP({L}, {L}) | {L} = {L}
+        MAP_CONTAINS_KEY({P}, {S}) | ARRAY_CONTAINS({J}, {Q}) | EXISTS({J}, x -> x IS NULL) | {L} <= {L}
+        {Q} BETWEEN {Q} AND {Q}
         NOT {N} = {N} | NOT {B} AND {B} | {N} IN ({D}, {M}) | ({N}, {N}) = ({N}, {N}) | {B} IS NULL""",
     "T": """DATE_ADD({T}, {N}) | DATE_SUB({T}, 31) | DATE_ADD({T}, -1) | {T} + {N} | {T} - {N}
         {T} + INTERVAL '1' DAY | {T} - INTERVAL 2 DAYS
@@ -528,10 +623,46 @@ _RULES: dict[str, str] = {
         UNHEX({S}) | ENCODE({S}, 'utf-8') | TO_BINARY(HEX({N})) | OVERLAY({R}, {R}, {N})
         RPAD({R}, 3) | REVERSE({R})""",
     "L": """ARRAY({N}, {N}) | ARRAY({N}) | IF({B}, {L}, {L}) | COALESCE({L}, {L}) | CONCAT({L}, {L})
-        REVERSE({L}) | {L} || {L}""",
+        REVERSE({L}) | {L} || {L}
+        TRANSFORM({L}, x -> x % 100 + {N} % 7) | TRANSFORM({L}, (x, at) -> IF({B}, x, at)) | FILTER({L}, x -> x > {N})
+        TRANSFORM({L}, x -> AGGREGATE({L}, x % 9, (x, y) -> x * 2 % 99 + COALESCE(y, 1) % 9, x -> x % 7))
+        TRANSFORM({W}, word -> LENGTH(word || {S})) | FILTER({L}, (x, at) -> at < {N} OR x IS NULL)
+        ZIP_WITH({L}, {L}, (x, y) -> COALESCE(x, y, {N})) | ARRAY_SORT({L}, (l, r) -> IF(l < r, 1, IF(l > r, -1, 0)))
+        FLATTEN(ARRAY({L}, {L})) | SEQUENCE({N} % 9, {N} % 9) | SLICE({L}, 1, 2) | SLICE({L}, -2, {N} % 5 + 4)
+        ARRAY_DISTINCT({L}) | ARRAY_UNION({L}, {L}) | ARRAY_EXCEPT({L}, {L}) | ARRAY_INTERSECT({L}, {L})
+        ARRAY_REMOVE({L}, {N}) | ARRAY_REPEAT({N}, 2) | ARRAY_APPEND({L}, {N}) | ARRAY_PREPEND({L}, {N})
+        ARRAY_INSERT({L}, 2, {N}) | ARRAY_INSERT({L}, -2, {N}) | ARRAY_COMPACT({L}) | SORT_ARRAY({L})
+        SORT_ARRAY({L}, FALSE)
+        MAP_VALUES({P}) | {J}.points | TRANSFORM({J}, each -> each.points) | CAST({W} AS ARRAY<BIGINT>)
+        TRY_CAST({W} AS ARRAY<BIGINT>) | ARRAY_SORT({L}) | FROM_JSON(TO_JSON({L}), 'ARRAY<BIGINT>')""",
     "W": """SPLIT({S}, ',') | SPLIT({S}, '') | SPLIT({S}, '[a-z]', 2) | ARRAY({S}, {S}) | SPLIT({S}, '[.]|b')
         REGEXP_EXTRACT_ALL({S}, '[a-z]', 0)
-        ARRAY({N}, {S})""",
+        ARRAY({N}, {S}) | MAP_KEYS({P}) | TRANSFORM({W}, x -> UPPER(x)) | FILTER({W}, x -> x < {S}) | {J}.name
+        TRANSFORM({L}, x -> CAST(x AS STRING) || {S}) | ARRAY_SORT({W}, (l, r) -> LENGTH(l) - LENGTH(r))
+        MAP_KEYS(MAP_FILTER({P}, (k, v) -> v > {N})) | MAP_KEYS(TRANSFORM_KEYS({P}, (k, v) -> k || LENGTH(k)))
+        ARRAY_UNION({W}, {W}) | TRANSFORM(MAP_ENTRIES({P}), e -> e.key) | ZIP_WITH({W}, {L}, (s, n) -> s || n)
+        JSON_OBJECT_KEYS(TO_JSON({P})) | TRANSFORM(ARRAYS_ZIP({W}, {L}), z -> CAST(z AS STRING))
+        JSON_OBJECT_KEYS('{"a": 1, "b": {}}') | TRANSFORM({J}, x -> x.name)""",
+    "P": """MAP({S}, {N}) | MAP('a', {N}, 'b', {N}) | MAP_FILTER({P}, (k, v) -> v < {N} OR k = {S})
+        TRANSFORM_VALUES({P}, (k, v) -> v % 9 + LENGTH(k)) | TRANSFORM_VALUES({P}, (k, v) -> {N})
+        MAP_ZIP_WITH({P}, {P}, (k, v, w) -> COALESCE(v, w, LENGTH(k))) | TRANSFORM_KEYS({P}, (k, v) -> k || {S})
+        MAP_FROM_ARRAYS(ARRAY({S}), ARRAY({N})) | MAP_FROM_ENTRIES(ARRAY(STRUCT({S}, {N})))
+        MAP_FROM_ENTRIES(MAP_ENTRIES({P})) | MAP_CONCAT({P}, MAP('z', {N}))
+        CAST(STR_TO_MAP('a:1,b:2') AS MAP<STRING, BIGINT>)
+        MAP_CONCAT({P}, {P}) | STR_TO_MAP({S}) | FROM_JSON(TO_JSON({P}), 'MAP<STRING, BIGINT>')""",
+    "Q": """NAMED_STRUCT('name', {S}, 'points', {N}, 'price', {D}) | {J}[0] | ELEMENT_AT({J}, 1) | GET({J}, {N})
+        TRY_ELEMENT_AT({J}, {N}) | ARRAY_MIN({J}) | ARRAY_MAX({J}) | STRUCT(i, s, {B})
+        STRUCT({Q} AS inner, {L} AS many)
+        CAST({Q} AS STRUCT<name: STRING, points: BIGINT, price: DOUBLE>) | ARRAYS_ZIP({L}, {L})[0]
+        MAP_ENTRIES({P})[0]
+        AGGREGATE({J}, {Q}, (best, x) -> IF(x.points > best.points, x, best))
+        FROM_JSON(TO_JSON({Q}), 'name STRING, points BIGINT, price DOUBLE')
+        FROM_JSON({S}, 'a BIGINT, b ARRAY<STRING>')
+        FROM_JSON('{"name": "x", "points": [1]}', 'name STRING, points BIGINT, price DOUBLE')""",
+    "J": """ARRAY({Q}) | ARRAY({Q}, {Q}) | FILTER({J}, x -> x.points > {N}) | SORT_ARRAY({J}) | SORT_ARRAY({J}, FALSE)
+        TRANSFORM({L}, x -> STRUCT({S} AS name, x AS points, {D} AS price)) | CONCAT({J}, {J}) | REVERSE({J})
+        ARRAY_DISTINCT({J}) | ARRAY_UNION({J}, {J}) | ARRAY_SORT({J}) | ARRAY_REMOVE({J}, {Q})
+        ARRAY_APPEND({J}, {Q})""",
 }
 _OF_EACH = """COALESCE({X}, {X}) | NVL({X}, {X}) | IFNULL({X}, {X})
         CASE WHEN {B} THEN {X} WHEN {B} THEN {X} ELSE {X} END | IF({B}, {X}, {X})

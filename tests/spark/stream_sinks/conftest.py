@@ -15,8 +15,7 @@ from penstock.graph import Step, Write
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stream_sink import StreamSink
-from penstock_spark.reports.accumulators import accumulator_of
-from penstock_spark.session.session import move_to_session, runner_session
+from penstock_spark.session.backends import backend_of
 from penstock_spark.worker.batch import Batch, encode_page
 from tests.spark.stream_sinks.writing import ROWS
 
@@ -33,7 +32,7 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
         ]
         return BatchWriter(
             [StreamSink(-number, step) for number, step in enumerate(steps, 1)],
-            Context(spark, "run", accumulator_of(spark.sparkContext), 1, cloudpickle.dumps),
+            Context(spark, "run", backend_of(spark).reports(), 1, cloudpickle.dumps),
             app,
             lambda: None,
         )
@@ -44,7 +43,7 @@ def writer(spark: SparkSession) -> Callable[..., BatchWriter]:
 @pytest.fixture
 def rows(spark: SparkSession) -> Callable[..., DataFrame]:
     """The rows of a micro-batch: for each sink, elements; one page each, dealt out to partitions in turn."""
-    session = runner_session(spark, {"spark.sql.adaptive.enabled": "false"})
+    session = backend_of(spark).clone({"spark.sql.adaptive.enabled": "false"})
 
     def make(*elements: list[Any], partitions: int = 2, effects: Path | None = None) -> DataFrame:
         found = [
@@ -53,7 +52,7 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
             for value in values
         ]
         pages = spark.sparkContext.parallelize(found, partitions)
-        frame = move_to_session(spark.createDataFrame(pages, ROWS), session)
+        frame = backend_of(session).moved(spark.createDataFrame(pages, ROWS))
         return frame if effects is None else frame.mapInArrow(_noting(effects), ROWS)
 
     return make

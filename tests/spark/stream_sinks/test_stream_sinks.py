@@ -30,7 +30,7 @@ from penstock_spark.formats.program import PickledRows
 from penstock_spark.formats.registry import FORMATS
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure, to_exception
-from penstock_spark.session.session import runner_session
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
 from penstock_spark.worker.batch import Batch, encode_page
@@ -69,8 +69,7 @@ def raised(call: Callable[[], Any]) -> BaseException:
 def start(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., StreamingQuery]]:
     """Starts, or goes on with, a query with one row in each micro-batch."""
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    session = runner_session(
-        spark,
+    session = backend_of(spark).clone(
         {
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.shuffle.partitions": "1",

@@ -29,7 +29,7 @@ from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.contract.classes import find_classes
 from penstock_spark.checkpoints.contract.field_orders import FieldOrders, field_orders_of
 from penstock_spark.checkpoints.contract.key_coders import KeyCoders, key_coders_of, key_type
-from penstock_spark.plan.column_plan import ColumnStream, Combined
+from penstock_spark.plan.column_plan import ColumnStream, Grouped
 from penstock_spark.plan.retractions import retracting_edges
 from penstock_spark.plan.splitting import keeps_restrictions
 from penstock_spark.plan.stream_plan import StreamPlan, WaitingParDo
@@ -99,10 +99,10 @@ def _native(plan: StreamPlan) -> dict[str, Any]:
     match plan.by_spark:
         case None:
             return {}
-        case Combined():
+        case Grouped():
             assert plan.columns is not None
             columns = plan.columns
-            layouts: dict[Combined | Sums, dict[str, Any]] = {
+            layouts: dict[Grouped | Sums, dict[str, Any]] = {
                 each: dict(columns.layout(each)) for each in columns.groupings
             }
         case Sums() as sums:

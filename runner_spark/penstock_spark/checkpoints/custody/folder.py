@@ -19,7 +19,6 @@ import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -46,10 +45,7 @@ from penstock_spark.checkpoints.spark_logs import check_logs, last_micro_batch
 from penstock_spark.checkpoints.spark_state import check_state
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import COMMAND, END
-from penstock_spark.session.session import is_local_session
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JVMView
+from penstock_spark.session.backends import backend_of, is_local_session
 
 ENDED = "ended.json"
 _SPARK, _CONTROL, _INPUTS = "spark", "control", "inputs"
@@ -210,8 +206,7 @@ def open_checkpoint(
     if run is None:
         return open_at(place, signature, drop_state, prepare, None, rewrite, is_written, check_state)
     _refuse_strangers(place)
-    java: JVMView = spark._jvm
-    me = this_holder(run, int(java.java.lang.ProcessHandle.current().pid()))
+    me = this_holder(run, backend_of(spark).process())
     lease = take_lease(place, me, take_over)
     try:
         return open_at(place, signature, drop_state, prepare, lease, rewrite, is_written, check_state)

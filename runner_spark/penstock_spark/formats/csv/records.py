@@ -46,9 +46,9 @@ from penstock_spark.formats.csv.quotes import (
 )
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import report_with
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.worker_socket import acknowledge_each
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.stream_files import Naming, StreamFiles
 
 _RECORDS_AT_ONCE = 5_000

@@ -22,7 +22,7 @@ from penstock_spark.columns.types import arrow_schema_of, in_spark
 from penstock_spark.formats.csv import records, scan
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import TaskRows
-from penstock_spark.session.workers_python import map_in_arrow
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.sources.contents import CONTENTS, NOT_IN_COLUMNS
 from penstock_spark.sources.decoding import ByFile, runs_of_files, text_or_bytes
 from penstock_spark.sources.headers import Headers, make_head_column

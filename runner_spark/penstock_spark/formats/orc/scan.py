@@ -28,8 +28,8 @@ from penstock_spark.files.finding import (
 from penstock_spark.files.splits import distribute_parts, leaves_files_out
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.reports.failure import fail_step
+from penstock_spark.session.backends import map_in_arrow
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.contents import (
     ColumnsReader,

@@ -180,8 +180,6 @@ def types_of_column(footers: Mapping[str, pq.FileMetaData], name: str) -> list[t
 
 def schema_before_opening(source: ParquetSource) -> T.StructType | None:
     """The schema of the first file on a local disk, which the others should share; None if unknown."""
-    if source.columns is not None:
-        return None
     try:
         pattern = source.file_pattern
         # A stream takes a folder for its files.
@@ -192,6 +190,11 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
         if not paths:
             return None
         schema = values.with_columns(schema_of_footer(pq.read_metadata(paths[0])))
+        if source.columns is not None:
+            # Other names belong to fields inside of columns.
+            if not set(source.columns) <= set(schema.names):
+                return None
+            schema = T.StructType([schema[name] for name in source.columns])
         # Only Python reads some columns.
         return None if is_unsupported_by_spark(schema) else schema
     except (OSError, pa.ArrowException, PySparkException, TypeError, ValueError):

@@ -48,9 +48,8 @@ from penstock_spark.formats.parquet.records import (
     open_for_python,
 )
 from penstock_spark.plan.column_bounds import UNBOUNDED
+from penstock_spark.session.backends import backend_of, map_in_arrow
 from penstock_spark.session.parallelism import parallelism_of
-from penstock_spark.session.session import empty_frame
-from penstock_spark.session.workers_python import map_in_arrow
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.contents import (
     ColumnsReader,
@@ -159,7 +158,7 @@ def open_parquet(source: ParquetSource, spark: SparkSession, where: str) -> Scan
     files = find_files(spark, source.file_pattern, where, validate=source.validate)
     decoder = _DECODERS[source.elements]
     if not files.paths:
-        return Scan(empty_frame(spark, T.StructType().add("nothing", "integer")), lambda: decoder)
+        return Scan(backend_of(spark).empty_frame(T.StructType().add("nothing", "integer")), lambda: decoder)
     values.check(files.paths)
     if files.are_on_disk:
         warn_of_empty_files(files.sizes_on_disk(), where)

@@ -26,9 +26,9 @@ from penstock_spark.formats.ranges.reading import RowsOfRanges, StreamDecoder, d
 from penstock_spark.process.written_formats import POSITION
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
+from penstock_spark.session.backends import backend_of, map_in_arrow
 from penstock_spark.session.parallelism import parallelism_of
 from penstock_spark.session.spark_versions import version_of
-from penstock_spark.session.workers_python import map_in_arrow, workers_python
 from penstock_spark.shipping.import_paths import driver_sys_path
 from penstock_spark.sources.scan import StreamScan
 from penstock_spark.worker.batch import dumps_with_code, loads
@@ -66,7 +66,7 @@ def open_range_stream(
     parallelism = parallelism_of(spark)
     planning = dumps_with_code(_Planning(source, limit, parallelism, where, current_reporting()))
     name = f"penstock-{hashlib.sha256(planning).hexdigest()[:16]}"
-    with workers_python():
+    with backend_of(spark).workers_python():
         spark.dataSource.register(_data_source(name, planning, driver_sys_path()))
     frame = spark.readStream.format(name).load()
     decoder = partial(StreamDecoder, source, stream.has_rejects, where)

@@ -33,7 +33,7 @@ from penstock_spark.files.temporary import (
     remove_of_earlier_claims,
 )
 from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
-from penstock_spark.session.session import empty_frame
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.spark_versions import from_arrow_schema, to_arrow_schema
 from penstock_spark.sinks import column_sinks
 from penstock_spark.sinks.plan import MicroBatch, SinkPlan
@@ -97,7 +97,9 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
         # Spark knows what there is: it refuses, or deletes, when it writes nothing in that mode.
         plan = plan_table(sink, False, where)
         try:
-            plan.commit(empty_frame(spark, column_sinks.parse_spark_schema(plan.schema)), MicroBatch())
+            plan.commit(
+                backend_of(spark).empty_frame(column_sinks.parse_spark_schema(plan.schema)), MicroBatch()
+            )
         except PySparkException as error:
             raise_translated(error, ErrorContext(places=(where,)))
 

@@ -9,6 +9,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from penstock.coders.deterministic import encode_key
+from penstock.elements.row import Row
 from penstock.relations.bags import Copies
 from penstock.scalars.conditions import order
 from penstock.sql.aggregates.function import Cell
@@ -153,7 +154,7 @@ _BY_PARTS = cmp_to_key(order)
 
 def ordered(value: object) -> tuple[int, Any]:
     """Returns what orders a value as SQL does: NaN is the greatest number, and NULL the least part of an array."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, Row)):
         return 0, _BY_PARTS(value)
     return (1, 0) if value != value else (0, value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -55,7 +56,14 @@ def _greatest_of(values: list[Any]) -> object:
 def _bind_extreme(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 1)
     [value] = asked.arguments
+    _check_order(function, value)
     return function.of(asked, (value,), value.type)
+
+
+def _check_order(function: AggregateFunction, value: Scalar) -> None:
+    """Refuses to compare maps, which have no order."""
+    if value.type.has("MAP"):
+        raise SqlTypeError(f"{function.name} does not compare maps", "compare SORT_ARRAY(MAP_ENTRIES(map))")
 
 
 def _bind_any_value(function: AggregateFunction, asked: Asked) -> AggregateCall:
@@ -94,8 +102,8 @@ def _fold_extreme(symbol: str) -> Callable[[AggregateCall], FoldText | None]:
     )
 
     def fold(call: AggregateCall) -> FoldText | None:
-        # NaN, and NULL in arrays, have places in the order of SQL that Python's comparisons do not know.
-        return None if kind_of(call) in ("DOUBLE", "ARRAY") else FoldText((text,))
+        # NaN, and NULL in arrays and structs, have places in the order of SQL that Python's comparisons do not know.
+        return None if kind_of(call) in ("DOUBLE", "ARRAY", "STRUCT") else FoldText((text,))
 
     return fold
 
@@ -110,6 +118,7 @@ _ROWS_MAX = 100_000
 def _bind_by(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 2, 3)
     value, by = asked.arguments[:2]
+    _check_order(function, by)
     if len(asked.arguments) == 2:
         return function.of(asked, (value, by), value.type)
     count = function.constant(function.whole(asked.arguments[2]), "the number of values")
@@ -173,10 +182,28 @@ def _fold_form(call: AggregateCall) -> FoldText | None:
     return FoldText((CellText("{value}", "{held}", "{held}"),))
 
 
-def refuse_more_rows(count: int) -> object:
+@dataclass(frozen=True)
+class SubqueryPlace:
+    """The place of a subquery in its query; the same subquery at another place has the same rows.
+
+    Attributes:
+        shown: The line with a caret below the subquery.
+    """
+
+    shown: str = field(compare=False)
+
+
+def refuse_more_rows(count: int, place: SubqueryPlace | None) -> object:
     """Refuses a subquery in an expression that has more than one row."""
     what = f"a subquery in an expression has {count} rows, not one"
-    raise ValueError(three_parts(what, hint="aggregate it, for example with MAX, or write LIMIT 1"))
+    where = None if place is None else place.shown
+    hint = "aggregate it, for example with MAX, or write LIMIT 1"
+    raise ValueError(three_parts(what, where=where, hint=hint))
+
+
+def place_of(call: AggregateCall) -> SubqueryPlace | None:
+    """Returns where the subquery stands whose one value a call is."""
+    return next((each for each in call.parameters if isinstance(each, SubqueryPlace)), None)
 
 
 class _Single(Bag):
@@ -186,25 +213,26 @@ class _Single(Bag):
     are retracted: `OneRow` finds those that stay.
     """
 
-    def __init__(self, holding: Holding) -> None:
+    def __init__(self, holding: Holding, place: SubqueryPlace | None) -> None:
         super().__init__(self._only, holding.copies(shown=True))
         self._retracts = holding.retracts
+        self._place = place
 
     def change(self, held: Counter[Any], value: object, sign: int) -> None:
         self._copies.change(held, value, sign)
 
     def _only(self, values: list[Any]) -> object:
         if len(values) > 1:
-            return None if self._retracts else refuse_more_rows(len(values))
+            return None if self._retracts else refuse_more_rows(len(values), self._place)
         return values[0] if values else None
 
 
 def _hold_single(call: AggregateCall, holding: Holding) -> Cell:
-    return _Single(holding)
+    return _Single(holding, place_of(call))
 
 
-def _write_single(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
-    return f"MAX({arguments[0]})"
+def _write_single(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
+    return f"MAX({arguments[0]}){over}"
 
 
 MIN = AggregateFunction(

@@ -110,8 +110,8 @@ Bind = Callable[["AggregateFunction", Asked], AggregateCall]
 """Makes the call of what a query asks for, with the casts that it leaves out; raises SqlTypeError."""
 Hold = Callable[[AggregateCall, Holding], Cell]
 """Returns what a group holds."""
-SparkForm = Callable[[AggregateCall, Sequence[str], str], str]
-"""Writes a call for Spark, from its arguments as text and the text ``DISTINCT `` or none."""
+SparkForm = Callable[[AggregateCall, Sequence[str], str, str], str]
+"""Writes a call for Spark, from its arguments, the word ``DISTINCT `` or none, and `` OVER (…)`` or none."""
 
 
 def _no_fold(call: AggregateCall) -> FoldText | None:
@@ -209,7 +209,9 @@ class AggregateFunction:
             )
 
     def number(self, value: Scalar) -> Scalar:
-        """Returns a value that must be a number."""
+        """Returns a value that must be a number; a string is cast to a DOUBLE."""
+        if value.type.name == "STRING":
+            return resolving.cast(value, DOUBLE)
         return self._checked(value, ("BIGINT", "DECIMAL", "DOUBLE"), "numbers", "CAST it to a number")
 
     def double(self, value: Scalar) -> Scalar:
@@ -218,8 +220,7 @@ class AggregateFunction:
 
     def addable(self, value: Scalar) -> Scalar:
         """Returns a value that must be a number or an interval."""
-        kinds = ("BIGINT", "DECIMAL", "DOUBLE", "INTERVAL")
-        return self._checked(value, kinds, "numbers", "CAST it to a number")
+        return value if value.type.name == "INTERVAL" else self.number(value)
 
     def whole(self, value: Scalar) -> Scalar:
         """Returns a value that must be a whole number."""

@@ -6,8 +6,9 @@ subject, and a line with a call and its value in ``tests/sdk/sql/aggregate_cases
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from penstock.scalars.spark_forms import NotForSpark
 from penstock.sql.aggregates import extremes, lists, moments, percentiles, sums
 from penstock.sql.aggregates.function import AggregateFunction
 from penstock.sql.plan.relations import AggregateCall
@@ -44,6 +45,32 @@ REFUSED: Mapping[str, str] = {
     ),
 }
 """Aggregates of Spark that queries have not, and what to write instead."""
+
+
+def write_for_spark(call: AggregateCall, arguments: Sequence[str], over: str = "") -> str:
+    """Returns a call in Spark's SQL.
+
+    Args:
+        call: The call.
+        arguments: Its arguments in Spark's SQL.
+        over: The window, such as `` OVER (ORDER BY c0)``; empty for an aggregate of a group.
+
+    Raises:
+        NotForSpark: Spark would not compute exactly the same.
+    """
+    if call.fn is not None:
+        raise NotForSpark(f"{call.name} is a CombineFn of the user")
+    if call.type.name == "DECIMAL" and call.type.precision is None:
+        raise NotForSpark("Spark computes decimals with other numbers of digits")
+    record = record_of(call)
+    if record.not_in_spark:
+        raise NotForSpark(f"{record.name}: {record.not_in_spark}")
+    if call.orders:
+        raise NotForSpark(f"Spark's {record.name} does not take an order")
+    distinct = "DISTINCT " if call.distinct else ""
+    if record.spark is None:
+        return f"{record.name}({distinct}{', '.join(arguments)}){over}"
+    return record.spark(call, arguments, distinct, over)
 
 
 def record_of(call: AggregateCall) -> AggregateFunction:

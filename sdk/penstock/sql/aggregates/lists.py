@@ -102,8 +102,8 @@ def _needed(call: AggregateCall) -> tuple[Scalar, ...]:
     return () if call.argument is None else (call.argument,)
 
 
-def _write_array(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
-    return f"SORT_ARRAY(COLLECT_LIST({distinct}{arguments[0]}))"
+def _write_array(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
+    return f"SORT_ARRAY(COLLECT_LIST({distinct}{arguments[0]}){over})"
 
 
 _IN_ORDER = "without ORDER BY, values come in ascending order; in Spark, they come in any"

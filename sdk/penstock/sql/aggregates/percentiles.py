@@ -222,18 +222,18 @@ def _write_shares(shares: _Shares) -> str:
     return f"{shares!r}D"
 
 
-def _write_percentile(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
+def _write_percentile(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
     value, *counts = arguments
     if call.parameters[1]:
         shares = _write_shares(call.parameters[0])
-        return f"PERCENTILE_CONT({distinct}{shares}) WITHIN GROUP (ORDER BY {value} DESC)"
-    return f"PERCENTILE({distinct}{', '.join([value, _write_shares(call.parameters[0]), *counts])})"
+        return f"PERCENTILE_CONT({distinct}{shares}) WITHIN GROUP (ORDER BY {value} DESC){over}"
+    return f"PERCENTILE({distinct}{', '.join([value, _write_shares(call.parameters[0]), *counts])}){over}"
 
 
-def _write_discrete(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
+def _write_discrete(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
     shares, descending = call.parameters
     order = f"ORDER BY {arguments[0]}{' DESC' if descending else ''}"
-    return f"PERCENTILE_DISC({distinct}{_write_shares(shares)}) WITHIN GROUP ({order})"
+    return f"PERCENTILE_DISC({distinct}{_write_shares(shares)}) WITHIN GROUP ({order}){over}"
 
 
 PERCENTILE = AggregateFunction(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -54,8 +55,8 @@ def _bind_count_if(function: AggregateFunction, asked: Asked) -> AggregateCall:
     return COUNT.of(Asked((), condition=condition), (), BIGINT)
 
 
-def _write_count(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
-    return f"COUNT({distinct}{', '.join(arguments)})"
+def _write_count(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
+    return f"COUNT({distinct}{', '.join(arguments)}){over}"
 
 
 COUNT = AggregateFunction(
@@ -74,9 +75,9 @@ COUNT = AggregateFunction(
 def _bind_sum(function: AggregateFunction, asked: Asked) -> AggregateCall:
     function.check_count(asked, 1)
     value = function.addable(asked.arguments[0])
-    return function.of(
-        asked, (value,), decimals.sum_type(value.type) if value.type.name == "DECIMAL" else value.type
-    )
+    # A sum has the widest type of its kind.
+    kind = replace(value.type, bits=64)
+    return function.of(asked, (value,), decimals.sum_type(kind) if kind.name == "DECIMAL" else kind)
 
 
 def _bind_mean(function: AggregateFunction, asked: Asked) -> AggregateCall:
@@ -225,11 +226,11 @@ def _fold_mean(call: AggregateCall) -> FoldText | None:
     return FoldText((SUM_TEXT, COUNT_TEXT), "{0} / {1} if {1} else None")
 
 
-def _write_mean(call: AggregateCall, arguments: Sequence[str], distinct: str) -> str:
+def _write_mean(call: AggregateCall, arguments: Sequence[str], distinct: str, over: str) -> str:
     [value] = arguments
     if kind_of(call) == "BIGINT":
-        return f"(SUM({distinct}{value}) / COUNT({distinct}{value}))"
-    return f"AVG({distinct}{value})"
+        return f"(SUM({distinct}{value}){over} / COUNT({distinct}{value}){over})"
+    return f"AVG({distinct}{value}){over}"
 
 
 # Bits
@@ -289,7 +290,8 @@ def _bits(name: str, symbol: str, result: Callable[[int, int], bool]) -> Aggrega
 
     def bind(function: AggregateFunction, asked: Asked) -> AggregateCall:
         function.check_count(asked, 1)
-        return function.of(asked, (function.whole(asked.arguments[0]),), BIGINT)
+        value = function.whole(asked.arguments[0])
+        return function.of(asked, (value,), value.type if value.type.name == "BIGINT" else BIGINT)
 
     def hold(call: AggregateCall, holding: Holding) -> Cell:
         cell = _Bits(result)

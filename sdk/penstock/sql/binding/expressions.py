@@ -12,14 +12,19 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from penstock.scalars import casts, functions, resolving, types
+from penstock.scalars.nested_values import ResultOfUser, value_maker_of
 from penstock.scalars.refused_functions import REFUSED
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.time_units import WITH_UNITS
-from penstock.scalars.tree import Call, Literal, Scalar, UserCall, columns_of
+from penstock.scalars.tree import Call, Lambda, Literal, Parameter, Scalar, UserCall, columns_of, make_lambda
 from penstock.scalars.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, SqlType
+from penstock.scalars.widths import fits_width
 from penstock.sql.binding import subqueries
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate, refuse_aggregates_inside
+from penstock.sql.binding.generators import called_generator, refuse_inside
 from penstock.sql.binding.grouping_sets import bind_grouping_function
+from penstock.sql.binding.nested_arguments import bind_arguments
+from penstock.sql.binding.nested_types import nested_type, schema_of
 from penstock.sql.binding.scopes import Env, Grouping, Scope, make_outer, scope_of, window_columns
 from penstock.sql.binding.statement import Statement, walk_own_parts
 from penstock.sql.binding.time_windows import (
@@ -32,17 +37,19 @@ from penstock.sql.binding.time_windows import (
     mentions_window,
     window_call_in,
 )
+from penstock.sql.binding.tuples import compare_tuples, parts_of_tuple
 from penstock.sql.binding.window_functions import FUNCTIONS as WINDOW_FUNCTIONS
 from penstock.sql.binding.window_functions import refuse_over
-from penstock.sql.language.dialect import SPARK_FUNCTIONS
+from penstock.sql.errors import place
+from penstock.sql.language.dialect import SPARK_FUNCTIONS, position_of
 from penstock.sql.language.month_intervals import months_of_interval
 from penstock.sql.plan.decorrelation import Correlation
 from penstock.sql.plan.lineage import bound_of, make_period
 from penstock.sql.plan.relations import Relation, Values
+from penstock.sql.user_functions import GuardedFunction, UserFunction, why_not_called_with
 
 _TYPES = {
-    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), BIGINT),
-    "DOUBLE": DOUBLE,
+    **{str(kind): kind for kind in (BIGINT, types.INT, types.SMALLINT, types.TINYINT, DOUBLE, types.REAL)},
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR"), types.STRING),
     **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMPLTZ"), TIMESTAMP),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ"), types.TIMESTAMP_NTZ),
@@ -81,7 +88,7 @@ class ExpressionBinder:
     def column(self, node: exp.Expression) -> Scalar:
         """Returns a value that can be a column."""
         value = self.scalar(node)
-        if "MONTHS" in str(value.type):
+        if value.type.has("MONTHS"):
             what = "an interval of months cannot be a column"
             self._statement.refuse(node, what, "add it to a time, or select EXTRACT(MONTH FROM interval)")
         return value
@@ -119,7 +126,7 @@ class ExpressionBinder:
 
     def _of_rows(self) -> ExpressionBinder:
         """Returns the binder of expressions of the rows that are grouped."""
-        return self._in(replace(self._env, scope=self._env.rows, aliases={}, over=None))
+        return self._in(replace(self._env, scope=self._env.rows, aliases={}, over=None, parameters={}))
 
     def _call(self, node: object, name: str, *parts: object) -> Scalar:
         """A call of parts of the tree; those that are not there are left out."""
@@ -134,13 +141,63 @@ class ExpressionBinder:
     def _inner(self, node: exp.Expression) -> Scalar:
         return self.scalar(node.this)
 
+    def _parameter(self, node: exp.Identifier) -> Scalar:
+        """The value that a lambda is called with."""
+        found = self._env.parameters.get(node.name.lower())
+        if found is None:
+            hint = "aggregate the array before, in a subquery"
+            self._statement.refuse(node, f"{node.name!r} is a parameter of a lambda around this", hint)
+        return found
+
+    def _dot(self, node: exp.Dot) -> Scalar:
+        return self._field(node, self.scalar(node.this), node.expression)
+
+    def _field(self, node: exp.Expression, value: Scalar, name: exp.Expr) -> Scalar:
+        """The value of a field of a struct."""
+        return self._statement.call(node, "FIELD", [value, _text_literal(name.name)])
+
+    def _of_path(self, node: exp.Column) -> Scalar | None:
+        """The value of a field of a column or a parameter, by the names between dots; None if it is a column."""
+        first, *others = node.parts
+        env = self._env
+        if first.name.lower() in env.parameters:
+            base: Scalar = env.parameters[first.name.lower()]
+        else:
+            scopes = [env.rows, *(each.rows for each in env.around)]
+            if any(each.has(first.name, others[0].name) for each in scopes if others):
+                width = 2
+            elif others and (
+                first.name.lower() in env.aliases or any(each.has(None, first.name) for each in scopes)
+            ):
+                width = 1
+            else:
+                return None
+            if width > len(others):
+                return None
+            column = exp.Column(**dict(zip(("this", "table"), node.parts[width - 1 :: -1], strict=False)))
+            others = others[width - 1 :]
+            base = self.scalar(column)
+        for name in others:
+            base = self._field(node, base, name)
+        return base
+
+    def _refuse_in_lambda(self, node: exp.Expression | exp.Query, what: str) -> None:
+        if self._env.parameters:
+            self._statement.refuse(node, f"{what} cannot be inside a lambda", "select it in FROM before")
+
+    def _lambda_outside(self, node: exp.Expression) -> Scalar:
+        hint = "write it as an argument of TRANSFORM, FILTER, AGGREGATE or another of their kind"
+        return self._statement.refuse(node, "a lambda stands alone", hint)
+
     def _column(self, node: exp.Column) -> Scalar:
         refuse, rows = self._statement.refuse, self._env.rows
-        if node.args.get("db"):
-            refuse(node, f"{node.sql()} has too many parts", "write TABLE.COLUMN")
         qualifier, name = node.table or None, node.name
         if (qualifier or "").lower() == "sys":
             return self._system_column(node)
+        if (found := self._of_path(node)) is not None:
+            return found
+        if node.args.get("db"):
+            refuse(node, f"{node.sql()} has too many parts", "write TABLE.COLUMN, or TABLE.COLUMN.FIELD")
         selected = self._env.aliases.get(name.lower()) if qualifier is None else None
         without_aliases = self._in(replace(self._env, aliases={}))
         if isinstance(self._env.scope, Grouping):
@@ -189,6 +246,7 @@ class ExpressionBinder:
 
     def _over(self, node: exp.Expression) -> Scalar:
         """The result of a window function, or of an aggregate with OVER."""
+        self._refuse_in_lambda(node, "a window function")
         return refuse_over(self._statement, node) if self._env.over is None else self._env.over(node)
 
     # Groupings
@@ -243,6 +301,8 @@ class ExpressionBinder:
         if self._statement.is_aggregate(node):
             what = f"the aggregate {name} cannot be used here"
             self._statement.refuse(node, what, "aggregate in a subquery")
+        if (generator := called_generator(self._statement, node)) is not None:
+            refuse_inside(self._statement, generator)
         own = self._statement.tables.functions.get(name)
         if own is None and name in WINDOW_FUNCTIONS:
             self._statement.refuse(
@@ -258,14 +318,51 @@ class ExpressionBinder:
             word = unit.sql() if isinstance(unit, exp.Literal) else unit.name
             times = [_text_literal(word), *map(self.scalar, rest)]
             return self._statement.typed(node, lambda: WITH_UNITS[name](*times))
+        if own is None and name in functions.FUNCTIONS:
+            return self._function_with_parts(node, name, node.expressions)
         arguments = list(map(self.scalar, node.expressions))
         if own is not None:
-            return UserCall(node.name, own.fn, tuple(arguments), own.type)
+            return self._user_call(node, own, arguments)
         if name in BOUNDS and len(arguments) == 1 and arguments[0].type.name == "WINDOW":
             return bound_of(arguments[0], BOUNDS.index(name))
         if name in WINDOWS:
             self._statement.refuse(node, f"{name} belongs into GROUP BY or FROM", SPELLINGS[name])
         return self._statement.call(node, name, arguments)
+
+    def _function_with_parts(self, node: Any, name: str, parts: list[Any]) -> Scalar:
+        """A call whose arguments may be lambdas, or have names."""
+        star = functools.partial(_star_of, self._statement, self._env)
+        schema = functools.partial(schema_of, self._statement, plain_type=self._plain_type)
+        arguments = bind_arguments(
+            self._statement, name, parts, self.scalar, self._with_parameters, star, schema
+        )
+        return self._statement.call(node, name, arguments)
+
+    def _with_parameters(self, names: tuple[str, ...], kinds: tuple[SqlType, ...], body: Any) -> Lambda:
+        """A lambda whose parameters have these names and types."""
+        first = 1 + max((each.number for each in self._env.parameters.values()), default=-1)
+        found = tuple(
+            Parameter(number, name, kind)
+            for number, (name, kind) in enumerate(zip(names, kinds, strict=True), first)
+        )
+        known = {**self._env.parameters, **{each.name.lower(): each for each in found}}
+        return make_lambda(found, self._in(replace(self._env, parameters=known)).scalar(body))
+
+    def _transform(self, node: exp.Transform) -> Scalar:
+        return self._function_with_parts(node, "TRANSFORM", [node.this, node.expression])
+
+    def _user_call(self, node: exp.Expression, own: UserFunction, arguments: list[Scalar]) -> Scalar:
+        """The call of a function in Python, whose exceptions tell its place."""
+        reason = why_not_called_with(own.fn, len(arguments))
+        if reason is not None:
+            self._statement.refuse(
+                node, f"the function {node.name.upper()} {reason}", "correct the call, or the function"
+            )
+        position = position_of(node)
+        where = "" if position is None else place(self._statement.text, position, own.caller)
+        guarded = GuardedFunction(own.fn, node.name.upper(), where)
+        made = ResultOfUser(guarded, own.type) if value_maker_of(own.type) else guarded
+        return UserCall(node.name, made, tuple(arguments), own.type)
 
     # Values
 
@@ -274,8 +371,8 @@ class ExpressionBinder:
         literal = _literal_of(node)
         if (literal.type.precision or 0) > types.DIGITS_MAX:
             self._statement.refuse(node, "a number has more than 38 digits", "write 1e40 for a DOUBLE")
-        if literal.suffixed and not casts.fits_whole_type(literal.value, literal.suffixed):
-            what = f"{literal} is not a {literal.suffixed}, as its suffix says"
+        if literal.type.name == "BIGINT" and not fits_width(literal.value, literal.type.bits):
+            what = f"{literal} is not a {literal.type.or_null()}, as its suffix says"
             self._statement.refuse(node, what, "leave out the suffix")
         return literal
 
@@ -300,6 +397,7 @@ class ExpressionBinder:
 
     def query(self, node: exp.Expression | exp.Query) -> Scope:
         """Returns a query that may read columns of these rows."""
+        self._refuse_in_lambda(node, "a subquery")
         return self._query_of(node, self._env)
 
     def _query(self, node: exp.Expression) -> Scalar:
@@ -311,10 +409,27 @@ class ExpressionBinder:
     def _in_list(self, node: exp.Expression) -> Scalar:
         tree = node.args.get("query")
         if tree is None:
+            if parts_of_tuple(node.this) is not None:
+                return self._in_tuples(node)
             return self._call(node, "IN", node.this, *node.expressions)
         return self._among(node, tree)
 
+    def _in_tuples(self, node: exp.Expression) -> Scalar:
+        mine = self.tuple_of(node.this)
+        found = [
+            compare_tuples(self._statement, node, "=", mine, self.tuple_of(each)) for each in node.expressions
+        ]
+        return functools.reduce(lambda left, right: self._statement.call(node, "OR", [left, right]), found)
+
+    def tuple_of(self, node: exp.Expression) -> list[Scalar]:
+        """Returns the parts of a tuple; one part for a single value."""
+        parts = parts_of_tuple(node)
+        return [self.scalar(each) for each in ([node] if parts is None else parts)]
+
     def _among(self, node: exp.Expression, tree: exp.Expression | exp.Query) -> Scalar:
+        if parts_of_tuple(node.this) is not None:
+            values, inner = self.tuple_of(node.this), self.query(tree)
+            return subqueries.is_tuple_among(self._statement, node, self._env, inner, values, tree)
         value, inner = self.scalar(node.this), self.query(tree)
         return subqueries.is_among(self._statement, node, self._env, inner, value, tree)
 
@@ -346,6 +461,9 @@ class ExpressionBinder:
             if name in ("LIKE", "ILIKE"):
                 return self._any_or_all(node, name)
             return self._quantified(node, name, node.expression)
+        if parts_of_tuple(node.this) is not None and parts_of_tuple(node.expression) is not None:
+            lefts, rights = self.tuple_of(node.this), self.tuple_of(node.expression)
+            return compare_tuples(self._statement, node, name, lefts, rights)
         found = self._call(node, name, node.this, node.expression)
         return self._negated(node, found)
 
@@ -451,22 +569,12 @@ class ExpressionBinder:
     # Casts
 
     def _cast(self, node: exp.Cast) -> Scalar:
-        operand, kind = self.scalar(node.this), node.to.this.name
+        operand = self.scalar(node.this)
         is_try = isinstance(node, exp.TryCast)
-        target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
-        if kind == "FLOAT":
-            what = "CAST to FLOAT is not supported: numbers have 64 bits"
-            self._statement.refuse(node, what, "write DOUBLE")
-        if target is None:
-            names = sorted({"DECIMAL", *(each.name for each in _TYPES.values())})
-            what = f"CAST to {node.to.sql()} is not supported"
-            self._statement.refuse(node, what, f"there are {', '.join(names)}")
+        target = nested_type(self._statement, node.to, self._plain_type)
 
-        def make() -> Scalar:
-            found = (resolving.try_cast if is_try else resolving.cast)(operand, target)
-            return casts.narrow(found, kind, is_try)
-
-        found = self._statement.typed(node, make)
+        make = resolving.try_cast if is_try else casts.cast_as_written
+        found = self._statement.typed(node, lambda: make(operand, target))
         if isinstance(operand, Literal) and isinstance(operand.value, str) and not is_try:
             return self._read(node, operand, found)
         return found
@@ -477,14 +585,24 @@ class ExpressionBinder:
             [value] = Projection((cast,))(())
         except ArithmeticError:
             self._statement.refuse(node, f"{text} is not a {cast.type.or_null()}", "correct the literal")
-        # A whole number stays a call, which knows how many bits it has.
+        # A whole number stays a call: of a literal, only the digits that it shows count.
         return cast if cast.type.name == "BIGINT" else Literal(value, cast.type.or_null(False))
 
-    def _decimal_type(self, node: exp.Cast) -> SqlType:
+    def _plain_type(self, node: exp.DataType) -> SqlType:
+        """A type that holds no others."""
+        kind = node.this.name
+        target = self._decimal_type(node) if kind == "DECIMAL" else _TYPES.get(kind)
+        if target is None:
+            names = sorted({"DECIMAL", *map(str, _TYPES.values())})
+            what = f"CAST to {node.sql()} is not supported"
+            self._statement.refuse(node, what, f"there are {', '.join(names)}")
+        return target
+
+    def _decimal_type(self, node: exp.DataType) -> SqlType:
         """The type DECIMAL with the digits that a query names; ten without any."""
         precision, scale = (
-            *(int(each.name) for each in node.to.expressions),
-            *(10, 0)[len(node.to.expressions) :],
+            *(int(each.name) for each in node.expressions),
+            *(10, 0)[len(node.expressions) :],
         )
         if not 1 <= precision <= types.DIGITS_MAX or not 0 <= scale <= precision:
             what = f"DECIMAL({precision}, {scale}) has other digits than a DECIMAL may have"
@@ -495,6 +613,14 @@ class ExpressionBinder:
 
     def _date_with_format(self, node: exp.Expression) -> Scalar:
         return self._statement.refuse(node, "CAST with FORMAT is not supported", functions.IN_PYTHON)
+
+
+def _star_of(statement: Statement, env: Env, node: exp.Expression) -> list[tuple[str, Scalar]]:
+    """The names and the values of the columns that ``*`` stands for in a struct."""
+    if isinstance(env.scope, Grouping):
+        statement.refuse(node, "* is in a query that groups", "name the keys and the aggregates")
+    qualifier = node.table if isinstance(node, exp.Column) else ""
+    return [(each.name, each.scalar) for each in env.scope.star(qualifier or None)]
 
 
 # Literals
@@ -519,17 +645,17 @@ def _text_literal(text: str) -> Literal:
     return Literal(text, types.STRING.or_null(False))
 
 
-_SUFFIXES = {"Y": "TINYINT", "S": "SMALLINT", "L": "BIGINT"}
+_SUFFIXES = {"Y": types.TINYINT, "S": types.SMALLINT, "L": BIGINT}
 """The types that suffixes of numbers name."""
 
 
 def _number(text: str) -> Literal:
     if suffixed := _SUFFIXES.get(text[-1].upper()):
-        return replace(_number(text[:-1]), suffixed=suffixed)
+        return Literal(_number(text[:-1]).value, suffixed.or_null(False))
     if text.lstrip("-").isdigit():
         value = int(text)
-        is_whole = -(1 << 63) <= value < 1 << 63
-        return Literal(value, BIGINT.or_null(False)) if is_whole else _decimal(decimal.Decimal(value))
+        fitting = [kind for kind in (types.INT, BIGINT) if fits_width(value, kind.bits)]
+        return Literal(value, fitting[0].or_null(False)) if fitting else _decimal(decimal.Decimal(value))
     if "e" in text.lower():
         return Literal(float(text), DOUBLE.or_null(False))
     return _decimal(decimal.Decimal(text))
@@ -625,6 +751,10 @@ _BINDINGS: Mapping[type, Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.StrPosition: ExpressionBinder._position,
     exp.Floor: ExpressionBinder._floor,
     exp.Bracket: ExpressionBinder._item,
+    exp.Identifier: ExpressionBinder._parameter,
+    exp.Dot: ExpressionBinder._dot,
+    exp.Lambda: ExpressionBinder._lambda_outside,
+    exp.Transform: ExpressionBinder._transform,
     exp.Anonymous: ExpressionBinder._misplaced_or_function,
     exp.Func: ExpressionBinder._named_function,
 }

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from penstock.scalars import functions
+from penstock.scalars import functions, resolving
 from penstock.scalars.tree import Literal, Scalar
-from penstock.scalars.types import BIGINT
+from penstock.scalars.types import BIGINT, TINYINT
 from penstock.sql.binding.scopes import Grouping
 from penstock.sql.binding.statement import GROUPING_FUNCTIONS, Statement
 
@@ -134,7 +134,7 @@ def bind_grouping_function(
         # The first key is the highest bit.
         bit = _bit(grouping.grouping_id(), len(keys) - 1 - place)
         found = bit if found is None else functions.call("+", [functions.call("*", [found, _whole(2)]), bit])
-    return found
+    return found if found is None or name != "GROUPING" else resolving.cast(found, TINYINT)
 
 
 def _bit(number: Scalar, place: int) -> Scalar:

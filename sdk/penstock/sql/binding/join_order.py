@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from penstock.scalars import functions
 from penstock.scalars.tree import Call, Column, Scalar, columns_of, map_leaves
-from penstock.sql.binding.joining import push_parts_down
+from penstock.sql.binding.joining import push_parts_down, split_below_generator
 from penstock.sql.binding.scopes import move_to_right
 from penstock.sql.plan.conditions import filter_rows, split_and_factor
-from penstock.sql.plan.relations import Filter, Join, Project, Relation, columns_as_scalars
+from penstock.sql.plan.relations import Filter, Generate, Join, Project, Relation, columns_as_scalars
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ def arrange_joins(relation: Relation, conditions: Iterable[Scalar]) -> Relation:
         conditions: What must hold.
     """
     parts = [part for each in conditions for part in split_and_factor(each)]
+    if isinstance(relation, Generate):
+        below, rest = split_below_generator(relation, parts)
+        return filter_rows(replace(relation, input=arrange_joins(relation.input, below)), rest)
     tables: list[_Table] = []
     found: list[Scalar] = []
     _flatten(relation, 0, tables, found)

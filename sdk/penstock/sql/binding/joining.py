@@ -22,6 +22,7 @@ from penstock.sql.plan.numbering_limits import limit_numbering
 from penstock.sql.plan.relations import (
     ColumnDef,
     Filter,
+    Generate,
     Join,
     Project,
     Relation,
@@ -84,9 +85,13 @@ def make_join(
 def push_filter_down(relation: Filter) -> Relation:
     """A filter whose parts also act below it.
 
-    Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered.
+    Over an inner join, they become its keys or go below it. Over numbered rows, they limit how many are numbered. What
+    does not read generated columns acts before rows are generated.
     """
     join = relation.input
+    if isinstance(join, Generate):
+        below, rest = split_below_generator(join, split_and_factor(relation.condition))
+        return filter_rows(replace(join, input=push_parts_down(join.input, below)), rest)
     if not isinstance(join, Join):
         return limit_numbering(relation)
     width = len(join.left.columns)
@@ -112,6 +117,16 @@ def push_filter_down(relation: Filter) -> Relation:
         null_safe=join.null_safe + _null_safe(equal, len(join.left_keys)),
     )
     return filter_rows(made, rest)
+
+
+def split_below_generator(relation: Generate, parts: Iterable[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    """Returns the parts of a condition that read columns of a generator's input only, and the other ones."""
+    width = len(relation.input.columns)
+    below: list[Scalar] = []
+    rest: list[Scalar] = []
+    for part in parts:
+        (below if _is_left(part, width) else rest).append(part)
+    return below, rest
 
 
 def push_parts_down(relation: Relation, parts: Iterable[Scalar]) -> Relation:

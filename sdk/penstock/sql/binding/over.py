@@ -12,14 +12,14 @@ from sqlglot import exp
 
 from penstock.scalars import resolving
 from penstock.scalars.tree import Column, Literal, Scalar, columns_of, shift_columns
-from penstock.scalars.types import BIGINT, BOOLEAN
+from penstock.scalars.types import BOOLEAN, INT
 from penstock.sql.binding.aggregates import bind_aggregate, called_aggregate
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.statement import Statement
 from penstock.sql.binding.window_functions import FUNCTIONS, NEIGHBOURS, RANKS, VALUES, call_of, name_of
 from penstock.sql.execution.row_order import has_order
 from penstock.sql.plan.frames import Comparable, Frame, Offset
-from penstock.sql.plan.relations import ColumnDef, Order, Over, OverCall, Relation
+from penstock.sql.plan.relations import ColumnDef, Order, Over, OverCall, Relation, map_scalars
 
 _DAY = datetime.timedelta(days=1)
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
@@ -138,7 +138,7 @@ class OverBinder:
             return self._neighbour(node, name, arguments, bool(ignores))
         if name == "NTILE":
             self._check_count(node, name, arguments, 1, 1)
-            return OverCall("ntile", BIGINT.or_null(False), count=self._whole(node, name, arguments[0], 1))
+            return OverCall("ntile", INT.or_null(False), count=self._whole(node, name, arguments[0], 1))
         self._check_count(node, name, arguments, 0, 0)
         return OverCall(name.lower(), RANKS[name])
 
@@ -250,6 +250,8 @@ class OverBinder:
     def _bound(
         self, node: exp.Expression, window: _Window, unit: str, bound: object, side: object, which: str
     ) -> Offset | None:
+        # The parser keeps the word as it is written.
+        side = str(side or "").upper()
         if bound == "CURRENT ROW":
             return 0
         if bound == "UNBOUNDED":
@@ -320,7 +322,7 @@ class OverBinder:
             relation: The rows.
             place: Makes of a value of the rows, or of the groups, a value of the relation.
         """
-        calls = [(_placed_window(window, place), call.replaced(place)) for window, call in self.calls]
+        calls = [(_placed_window(window, place), map_scalars(call, place)) for window, call in self.calls]
         moved: dict[int, int] = {}
         for window in dict.fromkeys(window for window, _ in calls):
             own = [(at, call) for at, (other, call) in enumerate(calls) if other == window]

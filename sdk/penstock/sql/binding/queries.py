@@ -19,12 +19,13 @@ from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Column, Scalar, columns_of
 from penstock.scalars.types import TIMESTAMP
 from penstock.sql.binding.expressions import ExpressionBinder
+from penstock.sql.binding.generators import SelectedGenerators
 from penstock.sql.binding.groupings import GroupingBinder, window_below
 from penstock.sql.binding.join_order import arrange_joins
 from penstock.sql.binding.joining import push_filter_down
-from penstock.sql.binding.orders import order_of
+from penstock.sql.binding.orders import list_orders, order_of
 from penstock.sql.binding.over import OverBinder
-from penstock.sql.binding.scopes import Env, Grouping, Scope, Visible, scope_of
+from penstock.sql.binding.scopes import Env, Grouping, NamedScope, Scope, Visible, scope_of
 from penstock.sql.binding.selections import (
     Item,
     SelectionBinder,
@@ -40,6 +41,7 @@ from penstock.sql.binding.subqueries import filter_by_query, query_test_of
 from penstock.sql.errors import SqlError
 from penstock.sql.language.dialect import EmitClause, find_outermost_select, parse_query, rendering_of
 from penstock.sql.language.unsupported_clauses import refuse_unsupported_clauses
+from penstock.sql.plan.decorrelation import has_one_row_at_most
 from penstock.sql.plan.final_over import finish_over, list_calls_that_look_ahead, time_of_order
 from penstock.sql.plan.lineage import bound_of, emission_keys, window_ends
 from penstock.sql.plan.relations import (
@@ -64,7 +66,6 @@ from penstock.sql.plan.relations import (
 _SET_KINDS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 _REFUSED = {
     "MATCH_RECOGNIZE": "match",
-    "LATERAL": "laterals",
     "CLUSTER BY": "cluster",
     "DISTRIBUTE BY": "distribute",
     "SORT BY": "sort",
@@ -151,17 +152,31 @@ def _check_sessions(statement: Statement, relation: Relation) -> None:
                 waiting.append(each)
 
 
-def _table_order(binder: Binder, tree: exp.Expression, scope: Scope) -> tuple[Order, ...]:
+def _table_order(binder: Binder, tree: exp.Expression, scope: Scope) -> tuple[Order, ...] | None:
     order = tree.args.get("order")
     if order is None:
         return ()
     try:
-        return binder.output_orders(order, scope)
+        return binder.output_orders(_by_place(order, tree), scope)
     except SqlError:
-        if tree.args.get("limit") or tree.args.get("offset"):
-            # Which rows there are depends on something that is not among their columns.
-            return ()
+        if isinstance(tree, exp.Select):
+            # The order is of something that is not among the columns of the rows.
+            has_one_row = isinstance(scope.relation, Project) and has_one_row_at_most(scope.relation)
+            return () if has_one_row else None
         raise
+
+
+def _by_place(order: exp.Expression, tree: exp.Expression) -> exp.Expression:
+    """An ORDER BY that names what is selected by its place, or after a star by its name alone."""
+    items = [each.unalias() for each in tree.expressions] if isinstance(tree, exp.Select) else []
+    has_star = any(each.is_star for each in items)
+    made = order.copy()
+    for each in made.expressions:
+        if has_star and isinstance(each.this, exp.Column):
+            each.this.set("table", None)
+        elif each.this in items and not has_star:
+            each.set("this", exp.Literal.number(items.index(each.this) + 1))
+    return made
 
 
 def _reads_arrival(tree: exp.Expression) -> bool:
@@ -210,7 +225,7 @@ class Binder:
             case exp.SetOperation():
                 return binder._tail(tree, binder._set_operation(tree))
             case exp.Values():
-                return binder._values(tree)
+                return binder._tail(tree, binder._values(tree))
             case exp.Select():
                 return binder._select(tree, shown)
         return self.statement.refuse(tree, f"{tree.key.upper()} is not a query", "write SELECT")
@@ -286,6 +301,9 @@ class Binder:
                 return find_ordinal(self.statement, node, [each.scalar for each in scope.visible])
             return replace(self, ctes={}).expressions(scope).scalar(node)
 
+        if order is not None:
+            order = order.copy()
+            order.set("expressions", list_orders(order, len(scope.visible)))
         return orders_of(order, value_of)
 
     def _values(self, tree: exp.Expression) -> Scope:
@@ -294,7 +312,7 @@ class Binder:
         if len({len(row) for row in rows}) != 1:
             what = "the rows of VALUES have different numbers of columns"
             self.statement.refuse(tree, what, "give each row the same columns")
-        columns = []
+        columns, typed = [], []
         for at, values in enumerate(zip(*rows, strict=True)):
             kind = resolving.common_type(values)
             if kind is None:
@@ -302,7 +320,8 @@ class Binder:
                 what = f"column {at + 1} of VALUES has values of types that do not fit: {kinds}"
                 self.statement.refuse(tree, what, "CAST them to one type")
             columns.append(ColumnDef(f"col{at + 1}", kind))
-        relation = Values(tuple(tuple(each.value for each in row) for row in rows), tuple(columns))
+            typed.append(Projection(tuple(resolving.cast(each, kind) for each in values))(()))
+        relation = Values(tuple(zip(*typed, strict=True)), tuple(columns))
         alias = tree.args.get("alias")
         scope = scope_of(relation, None)
         return (
@@ -345,14 +364,21 @@ class Binder:
         groupings = GroupingBinder(self.statement, self.expressions)
         grouping, has_window = groupings.grouping(tree, scope, aliases)
         rows: Scope | Grouping = scope if grouping is None else grouping
+        generated = SelectedGenerators(self.statement)
+        generated.bind(tree, rows, self.expressions)
         over = self._over(tree, rows, aliases)
-        selections = SelectionBinder(self.statement, self.expressions(rows, over=over), rows)
+        selections = SelectionBinder(
+            self.statement, self.expressions(rows, over=over), rows, generated.columns
+        )
         items = selections.items(tree, shown is not None)
         condition = self._having(tree, grouping, aliases)
         named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
         orders: tuple[tuple[Any, Scalar], ...] = ()
         if (order := tree.args.get("order")) and (tree.args.get("limit") or tree.args.get("offset")):
-            orders = tuple((each, named.order_scalar(each.this, items)) for each in order.expressions)
+            every = list_orders(order, len(_shown_values(items)))
+            orders = tuple((each, named.order_scalar(each.this, items)) for each in every)
+        elif order:
+            self._check_order(order, rows, items, aliases, over)
         qualified = self._qualify(tree, rows, items, named, over)
         relation = scope.relation
         place: Callable[[Scalar], Scalar] = _same
@@ -363,12 +389,31 @@ class Binder:
             place = grouping.placed
         if condition is not None:
             relation = Filter(relation, place(condition))
-        relation, place = over.compute(relation, place)
+        generated.refuse_over(bool(over.calls))
+        relation, place = over.compute(*generated.compute(relation, place))
         items = [(name, value if isinstance(value, str) else place(value)) for name, value in items]
         orders = tuple((node, place(scalar)) for node, scalar in orders)
         if qualified is not None:
             relation = push_filter_down(Filter(relation, place(qualified)))
         return self._projected(tree, relation, items, orders, shown)
+
+    def _check_order(
+        self,
+        order: exp.Expression,
+        rows: Scope | Grouping,
+        items: list[Item],
+        aliases: Mapping[str, Any],
+        over: OverBinder,
+    ) -> None:
+        """Refuses an order that means nothing; nothing is computed for one without LIMIT, since no rows follow it."""
+        if isinstance(rows, Grouping):
+            rows = replace(rows, calls=[*rows.calls], beside=[*rows.beside])
+        else:
+            rows = replace(rows)
+        over = replace(over, expressions=self.expressions(rows, aliases), calls=[*over.calls])
+        named = SelectionBinder(self.statement, self.expressions(rows, aliases, over), rows)
+        for each in list_orders(order, len(_shown_values(items))):
+            named.order_scalar(each.this, items)
 
     def _refuse_misplaced(self, tree: exp.Expression) -> None:
         rendering = rendering_of(tree)
@@ -398,9 +443,9 @@ class Binder:
                 plain.append(self.expressions(scope).condition(part, "WHERE"))
         scope.relation = arrange_joins(scope.relation, plain)
         for test in tests:
-            value = None if test.value is None else self.expressions(scope).scalar(test.value)
+            values = None if test.value is None else self.expressions(scope).tuple_of(test.value)
             env = Env(scope, self.ctes, around=self.around)
-            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), value)
+            filter_by_query(self.statement, test, env, self._inner_query(test.query, env), values)
         for part in others:
             condition = self.expressions(scope).condition(part, "WHERE")
             scope.relation = push_filter_down(Filter(scope.relation, condition))
@@ -439,9 +484,8 @@ class Binder:
             names = [Visible(None, name, value) for name, value in items if not isinstance(value, str)]
             known = {each.name.lower() for each in names}
             others = [each for each in rows.visible if each.name.lower() not in known]
-            scope = Scope(rows.relation, names + others, rows.arrival)
+            scope = NamedScope(rows, names + others)
             condition = self.expressions(scope, over=over).condition(qualify.this, "QUALIFY")
-            rows.relation = scope.relation
         if not over.calls:
             self.statement.refuse(qualify, "QUALIFY needs a window function", "write WHERE or HAVING")
         return condition
@@ -455,7 +499,7 @@ class Binder:
         shown: ShownColumns | None,
     ) -> Scope:
         """The selected columns, then DISTINCT, LIMIT and EMIT."""
-        values = [(name, value) for name, value in items if not isinstance(value, str)]
+        values = _shown_values(items)
         scalars: list[Scalar] = [value for _, value in values]
         columns = tuple(ColumnDef(name, value.type) for (name, _), value in zip(values, scalars, strict=True))
         hidden = [value for _, value in orders if value not in scalars]
@@ -539,8 +583,9 @@ class Binder:
             found = _window_end_of(scope)
             if found is None:
                 what = "EMIT AFTER WATERMARK needs rows that have the end of a window"
-                hint = "GROUP BY a window, or select a time and write EMIT WHEN WATERMARK PAST it"
-                self.statement.refuse(node, what, hint)
+                times = [each.name for each in scope.visible if each.scalar.type.name == "TIMESTAMP"]
+                then = f"write EMIT WHEN WATERMARK PAST {times[0]}" if times else "select a time"
+                self.statement.refuse(node, what, f"GROUP BY a window; or {then}")
             return found
         found = replace(self, ctes={}).expressions(scope).scalar(past)
         if found.type.name == "WINDOW":
@@ -549,6 +594,11 @@ class Binder:
             what = f"the watermark is a time, and {found} is {found.type}"
             self.statement.refuse(past, what, "name a TIMESTAMP")
         return found
+
+
+def _shown_values(items: list[Item]) -> list[tuple[str, Scalar]]:
+    """The selected columns without those of the system."""
+    return [(name, value) for name, value in items if not isinstance(value, str)]
 
 
 def _cast_columns(side: Scope, columns: tuple[ColumnDef, ...]) -> Project:

@@ -10,6 +10,7 @@ from penstock.checks.similar_names import find_nearest
 from penstock.scalars.tree import (
     Column,
     OuterColumn,
+    Parameter,
     Scalar,
     columns_of,
     map_leaves,
@@ -107,6 +108,24 @@ class Scope:
                 yield each
 
 
+class NamedScope(Scope):
+    """A scope with other names, whose relation is the relation of the scope itself."""
+
+    def __init__(self, scope: Scope, visible: list[Visible]) -> None:
+        self._scope = scope
+        self.visible = visible
+        self.arrival = scope.arrival
+
+    @property
+    def relation(self) -> Relation:
+        """The relation of the scope."""
+        return self._scope.relation
+
+    @relation.setter
+    def relation(self, relation: Relation) -> None:
+        self._scope.relation = relation
+
+
 @dataclass
 class Grouping:
     """The names in a grouped query: its keys and its aggregates.
@@ -177,6 +196,7 @@ class Env:
         aliases: The selected expressions by their names, where a clause may name them.
         around: What names mean in the queries around this one, whose columns it may read, the outermost first.
         over: Returns the column of a window function with OVER; None where there is none.
+        parameters: The parameters of the lambdas around, by their names in small letters.
     """
 
     scope: Scope | Grouping
@@ -184,6 +204,7 @@ class Env:
     aliases: Mapping[str, Any] = field(default_factory=dict)
     around: tuple[Env, ...] = ()
     over: Callable[[Any], Column] | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     @property
     def rows(self) -> Scope:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
-from penstock.scalars.tree import Scalar
+from penstock.scalars.tree import Literal, Scalar
+from penstock.scalars.types import STRING
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.orders import order_of
 from penstock.sql.binding.scopes import Grouping, Scope, suggest
@@ -30,16 +31,21 @@ class SelectionBinder:
         statement: The query.
         expressions: Binds expressions of its rows, or of its groups.
         scope: The rows, or the result of their grouping.
+        generated: The columns that generators make, by the ids of the parts of the tree.
     """
 
     statement: Statement
     expressions: ExpressionBinder
     scope: Scope | Grouping
+    generated: Mapping[int, list[tuple[str, Scalar]]] = field(default_factory=dict)
 
     def items(self, tree: exp.Expression, takes_system: bool) -> list[Item]:
         """Returns the selected columns; without `takes_system`, columns of the system are refused."""
         items: list[Item] = []
         for node in tree.expressions:
+            if id(node) in self.generated:
+                items += self.generated[id(node)]
+                continue
             inner = node.unalias()
             if isinstance(inner, exp.Star) or (
                 isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
@@ -60,20 +66,51 @@ class SelectionBinder:
         return items
 
     def _star(self, node: exp.Expression) -> list[Item]:
-        if isinstance(self.scope, Grouping):
-            self.statement.refuse(node, "* is in a query that groups", "name the keys and the aggregates")
+        scope = self.scope.inner if isinstance(self.scope, Grouping) else self.scope
         star = node.this if isinstance(node, exp.Column) else node
         qualifier = text_of(node.args.get("table")) or None if isinstance(node, exp.Column) else None
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
-        found = list(self.scope.star(qualifier))
+        found = list(scope.star(qualifier))
         if qualifier is not None and not found:
-            known = [str(each.qualifier) for each in self.scope.visible]
+            if scope.has(None, qualifier):
+                return self._fields(node, scope, qualifier, left_out)
+            known = [str(each.qualifier) for each in scope.visible]
             what = f"there is no table {qualifier!r} here"
             self.statement.refuse(node, what, suggest(qualifier, known))
-        return [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
+        shown = [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
+        return [(name, self._key(node, name, scalar)) for name, scalar in shown]
+
+    def _key(self, node: exp.Expression, name: str, scalar: Scalar) -> Scalar:
+        """The value of a column that ``*`` shows; in a query that groups, it is a key."""
+        if not isinstance(self.scope, Grouping):
+            return scalar
+        key = self.scope.key(scalar)
+        if key is None:
+            what = f"* has the column {name!r}, which is neither a key of the grouping nor aggregated"
+            self.statement.refuse(node, what, "name the keys and the aggregates")
+        return key
+
+    def _fields(self, node: exp.Expression, scope: Scope, name: str, left_out: set[str]) -> list[Item]:
+        """The fields of a column that is a struct, each as a column."""
+        held = self._key(node, name, scope.find(None, name, self.statement.at(node)))
+        if held.type.name != "STRUCT":
+            what = f"{name!r} is {held.type.or_null()}, and not a table or a STRUCT"
+            self.statement.refuse(node, what, "name the columns")
+        text = STRING.or_null(False)
+        return [
+            (field, self.statement.call(node, "FIELD", [held, Literal(field, text)]))
+            for field, _ in held.type.fields
+            if field.lower() not in left_out
+        ]
 
     def order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         """Returns what ORDER BY orders rows by: a selected column, or a value."""
+        found = self._order_scalar(node, items)
+        if found.type.has("MAP"):
+            self.statement.refuse(node, "maps have no order", "order by SORT_ARRAY(MAP_ENTRIES(map))")
+        return found
+
+    def _order_scalar(self, node: exp.Expression, items: Sequence[Item]) -> Scalar:
         selected = [(name, value) for name, value in items if not isinstance(value, str)]
         if isinstance(node, exp.Literal) and not node.is_string:
             return find_ordinal(self.statement, node, [value for _, value in selected])

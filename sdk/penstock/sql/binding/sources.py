@@ -11,8 +11,10 @@ from sqlglot import exp
 from penstock.scalars import functions
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP
+from penstock.sql.binding import generators
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.joining import make_join
+from penstock.sql.binding.on_queries import bind_on_with_queries
 from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of, suggest
 from penstock.sql.binding.statement import Statement, text_of
 from penstock.sql.binding.subqueries import refused
@@ -23,7 +25,7 @@ from penstock.sql.binding.time_windows import (
     bind_windows,
     is_descriptor,
 )
-from penstock.sql.plan.relations import ColumnDef, Join, Scan, Valid, Values
+from penstock.sql.plan.relations import ColumnDef, Join, Project, Scan, Valid, Values
 
 
 @dataclass(frozen=True)
@@ -56,27 +58,68 @@ class SourceBinder:
         if version := source.this.args.get("version"):
             what = f"{text_of(version.this) or 'SYSTEM_TIME'} AS OF is not supported here"
             self.statement.refuse(source.this, what, "write it in a JOIN, with a time of the other table")
-        return self._with_joins(self._table(source.this), tree.args.get("joins"))
+        scope = self._with_joins(self._table(source.this), tree.args.get("joins"))
+        for view in tree.args.get("laterals") or ():
+            scope = generators.view_of(self.statement, view, scope, self.expressions(scope))
+        return scope
 
     def _with_joins(self, scope: Scope, joins: Iterable[Any] | None) -> Scope:
         for join in joins or ():
-            if isinstance(join.this, exp.Lateral):
+            if (called := self._generator_for(join.this, scope)) is not None:
+                scope = self._generated(join, scope, called)
+            elif isinstance(join.this, exp.Lateral):
                 scope = self._lateral(join, scope)
             else:
                 scope = self._join(join, scope, self._table(join.this))
         return scope
 
-    def _lateral(self, join: exp.Expression, left: Scope) -> Scope:
-        """The rows of a table with those that a query has for each of them."""
-        node, kind = join.this, self._join_kind(join)
+    def _generator_for(self, node: exp.Expression, left: Scope) -> generators.Called | None:
+        """The generator in a join that is called for each row of the tables before it; None if there is none."""
+        if isinstance(node, exp.Lateral):
+            return generators.called_generator(self.statement, node.this)
+        called = generators.called_generator(self.statement, node)
+        if called is not None or not (isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous)):
+            return called
+        called = generators.called_generator(self.statement, node.this)
+        reads = [] if called is None else [*node.this.find_all(exp.Column)]
+        if called is not None and any(left.has(each.table or None, each.name) for each in reads):
+            what = f"{called.name} reads columns of the tables before it"
+            self.statement.refuse(called.node, what, f"write LATERAL {called.name}(…)")
+        return None
+
+    def _generated(self, join: exp.Expression, left: Scope, called: generators.Called) -> Scope:
+        """The rows of a table with those that a generator makes of each of them."""
+        kind, on = self._lateral_kind(join), join.args.get("on")
+        bound = generators.bind_generator(self.statement, called, self.expressions(left))
+        alias = join.this.args.get("alias")
+        if on is None:
+            return generators.joined(self.statement, left, bound, alias, kind)
+
+        def condition_of(both: Scope) -> Scalar:
+            return self.expressions(both).condition(on, "ON")
+
+        return generators.joined(self.statement, left, bound, alias, kind, condition_of)
+
+    def _lateral_kind(self, join: exp.Expression) -> str:
+        kind = self._join_kind(join)
         kind = "inner" if kind == "cross" else kind
-        if not isinstance(node.this, exp.Subquery) or node.args.get("view"):
-            self.statement.refuse(
-                node, "LATERAL needs a query in parentheses", "write LATERAL (SELECT …) AS t"
-            )
         if kind not in ("inner", "left") or join.args.get("using"):
             what = "LATERAL belongs into CROSS JOIN, JOIN … ON or LEFT JOIN … ON"
-            self.statement.refuse(node, what, "write JOIN LATERAL (SELECT …) AS t ON …")
+            if isinstance(join.this, exp.Unnest):
+                what = what.replace("LATERAL", "UNNEST")
+            self.statement.refuse(join.this, what, "write JOIN LATERAL (SELECT …) AS t ON …")
+        on = join.args.get("on")
+        if on is not None and on.find(exp.Query) is not None:
+            self.statement.refuse(on, "a subquery in ON of LATERAL is not supported", "write it in WHERE")
+        return kind
+
+    def _lateral(self, join: exp.Expression, left: Scope) -> Scope:
+        """The rows of a table with those that a query has for each of them."""
+        node = join.this
+        if not isinstance(node.this, exp.Subquery) or node.args.get("view"):
+            what = "LATERAL needs a query in parentheses, or a generator such as EXPLODE"
+            self.statement.refuse(node, what, "write LATERAL (SELECT …) AS t")
+        kind = self._lateral_kind(join)
         alias = node.args.get("alias")
         inner = self.expressions(left).query(node.this)
         names = alias.columns if alias is not None else ()
@@ -86,8 +129,6 @@ class SourceBinder:
         both = Scope(left.relation, [*left.visible, *own])
         condition = None
         if (on := join.args.get("on")) is not None:
-            if on.find(exp.Query) is not None:
-                self.statement.refuse(on, "a subquery in ON of LATERAL is not supported", "write it in WHERE")
             condition = self.expressions(both).condition(on, "ON")
         with refused(self.statement, node):
             relation = self.expressions(left).join_rows(inner.relation, kind, condition)
@@ -99,8 +140,16 @@ class SourceBinder:
         names = alias.columns if alias is not None else ()
         if isinstance(node, exp.Values):
             return self.values_of(node)
+        if (scope := self._generator(node)) is not None:
+            return self._with_joins(scope, node.args.get("joins"))
         if isinstance(node, exp.Subquery):
-            return rename_scope(self.statement, node, self.query_of(node), node.alias or None, names)
+            if _is_in_parentheses(node.this):
+                scope = self._table(node.this)
+            else:
+                scope = rename_scope(self.statement, node, self.query_of(node), None, ())
+            if node.alias:
+                scope = rename_scope(self.statement, node, scope, node.alias, names)
+            return self._with_joins(scope, node.args.get("joins"))
         if not isinstance(node, exp.Table):
             what = f"{node.key.upper()} cannot be read as a table"
             self.statement.refuse(node, what, "name a table or a query in parentheses")
@@ -110,6 +159,16 @@ class SourceBinder:
             scope, own_name = self._named_table(node), node.name
         scope = rename_scope(self.statement, node, scope, node.alias or own_name, names)
         return self._with_joins(scope, node.args.get("joins"))
+
+    def _generator(self, node: exp.Expression) -> Scope | None:
+        """The rows of a generator that reads no table before it; None if this is another table."""
+        inner = node.this if isinstance(node, (exp.Lateral, exp.Table)) else node
+        called = generators.called_generator(self.statement, inner)
+        if called is None:
+            return None
+        nothing = scope_of(Values(((),), ()), None)
+        bound = generators.bind_generator(self.statement, called, self.expressions(nothing))
+        return generators.joined(self.statement, nothing, bound, node.args.get("alias"))
 
     def _named_table(self, node: exp.Expression) -> Scope:
         name, tables = node.name, self.statement.tables
@@ -155,8 +214,7 @@ class SourceBinder:
             return both
         elif on is not None:
             if on.find(exp.Query) is not None:
-                what = f"a subquery in ON of a {kind.replace('_', ' ').upper()} JOIN is not supported"
-                self.statement.refuse(on, what, "join it in FROM before, or write an inner JOIN")
+                return self._join_by_queries(join, on, kind, left, right, both)
             condition = self.expressions(both).condition(on, "ON")
         elif kind not in ("cross", "inner") and not is_natural:
             what = f"a {kind.upper()} JOIN needs ON or USING"
@@ -174,6 +232,22 @@ class SourceBinder:
             both_arrivals = (arrival, move_to_right(right.arrival, width))
             arrival = functions.call("GREATEST", [retype(each, relation.columns) for each in both_arrivals])
         return Scope(relation, visible, arrival)
+
+    def _join_by_queries(
+        self, join: exp.Expression, on: exp.Expression, kind: str, left: Scope, right: Scope, both: Scope
+    ) -> Scope:
+        """An outer join by a condition with queries."""
+        found = bind_on_with_queries(self.statement, self.expressions, on, left, right)
+        is_asof, refuse = join.args.get("method") == "ASOF", self.statement.at(join.this)
+        if is_asof or join.this.args.get("version") is not None or kind == "anti":
+            refuse("a subquery in ON of such a join is not supported", "write it in WHERE")
+        relation = make_join(found.left, found.right, kind, found.condition, None, False, refuse)
+        plain = Join(left.relation, right.relation, kind, (), ()).columns
+        relation = Project(relation, found.own[: len(plain)], plain)
+        if kind in ("semi", "left_anti"):
+            return Scope(relation, left.visible, left.arrival)
+        visible = [replace(each, scalar=retype(each.scalar, relation.columns)) for each in both.visible]
+        return Scope(relation, visible, left.arrival)
 
     def _join_kind(self, join: exp.Expression) -> str:
         side, kind = (join.args.get(key) or "" for key in ("side", "kind"))
@@ -208,7 +282,7 @@ class SourceBinder:
         kind: str,
     ) -> Scalar:
         condition: Scalar | None = None
-        for name in using:
+        for place, name in enumerate(using):
             text = text_of(name)
             mine = left.find(None, text, self.statement.at(name))
             right.find(None, text, self.statement.at(name))
@@ -224,7 +298,7 @@ class SourceBinder:
                 each if each.name.lower() != text.lower() else replace(each, in_star=False)
                 for each in both.visible
             ]
-            both.visible.insert(0, Visible(None, text, merged))
+            both.visible.insert(place, Visible(None, text, merged))
             both.visible = [
                 each
                 for each in both.visible
@@ -255,7 +329,7 @@ class SourceBinder:
             return self._table_function(node.expressions[0])
         if name not in WINDOWS:
             what = f"there is no table function {node.name!r}"
-            self.statement.refuse(node, what, suggest(name, WINDOWS))
+            self.statement.refuse(node, what, suggest(name, (*WINDOWS, *generators.IN_FROM)))
         named = {
             each.this.name.lower(): each.expression
             for each in node.expressions
@@ -312,6 +386,13 @@ def rename_scope(
         replace(each, qualifier=qualifier, name=name) for each, name in zip(shown, own_names, strict=True)
     ] + [replace(each, qualifier=qualifier) for each in hidden]
     return Scope(scope.relation, visible, scope.arrival)
+
+
+def _is_in_parentheses(node: exp.Expression) -> bool:
+    """True if what parentheses hold are tables, and not a query."""
+    if isinstance(node, exp.Subquery):
+        return bool(node.alias or node.args.get("joins")) or _is_in_parentheses(node.this)
+    return isinstance(node, (exp.Table, exp.Values))
 
 
 def _by_name(named: Mapping[str, Any], name: str) -> str | None:

@@ -11,30 +11,15 @@ from sqlglot import exp
 from penstock.scalars import functions
 from penstock.scalars.resolving import SqlTypeError
 from penstock.scalars.tree import Scalar
-from penstock.scalars.types import SqlType
 from penstock.sql.aggregates.functions import AGGREGATES, REFUSED
-from penstock.sql.errors import make_sql_error
+from penstock.sql.errors import make_sql_error, place
 from penstock.sql.language.dialect import micros_of, parse_span_micros, position_of
 from penstock.sql.plan.relations import Columns
+from penstock.sql.user_functions import UserFunction
 
 GROUPING_FUNCTIONS = frozenset(["GROUPING", "GROUPING_ID"])
 """The functions that tell grouping sets apart."""
 _Typed = TypeVar("_Typed")
-
-
-@dataclass(frozen=True)
-class UserFunction:
-    """A function in Python that queries may call.
-
-    Attributes:
-        fn: The function of one row's values, or a CombineFn.
-        type: The type of its result.
-        aggregates: Whether it is a CombineFn.
-    """
-
-    fn: Any
-    type: SqlType
-    aggregates: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +64,10 @@ class Statement:
         """Raises the error of a part of the query."""
         position = position_of(node) if node is not None else None
         raise make_sql_error(what, self.text, position, hint)
+
+    def place(self, node: object) -> str:
+        """Returns the line of a part of the query with a caret below it."""
+        return place(self.text, position_of(node) or 0)
 
     def at(self, node: exp.Expression) -> Callable[..., NoReturn]:
         """Returns what refuses a part of the tree."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -11,9 +13,11 @@ from sqlglot import exp
 from penstock.scalars import functions, resolving
 from penstock.scalars.tree import Column, Literal, Scalar
 from penstock.scalars.types import BIGINT, BOOLEAN
+from penstock.sql.aggregates.extremes import SubqueryPlace
 from penstock.sql.binding.joining import push_semijoin_down
-from penstock.sql.binding.scopes import Env, Scope
+from penstock.sql.binding.scopes import Env, Scope, make_outer, scope_of
 from penstock.sql.binding.statement import Statement
+from penstock.sql.binding.tuples import equal_parts
 from penstock.sql.plan.decorrelation import (
     Correlation,
     NotDecorrelatedError,
@@ -24,6 +28,7 @@ from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     ColumnDef,
+    Emitted,
     Filter,
     Join,
     Project,
@@ -59,13 +64,38 @@ def fit_types(
     return resolving.cast(left, common), resolving.cast(right, common)
 
 
+def fit_tuple(
+    statement: Statement, node: exp.Expression, values: Sequence[Scalar], tree: Tree, inner: Scope
+) -> tuple[tuple[Scalar, ...], Project]:
+    """Returns values, and the columns of a query that they are compared with, each pair of one type.
+
+    Args:
+        statement: The text.
+        node: The test.
+        values: The values.
+        tree: The query's text.
+        inner: The query.
+    """
+    visible = [each.scalar for each in inner.star(None)]
+    if len(values) == 1:
+        visible = [find_single_column(statement, tree, inner)]
+    if len(visible) != len(values):
+        what = f"a tuple of {len(values)} values is compared with {len(visible)} columns of a query"
+        statement.refuse(tree, what, "select as many")
+    pairs = [fit_types(statement, node, mine, other) for mine, other in zip(values, visible, strict=True)]
+    others = tuple(other for _, other in pairs)
+    columns = tuple(ColumnDef("value" + str(at or ""), other.type) for at, other in enumerate(others))
+    return tuple(mine for mine, _ in pairs), Project(inner.relation, others, columns)
+
+
 def value_of(statement: Statement, node: exp.Expression, env: Env, inner: Scope) -> Scalar:
     """Returns the one value that a query has, or NULL."""
     value = find_single_column(statement, node, inner)
     if has_one_row_at_most(inner.relation):
         rows: Relation = Project(inner.relation, (value,), (ColumnDef("value", value.type),))
     else:
-        call = AggregateCall("single", value, value.type.or_null())
+        place = SubqueryPlace(statement.place(node))
+        call = AggregateCall("single", value, value.type.or_null(), parameters=(place,))
         rows = Aggregate(inner.relation, (), (call,), (ColumnDef("single", call.type),))
     return _attach(statement, node, env, rows, "inner" if has_one_row(rows) else "left")[0]
 
@@ -104,6 +134,32 @@ def is_among(
     call = functions.call
     is_found = call("IS TRUE", [found])
     return _three_valued(mine, all_rows, with_values, is_found, is_true=True)
+
+
+def is_tuple_among(
+    statement: Statement, node: exp.Expression, env: Env, inner: Scope, values: Sequence[Scalar], tree: Tree
+) -> Scalar:
+    """Returns whether a tuple is among the rows of a query, with the three truth values of SQL.
+
+    Args:
+        statement: The text.
+        node: The test.
+        env: What names mean there.
+        inner: The query.
+        values: The parts of the tuple.
+        tree: The query's text.
+    """
+    mine, rows = fit_tuple(statement, node, values, tree, inner)
+    outer = [make_outer(each, len(env.around)) for each in mine]
+    equal = equal_parts(statement, node, outer, columns_as_scalars(rows.columns))
+    call = functions.call
+
+    def has(condition: Scalar) -> Scalar:
+        return has_rows(statement, node, env, scope_of(Filter(rows, condition), None))
+
+    true, false = (Literal(each, BOOLEAN.or_null(False)) for each in (True, False))
+    unknown = has(call("IS NULL", [equal])) if equal.type.nullable else false
+    return call("CASE", [has(call("IS TRUE", [equal])), true, unknown, Literal(None, BOOLEAN), false])
 
 
 def is_comparable(
@@ -190,7 +246,7 @@ def _attach(
 
 
 def filter_by_query(
-    statement: Statement, test: QueryTest, env: Env, inner: Scope, value: Scalar | None
+    statement: Statement, test: QueryTest, env: Env, inner: Scope, values: Sequence[Scalar] | None
 ) -> None:
     """Filters the rows of a scope by EXISTS or IN, which joins answer: of a condition, NULL is as good as FALSE.
 
@@ -199,7 +255,7 @@ def filter_by_query(
         test: The test.
         env: What names mean there.
         inner: The query.
-        value: What IN tests; None for EXISTS.
+        values: What IN tests, a value or the parts of a tuple; None for EXISTS.
     """
     scope, correlation = env.scope, Correlation(len(env.around))
     assert isinstance(scope, Scope)
@@ -213,25 +269,39 @@ def filter_by_query(
     ) -> None:
         with refused(statement, test.node):
             joined = correlation.join(scope.relation, rows, kind, lefts, rights, condition)
-        assert isinstance(joined, Join)
-        scope.relation = push_semijoin_down(joined)
+        scope.relation = push_semijoin_down(joined) if isinstance(joined, Join) else joined
 
-    if value is None:
+    if values is None:
         join(inner.relation)
         return
-    column = find_single_column(statement, test.query, inner)
-    mine, other = fit_types(statement, test.node, value, column)
-    rows = Project(inner.relation, (other,), (ColumnDef("value", other.type),))
-    first = Column(0, "value", other.type)
-    join(rows, (mine,), (first,))
+    mine, rows = fit_tuple(statement, test.node, values, test.query, inner)
+    others = columns_as_scalars(rows.columns)
+    join(rows, mine, others)
     if not test.is_negated:
         return
     # It is neither true of a value if there is NULL among the rows, nor of NULL if there is a row.
     call = functions.call
-    if other.type.nullable:
-        join(Project(Filter(rows, call("IS NULL", [first])), (), ()))
-    if mine.type.nullable:
-        join(Project(rows, (), ()), condition=call("IS NULL", [mine]))
+    open_rows, is_open = _any_null(others), _any_null(mine)
+    if len(mine) == 1:
+        if open_rows is not None:
+            join(Project(Filter(rows, open_rows), (), ()))
+        if is_open is not None:
+            join(Project(rows, (), ()), condition=is_open)
+        return
+    # Of tuples with NULL, other parts may differ, and then the NULL does not matter.
+    width = len(scope.relation.columns)
+    moved = tuple(replace(each, index=each.index + width) for each in others)
+    may_equal = call("NOT", [call("IS FALSE", [equal_parts(statement, test.node, mine, moved)])])
+    if open_rows is not None:
+        join(Filter(rows, open_rows), condition=may_equal)
+    if is_open is not None:
+        join(rows, condition=call("AND", [is_open, may_equal]))
+
+
+def _any_null(scalars: Sequence[Scalar]) -> Scalar | None:
+    """Returns whether one of some values is NULL; None if none may be."""
+    tests = [functions.call("IS NULL", [each]) for each in scalars if each.type.nullable]
+    return reduce(lambda left, right: functions.call("OR", [left, right]), tests) if tests else None
 
 
 class QueryTest(NamedTuple):
@@ -259,7 +329,7 @@ def query_test_of(node: object) -> QueryTest | None:
     match inner:
         case exp.Exists():
             return QueryTest(inner, inner.this, None, is_negated)
-        case exp.In() if inner.args.get("query") is not None and not isinstance(inner.this, exp.Tuple):
+        case exp.In() if inner.args.get("query") is not None:
             return QueryTest(inner, inner.args["query"], inner.this, is_negated)
         case exp.EQ(expression=exp.Any(this=query)):
             return QueryTest(inner, query, inner.this, is_negated)
@@ -274,5 +344,11 @@ def refused(statement: Statement, node: exp.Expression) -> Iterator[None]:
     try:
         yield
     except NotDecorrelatedError as error:
-        what = f"{error.part} in a subquery reads columns of the query around it, which is not supported"
-        statement.refuse(node, what, "write a join with that query")
+        part, hint = error.part, "write a join with that query"
+        if part == Emitted.__name__:
+            part, hint = (
+                "EMIT",
+                "write EMIT at the end of that query, or in a view that reads none of its columns",
+            )
+        what = f"{part} in a subquery reads columns of the query around it, which is not supported"
+        statement.refuse(node, what, hint)

@@ -6,11 +6,11 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from penstock.scalars.types import BIGINT, DOUBLE
+from penstock.scalars.types import DOUBLE, INT
 from penstock.sql.binding.statement import Statement
 
 RANKS = {
-    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK"), BIGINT.or_null(False)),
+    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK"), INT.or_null(False)),
     **dict.fromkeys(("PERCENT_RANK", "CUME_DIST"), DOUBLE.or_null(False)),
 }
 VALUES = {

@@ -16,6 +16,7 @@ from penstock.relations.changes import Change, compute_difference, compute_net
 from penstock.scalars.row_functions import Pairing, Predicate, Projection
 from penstock.sql.execution.equality import CanonicalRow
 from penstock.sql.execution.first_rows import SqlRow
+from penstock.sql.execution.generating import GeneratedRows
 
 Changes = Sequence[tuple[int, Any]]
 """Rows, each with 1 if it is inserted, or -1 if it is retracted."""
@@ -62,6 +63,18 @@ class FilterChanges(ChainStep):
     def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
         function = self._condition.function
         return [change for change in changes[0] if function(change[1])]
+
+
+class GenerateChanges(ChainStep):
+    """Makes any number of rows of each row."""
+
+    def __init__(self, inputs: tuple[int, ...], generated: GeneratedRows) -> None:
+        super().__init__(inputs)
+        self._generated = generated
+
+    def advance(self, held: dict[Any, Any], changes: Sequence[Changes]) -> Changes:
+        generated = self._generated
+        return [(sign, made) for sign, row in changes[0] for made in generated(row)]
 
 
 class FoldStep(ChainStep):

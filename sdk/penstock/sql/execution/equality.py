@@ -11,6 +11,8 @@ DECIMAL        without zeros at its end; 0 for all zeros
 TIMESTAMP      in UTC
 TIMESTAMP_NTZ  as the first of the two times that a clock shows twice
 ARRAY          a list of the forms of its elements
+MAP            a dict of the forms of its keys and values
+STRUCT         a Row of the forms of its fields
 ANY            all numbers as one DECIMAL; lists, tuples, dicts and rows by their parts; other values by their type
 others         the value itself
 =============  =================================================================================================
@@ -33,6 +35,7 @@ from typing import Any
 
 from penstock.elements.row import Row
 from penstock.relations.bags import Copies
+from penstock.scalars.nested_values import make_row
 from penstock.scalars.tree import Scalar, UserCall
 from penstock.scalars.types import ANY, SqlType
 
@@ -53,6 +56,12 @@ def canonicalizer_of(kind: SqlType) -> Canonical | None:
     """
     if kind.name == "ARRAY":
         return functools.partial(_list, canonicalizer_of(kind.element or ANY))
+    if kind.is_nested:
+        forms = [canonicalizer_of(each) for each in kind.parts]
+        if kind.name == "MAP":
+            return functools.partial(_map, forms[0], forms[1])
+        named = [(name, form) for (name, _), form in zip(kind.fields, forms, strict=True) if form]
+        return functools.partial(_struct, named) if named else None
     return _CANONICAL.get(kind.name)
 
 
@@ -63,9 +72,7 @@ def has_forms(kind: SqlType) -> bool:
     >>> has_forms(DECIMAL), has_forms(DOUBLE)
     (True, False)
     """
-    if kind.name == "ARRAY":
-        return has_forms(kind.element or ANY)
-    return kind.name in ("DECIMAL", "ANY")
+    return kind.name in ("DECIMAL", "ANY") or any(map(has_forms, kind.parts))
 
 
 def canonicalize_keys(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
@@ -113,7 +120,7 @@ def copies_in_any_form(kind: SqlType) -> Copies:
     form = canonicalizer_of(kind)
     if kind.name == "DOUBLE":
         return _CopiesOfFloats(form, by_value=True)
-    return Copies(form, by_value=kind.name not in ("ARRAY", "ANY"))
+    return Copies(form, by_value=not kind.is_nested and kind.name != "ANY")
 
 
 class _CopiesOfFloats(Copies):
@@ -162,6 +169,24 @@ def _list(form: Canonical | None, value: Iterable[Any] | None) -> object:
     if value is None:
         return None
     return list(value) if form is None else list(map(form, value))
+
+
+def _map(key: Canonical | None, form: Canonical | None, value: Mapping[Any, Any] | None) -> object:
+    if value is None:
+        return None
+    return {
+        each if key is None else key(each): held if form is None else form(held)
+        for each, held in value.items()
+    }
+
+
+def _struct(forms: list[tuple[str, Canonical]], value: Row | None) -> object:
+    if value is None:
+        return None
+    fields = value.as_dict()
+    for name, form in forms:
+        fields[name] = form(fields[name])
+    return make_row(fields, fields.values())
 
 
 def _any(value: object) -> object:

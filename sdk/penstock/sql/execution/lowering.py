@@ -20,7 +20,7 @@ from penstock.scalars.casting import whole_micros
 from penstock.scalars.row_functions import AtTime, Pairing, Predicate, Projection
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.scalars.types import SqlType, to_hint
-from penstock.sql.aggregates.extremes import FORM, SINGLE
+from penstock.sql.aggregates.extremes import FORM, SINGLE, place_of
 from penstock.sql.execution import steps
 from penstock.sql.execution.aggregating import SideCounts, SqlAggregates, argument_of, expressions_of
 from penstock.sql.execution.borders import BorderFn, Comparing
@@ -28,6 +28,7 @@ from penstock.sql.execution.chain_steps import (
     AggregateRows,
     ChainStep,
     FilterChanges,
+    GenerateChanges,
     JoinPairs,
     RankRows,
     SelectRows,
@@ -35,11 +36,13 @@ from penstock.sql.execution.chain_steps import (
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys, has_forms, row_canonicalizer_of
 from penstock.sql.execution.final_over import FinalOverFn
 from penstock.sql.execution.first_rows import first_rows
+from penstock.sql.execution.generating import GeneratedRows
 from penstock.sql.execution.grouping_sets import InSets
 from penstock.sql.execution.key_chains import ChainDoFn, ChainFn, HeldChainFn
 from penstock.sql.execution.over import OverFn, RowsOver
 from penstock.sql.execution.over_results import OverResults
 from penstock.sql.execution.row_order import RowOrder
+from penstock.sql.execution.spark_aggregates import write_grouping
 from penstock.sql.language.dialect import Delay, Emit
 from penstock.sql.plan.key_chains import ChainInput, KeyChain, Link, chain_of
 from penstock.sql.plan.lineage import simplify_bound
@@ -52,6 +55,7 @@ from penstock.sql.plan.relations import (
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Order,
     Over,
@@ -67,7 +71,9 @@ from penstock.sql.plan.relations import (
     Values,
     Windowed,
     columns_as_scalars,
+    map_scalars,
     origin_of,
+    own_scalars,
     skip_projections,
 )
 from penstock.transforms.combining.combine import CombinePerKey
@@ -164,6 +170,10 @@ class Lowering:
                 rows = self.lower(relation.input)
                 expanded = FlatMap(InSets(relation)).with_output_types(hint_of(relation.columns))
                 return rows | self._label("Grouping sets") >> expanded
+            case Generate():
+                rows = self.lower(relation.input)
+                generated = FlatMap(GeneratedRows(relation)).with_output_types(hint_of(relation.columns))
+                return rows | self._label("Generate") >> generated
             case Join():
                 return self._join(relation)
             case Valid():
@@ -272,13 +282,16 @@ class Lowering:
             rows = self._at_times(inner, windowed.time)
             windowfn = windowfn_of(windowed)
         retracts = may_retract(rows)
+        places = (relation.start, relation.end) if windowed else (None, None)
+        in_columns = write_grouping(keys, calls, *places)
         keys, calls, forms = _with_forms(keys, calls)
         combine, values, results = _combiner(calls, retracts, has_empty=not relation.keys)
         pairs_type = KV[key_hint(keys), AnyHint]
         pairing = Pairing(canonicalize_keys(keys), values, in_row=results == "counted")
         pairs = rows | self._label("Key") >> Map(pairing).with_output_types(pairs_type)
-        if retracts and any(call.name == SINGLE for call in calls):
-            pairs = pairs | self._label("One row") >> ParDo(steps.OneRow()).with_output_types(pairs_type)
+        if retracts and (single := next((call for call in calls if call.name == SINGLE), None)):
+            one_row = steps.OneRow(place_of(single))
+            pairs = pairs | self._label("One row") >> ParDo(one_row).with_output_types(pairs_type)
         if not relation.keys:
             pairs = (pairs, self._seed(pairs_type)) | self._label("With the empty group") >> Flatten()
         pairs = self._triggered(pairs, windowfn, emit or Emit(before=Delay(0)))
@@ -286,12 +299,12 @@ class Lowering:
         has_zone = windowed is None or windowed.time.type.name == "TIMESTAMP"
         rows_of = steps.GroupRows(
             len(keys),
-            relation.start if windowed else None,
-            relation.end if windowed else None,
+            *places,
             has_zone,
             results,
             not relation.keys,
             forms,
+            in_columns,
         )
         return self._in_one_window(self._rows(grouped, rows_of, relation.columns))
 
@@ -306,6 +319,8 @@ class Lowering:
 
     def _is_stamped(self, relation: Relation, time: Scalar) -> bool:
         """True if the rows come with this time as their timestamp."""
+        while isinstance(relation, Generate) and columns_of(time) <= {*range(len(relation.input.columns))}:
+            relation, time = origin_of(relation.input, time)
         if not (isinstance(relation, Scan) and isinstance(time, Column)):
             return False
         return self._stamps.get(relation.name) == relation.columns[time.index].name
@@ -601,6 +616,8 @@ def chain_step(link: Link, retracts: Sequence[bool]) -> ChainStep:
             return SelectRows(inputs, Projection(relation.scalars))
         case Filter():
             return FilterChanges(inputs, Predicate(relation.condition))
+        case Generate():
+            return GenerateChanges(inputs, GeneratedRows(relation))
         case Top():
             form = form_of(relation.input.columns)
             first = first_rows(relation.orders, relation.limit, relation.offset, retracts[0], form)
@@ -696,8 +713,8 @@ def remove_windows(
         isinstance(each, Column) for each in ends
     ):
         return None
-    calls = tuple(call.replaced(lambda each: replace_scalars(each, scalars)) for call in relation.calls)
-    used = [*keys, *partial, *(each for call in calls for each in call.scalars)]
+    calls = tuple(map_scalars(call, lambda each: replace_scalars(each, scalars)) for call in relation.calls)
+    used = [*keys, *partial, *own_scalars(calls)]
     if any(at in (width, width + 1) for each in used for at in columns_of(each)):
         return None
     if expand is not None:

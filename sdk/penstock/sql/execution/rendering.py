@@ -23,8 +23,10 @@ from penstock.functions.userstate import (
 )
 from penstock.relations.bags import ROW_CODER, Copies
 from penstock.relations.changes import make_elements
+from penstock.scalars.column_forms import HasColumnForm, NamedColumns
 from penstock.scalars.row_functions import Pairing
-from penstock.scalars.tree import Scalar
+from penstock.scalars.tree import Literal, Scalar
+from penstock.scalars.types import BIGINT, STRING
 from penstock.sql.execution import steps
 from penstock.sql.execution.lowering import form_of, key_hint
 from penstock.sql.plan.lineage import emission_keys
@@ -130,7 +132,21 @@ _OF_INSERTIONS: Mapping[str, str] = {"Undo": "", "EmitTiming": "n/a"}
 """The values of system columns for rows that are never undone, and whose emissions do not go by the watermark."""
 
 
-class _Made:
+def _in_columns(
+    places: tuple[int | str, ...], make: Callable[[Any], object], values: Mapping[str, object]
+) -> NamedColumns | None:
+    """Says how rows that are never undone become the Rows of a result, if system columns have these values."""
+    if not isinstance(make, steps.MakeRow):
+        return None
+    types = {str: STRING, int: BIGINT}
+    columns = tuple(
+        each if isinstance(each, int) else Literal(values[each], types[type(values[each])].or_null(False))
+        for each in places
+    )
+    return NamedColumns(columns, make.names)
+
+
+class _Made(HasColumnForm):
     """Makes a row of the result of a tuple of a relation.
 
     Args:
@@ -141,6 +157,7 @@ class _Made:
 
     def __init__(self, places: tuple[int | str, ...], make: Callable[[Any], object]) -> None:
         self._make = make
+        self.column_form = _in_columns(places, make, _OF_INSERTIONS)
         self._constants = tuple(_OF_INSERTIONS[each] for each in places if isinstance(each, str))
         constants = iter(range(len(self._constants)))
         # Constants come before the row's own columns.
@@ -294,7 +311,7 @@ class SnapshotFn(DoFn):
         yield Snapshot(Timestamp.from_micros(start_micros), tuple(found))
 
 
-class ShowChanges(DoFn):
+class ShowChanges(DoFn, HasColumnForm):
     """Makes of changes rows that show them: whether a row undoes, at which watermark, and the number of its pane.
 
     Args:
@@ -304,6 +321,7 @@ class ShowChanges(DoFn):
 
     Attributes:
         gives_insertions_only: That a row is undone is told by a column, or not at all.
+        column_form: The same in columns, of groups that are emitted once.
     """
 
     gives_insertions_only = True
@@ -313,6 +331,9 @@ class ShowChanges(DoFn):
         self._timed = timed
         self._make = make
         self._shows_undo = "Undo" in shown
+        if type(self) is ShowChanges:
+            timing = _TIMINGS[PaneInfoTiming.ON_TIME] if timed else "n/a"
+            self.column_form = _in_columns(shown, make, {"Undo": "", "EmitTiming": timing, "EmitIndex": 0})
 
     def process(self, row: Any, windowed: WindowedValue = DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
         pane = windowed.pane_info

@@ -42,8 +42,8 @@ _ORDERED = frozenset(
 
 def has_order(kind: SqlType) -> bool:
     """True if the values of a type have an order in SQL, and not only an equality."""
-    if kind.name == "ARRAY":
-        return kind.element is not None and has_order(kind.element)
+    if kind.name in ("ARRAY", "STRUCT"):
+        return bool(kind.parts) and all(map(has_order, kind.parts))
     return kind.name in _ORDERED
 
 

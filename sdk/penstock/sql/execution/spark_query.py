@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.scalars import functions
 from penstock.scalars.spark_forms import NotForSpark, quote_name, write_type
-from penstock.scalars.spark_writer import write_scalar
 from penstock.scalars.tree import Literal, Scalar
-from penstock.scalars.types import BIGINT, NULL, SqlType
-from penstock.sql.aggregates.extremes import SINGLE
-from penstock.sql.aggregates.functions import record_of
+from penstock.scalars.types import SqlType
 from penstock.sql.execution.aggregating import argument_of
+from penstock.sql.execution.spark_aggregates import write_aggregate
+from penstock.sql.execution.spark_aggregates import write_over_columns as _text
+from penstock.sql.execution.spark_generating import write_generated
 from penstock.sql.execution.spark_over import write_order, write_over
 from penstock.sql.plan.relations import (
     Aggregate,
-    AggregateCall,
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Over,
     Project,
@@ -75,8 +74,8 @@ def column_type(kind: SqlType) -> str:
     Raises:
         NotForSpark: Spark has no type with the same values.
     """
-    if kind.name == "ARRAY" and kind.element is not None:
-        return f"ARRAY<{column_type(kind.element)}>"
+    for each in kind.parts:
+        column_type(each)
     if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
         raise NotForSpark(f"values of {kind.name} are others in Spark")
     return write_type(kind)
@@ -105,6 +104,8 @@ class _Text:
                 return self._aggregate(relation)
             case Expand():
                 return self._expand(relation)
+            case Generate():
+                return write_generated(relation, self.of(relation.input), _text)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -160,7 +161,7 @@ class _Text:
         inner = self.of(relation.input)
         single = _has_one_row(relation.input)
         keys = [_text(key) for key in relation.keys]
-        aggregates = [_aggregate(call, single) for call in relation.calls]
+        aggregates = [write_aggregate(call, single) for call in relation.calls]
         selected = ", ".join(f"{each} AS c{at}" for at, each in enumerate([*keys, *aggregates]))
         if not keys:
             return f"SELECT {selected} FROM ({inner})"
@@ -238,7 +239,7 @@ class _Text:
         partition = ", ".join(map(_text, relation.keys))
         over = f"{'PARTITION BY ' + partition if partition else ''} ORDER BY {order}"
         place = f"c{width}"
-        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER ({over}) AS BIGINT) AS {place} FROM ({inner})"
+        numbered = f"SELECT *, ROW_NUMBER() OVER ({over}) AS {place} FROM ({inner})"
         if relation.numbered:
             return (
                 numbered
@@ -275,35 +276,6 @@ def _values(relation: Values) -> str:
     return " UNION ALL ".join(rows)
 
 
-def _aggregate(call: AggregateCall, single: bool) -> str:
-    if call.fn is not None:
-        raise NotForSpark(f"{call.name} is a CombineFn of the user")
-    if call.type.name == "DECIMAL" and call.type.precision is None:
-        raise NotForSpark("Spark computes decimals with other numbers of digits")
-    if call.name == SINGLE and not single:
-        raise NotForSpark("a subquery might give several rows, which is an error")
-    record = record_of(call)
-    if record.not_in_spark:
-        raise NotForSpark(f"{record.name}: {record.not_in_spark}")
-    if call.orders:
-        raise NotForSpark(f"Spark's {record.name} does not take an order")
-    distinct = "DISTINCT " if call.distinct else ""
-    arguments = [_text(_if_counted(call, each)) for each in call.values or (_ONE,)]
-    if record.spark is None:
-        return f"{record.name}({distinct}{', '.join(arguments)})"
-    return record.spark(call, arguments, distinct)
-
-
-_ONE = Literal(1, BIGINT.or_null(False))
-
-
-def _if_counted(call: AggregateCall, value: Scalar) -> Scalar:
-    """Returns a value of a row, or NULL, which no aggregate counts, where the condition does not hold."""
-    if call.condition is None:
-        return value
-    return functions.call("CASE", [call.condition, value, Literal(None, NULL)])
-
-
 def _has_one_row(relation: Relation) -> bool:
     while isinstance(relation, Project):
         relation = relation.input
@@ -312,17 +284,3 @@ def _has_one_row(relation: Relation) -> bool:
 
 def _listed(scalars: Sequence[Scalar]) -> str:
     return ", ".join(f"{_text(each)} AS c{at}" for at, each in enumerate(scalars)) or "1 AS nothing"
-
-
-class _Names(Sequence[str]):
-    """``c0``, ``c1`` and up."""
-
-    def __getitem__(self, index: int) -> str:  # type: ignore[override]
-        return f"c{index}"
-
-    def __len__(self) -> int:
-        return 1 << 30
-
-
-def _text(scalar: Scalar, names: Sequence[str] = _Names()) -> str:
-    return write_scalar(scalar, names)

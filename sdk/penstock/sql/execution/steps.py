@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.coders import FastPrimitivesCoder
 from penstock.elements.bounded_window import IntervalWindow
+from penstock.elements.row import Row
 from penstock.functions.clocked import ClockedDoFn
 from penstock.functions.dofn import DoFn
 from penstock.functions.userstate import (
@@ -22,9 +23,10 @@ from penstock.functions.userstate import (
 )
 from penstock.relations.changes import Change, compute_difference, compute_net, kinds_of, make_elements
 from penstock.scalars.casting import whole_micros
+from penstock.scalars.column_forms import ColumnForm, HasColumnForm
 from penstock.scalars.row_functions import Projection
 from penstock.scalars.tree import Scalar
-from penstock.sql.aggregates.extremes import refuse_more_rows
+from penstock.sql.aggregates.extremes import SubqueryPlace, refuse_more_rows
 from penstock.sql.execution.equality import CanonicalRow, canonicalize_keys
 from penstock.utils.timestamp import Timestamp
 from penstock.utils.windowed_value import PaneInfo, PaneInfoTiming, ValueKind, WindowedValue, create
@@ -54,6 +56,25 @@ class RowFunction:
     def __call__(self, row: Any) -> Any:
         """Returns the value for a row."""
         raise NotImplementedError
+
+
+class MakeRow(RowFunction):
+    """Makes of a tuple a Row with names.
+
+    Args:
+        names: The names.
+
+    Attributes:
+        names: The same.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __call__(self, row: tuple[Any, ...]) -> Row:
+        made = Row()
+        made.__dict__.update(zip(self.names, row, strict=True))
+        return made
 
 
 class RowsFunction:
@@ -183,7 +204,7 @@ class EndsAtTime(IntervalWindowFn, NonMergingWindowFn):
         return [IntervalWindow(Timestamp.from_micros(end_micros - 1), end)]
 
 
-class ResultChanges(DoFn):
+class ResultChanges(DoFn, HasColumnForm):
     """Makes rows of what a grouping emits; a row that stays the same is not touched.
 
     The grouping replaces a result by two elements, the old one and then the new one. Where both have the same rows,
@@ -194,10 +215,12 @@ class ResultChanges(DoFn):
 
     Attributes:
         is_stateless: It keeps nothing from one change to the next.
+        column_form: What it does to columns; None if only Python can do it.
     """
 
     def __init__(self, rows_of: Callable[[Any, int, int], list[Any]]) -> None:
         self._rows_of = rows_of
+        self.column_form = getattr(rows_of, "column_form", None)
         self._before: tuple[Any, list[Any]] | None = None
 
     def start_bundle(self) -> None:
@@ -229,7 +252,7 @@ class ResultChanges(DoFn):
         return [] if held is None else make_elements(*held, ValueKind.DELETE)
 
 
-class GroupRows(RowsFunction):
+class GroupRows(RowsFunction, HasColumnForm):
     """Makes of a key and the results of its aggregates the row, or none if the group is empty.
 
     Args:
@@ -242,6 +265,7 @@ class GroupRows(RowsFunction):
         keeps_empty: Whether there is a row for no rows.
         forms: The places, among the keys besides the window, of those that are shown as one of their values, which
             the last results are.
+        column_form: The same in columns.
     """
 
     def __init__(
@@ -253,8 +277,10 @@ class GroupRows(RowsFunction):
         results: str,
         keeps_empty: bool,
         forms: tuple[int, ...] = (),
+        column_form: ColumnForm | None = None,
     ) -> None:
         self._keys = keys
+        self.column_form = column_form
         self._forms = forms
         self._places = sorted((place, at) for at, place in enumerate((start, end)) if place is not None)
         self._has_zone = has_zone
@@ -354,6 +380,7 @@ class EmitFn(DoFn):
     Attributes:
         takes_retractions: True, because retractions are also changes.
         gives_retractions: What was emitted may be retracted.
+        gives_insertions_only: Rows are emitted once, at the watermark; what comes later is dropped.
     """
 
     takes_retractions = True
@@ -378,6 +405,7 @@ class EmitFn(DoFn):
         self._aligned = aligned
         self._after_micros = after_micros
         self.gives_retractions = before_micros is not None or after_micros is not None
+        self.gives_insertions_only = not self.gives_retractions
 
     def process(
         self,
@@ -470,6 +498,9 @@ def emit_in_pane(change: Change, window: IntervalWindow, timing: int, index: int
 class OneRow(DoFn):
     """Fails when a subquery in an expression still has more than one row at the end of an instant.
 
+    Args:
+        place: Where the subquery stands.
+
     Attributes:
         takes_retractions: They also pass.
     """
@@ -477,6 +508,9 @@ class OneRow(DoFn):
     takes_retractions = True
     COUNT = ReadModifyWriteStateSpec("count", FastPrimitivesCoder())
     CHANGED = TimerSpec("changed", TimeDomain.REAL_TIME)
+
+    def __init__(self, place: SubqueryPlace | None) -> None:
+        self._place = place
 
     def process(
         self,
@@ -500,7 +534,7 @@ class OneRow(DoFn):
         """Looks at what has stayed."""
         total = count.read() or 0
         if total > 1:
-            refuse_more_rows(total)
+            refuse_more_rows(total, self._place)
 
 
 class AddArrivalTimeOfInsertions(ClockedDoFn):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.checks.similar_names import find_nearest
 from penstock.construction.pipeline import Pipeline
+from penstock.elements.row import Row
+from penstock.error import split_hint
 from penstock.scalars.spark_forms import quote_name
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.console import align_cells
-from penstock.sql.errors import SqlError
+from penstock.sql.errors import SqlError, call_text
+from penstock.sql.execution.as_written import is_final
 from penstock.sql.jobs.bound import (
     Action,
     BoundInsert,
@@ -23,7 +27,7 @@ from penstock.sql.jobs.bound import (
     RunInserts,
     State,
 )
-from penstock.sql.jobs.columns_to_fill import fill_columns
+from penstock.sql.jobs.columns_to_fill import fill_columns, select_from
 from penstock.sql.jobs.functions import create_function
 from penstock.sql.jobs.options import set_option
 from penstock.sql.names import names_read
@@ -40,6 +44,7 @@ from penstock.sql.statements.forms import (
     Select,
     SetOption,
     Show,
+    Statement,
 )
 from penstock.sql.statements.parsing import parse_script
 from penstock.sql.statements.words import Script
@@ -47,9 +52,11 @@ from penstock.sql.tables.table import Table, make_table
 from penstock.sql.tables.transforms import (
     ReadTable,
     columns_of_type,
+    read_columns,
     refuse_as_sql,
 )
 from penstock.sql.transform import SqlTransform, allow_deep_calls, result_hint
+from penstock.transforms.elements.create import Create
 
 _RESTARTS = frozenset(["checkpoint_location", "take_over", "drop_state"])
 """The options that only a pipeline with a checkpoint has."""
@@ -70,6 +77,7 @@ class JobBinder:
         self._inserts: list[BoundInsert] = []
         self._written_by: dict[str, Insert] = {}
         self._insert_options: dict[str, Any] = {}
+        self._all_settings: dict[str, Any] = {}
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -83,6 +91,7 @@ class JobBinder:
             SqlError: A statement is wrong.
         """
         statements = parse_script(self._script)
+        self._all_settings = self._fold_settings(statements)
         # A table without columns of its own that the job writes itself is not looked for.
         self._filled = {each.table.lower() for each in statements if isinstance(each, Insert)} | {
             each.name.lower() for each in statements if isinstance(each, CreateTable) and each.query
@@ -133,6 +142,25 @@ class JobBinder:
         return (
             options if restarts else {name: each for name, each in options.items() if name not in _RESTARTS}
         )
+
+    def _fold_settings(self, statements: Iterable[Statement]) -> dict[str, Any]:
+        """The options after all SET statements; a wrong one is refused where it stands."""
+        options: dict[str, Any] = {}
+        for statement in statements:
+            if isinstance(statement, SetOption):
+                with contextlib.suppress(SqlError):
+                    options = set_option(statement, self._script, options)
+        return options
+
+    def _engine_options(self) -> dict[str, Any]:
+        """The options of a pipeline that asks the engine while statements are bound.
+
+        The job has the same session, so the settings of the whole text count.
+        """
+        options = self._options(restarts=False)
+        settings = {name: each for name, each in self._all_settings.items() if name not in _RESTARTS}
+        found = {**settings, **self._given, "mode": options.get("mode")}
+        return {name: each for name, each in found.items() if name not in _RESTARTS and each is not None}
 
     def _set(self, statement: SetOption, has_inserts: bool) -> None:
         options = set_option(statement, self._script, self._state.options)
@@ -209,8 +237,7 @@ class JobBinder:
             with allow_deep_calls():
                 yield
         except SqlError as error:
-            text = str(error).replace(" of the query\n", f" of {self._script.name}\n")
-            raise SqlError(text) from None
+            raise call_text(error, self._script.name) from None
 
     def _query(self, query: QueryText) -> BoundQuery:
         state = self._state
@@ -220,10 +247,11 @@ class JobBinder:
         # Errors suggest the names of all tables.
         columns = {table.name: table.types for table in state.tables.values()}
         columns |= {name: self._columns(table) for name, table in tables.items()}
+        tables = {name: state.tables[name.lower()] for name in tables}
         rendering, found = self._bind(query, tables, columns)
         shared = frozenset(state.shared & names)
         return BoundQuery(
-            query.text.strip(),
+            query.text.rstrip(),
             rendering,
             found,
             tables,
@@ -242,7 +270,10 @@ class JobBinder:
             with self._named():
                 plan = bind(query.text, Tables(columns, catalog.views, catalog.functions))
             return plan.rendering, _columns_of(plan)
-        except SqlError:
+        except SqlError as error:
+            what, hint = split_hint(str(error))
+            if is_final(what.partition("\n")[0], hint, query.text):
+                raise
             found = self._asked_columns(query, tables)
             if not found:
                 raise
@@ -252,15 +283,20 @@ class JobBinder:
         """The columns of a batch query that only Spark knows; none if Spark does not know it either."""
         options = self._options(restarts=False)
         streams = options.get("mode") != "batch" and any(each.streams for each in tables.values())
-        if streams or not tables:
+        if streams:
             return ()
         try:
-            pipeline = Pipeline(**{**options, "mode": "batch"})
+            pipeline = Pipeline(**{**self._engine_options(), "mode": "batch"})
             inputs = {
                 name: pipeline | f"Table {name}" >> ReadTable(table, as_stream=False)
                 for name, table in tables.items()
             }
-            rows = inputs | "Query" >> SqlTransform(query.text.strip(), self._state.copy_catalog())
+            inputs = inputs or {"no table": pipeline | "No table" >> Create([Row(nothing=None)])}
+            with self._named():
+                rows = inputs | "Query" >> SqlTransform(query.text.rstrip(), self._state.copy_catalog())
+        except SqlError:
+            # It has the place of what Spark refuses, where that says more than what the binder refuses.
+            raise
         except (ValueError, TypeError, OSError, LookupError, ImportError):
             return ()
         return columns_of_type(rows.element_type)
@@ -275,7 +311,11 @@ class JobBinder:
             )
         if table.name.lower() in self._state.written and not table.types:
             return self._state.written[table.name.lower()]
-        told = connector.needs_columns or (connector.schema == "spark" and connector.finds_in_engine)
+        told = (
+            connector.needs_columns
+            or not table.declared.columns
+            or (connector.schema == "spark" and connector.finds_in_engine)
+        )
         if table.types and (told or table.name.lower() in self._filled):
             return table.types
         found = self._found_columns(table)
@@ -285,16 +325,19 @@ class JobBinder:
                 f"the columns of the table {table.name!r} are unknown", table.declared.at, hint
             )
         self._check_found(table, found)
+        if not table.types and connector.columns_of is not None:
+            # The transform that reads the table does not tell them.
+            self._state.tables[table.name.lower()] = replace(table, types=found)
         return found or table.types
 
     def _found_columns(self, table: Table) -> Columns:
         """The columns that the data of a table has."""
         try:
-            pipeline = Pipeline(**self._options(restarts=False))
+            pipeline = Pipeline(**self._engine_options())
             if table.connector.finds_in_engine:
                 # Only Spark finds the columns of a table in its files.
                 pipeline.runner.start_engine(pipeline.options)
-            rows = pipeline | f"Table {table.name}" >> ReadTable(table, as_stream=False)
+            rows = pipeline | f"Table {table.name}" >> read_columns(table)
         except (ValueError, TypeError, OSError, LookupError, ImportError) as error:
             refuse_as_sql(error, table)
         return columns_of_type(rows.element_type)
@@ -362,6 +405,11 @@ class JobBinder:
                 table.declared.at,
                 hint,
             )
+        if table.records is not None and table.records.metadata:
+            name = table.records.metadata[0][0]
+            what = f"the column {name!r} of {table.name!r} has METADATA, which is only read"
+            hint = "declare a second table of the topic without it, and insert into that"
+            self._script.refuse(what, statement.at, hint)
         query = self._query(statement.query)
         if query.rendering == "TVR":
             hint = "leave TVR out"
@@ -384,9 +432,12 @@ class JobBinder:
     def _check_reads(self, query: BoundQuery, at: int) -> None:
         """Refuses a query that would wait for the end of a stream that it is to read after."""
         written = [name for name in query.tables if name.lower() in self._written_by]
-        if written and any(each.query.streams(self._insert_options) for each in self._inserts):
+        streams = [each.query for each in self._inserts if each.query.streams(self._insert_options)]
+        if written and not all(each.ends for each in streams):
             what = f"the table {written[0]!r} is written by a stream of this job, and is read when that has ended"
-            self._script.refuse(what, at, "read it in a job of its own")
+            self._script.refuse(
+                what, at, "read it in a job of its own; a stream of tables with ends = true does end"
+            )
 
     # Descriptions
 
@@ -473,15 +524,7 @@ def _shown(name: str, value: str) -> str:
 
 def _with_names(text: str, at: int, columns: Iterable[str]) -> str:
     """The query of a view that names its columns; errors inside still tell their places."""
-    names = ", ".join(map(quote_name, columns))
-    before, query = text[:at], text[at:]
-    opening = "SELECT * FROM ("
-    line_end = before.rfind("\n")
-    if line_end >= 0:
-        before = f"{before[:line_end]}{opening}{before[line_end:]}"
-    else:
-        before = f"{opening}{before[len(opening) :]}"
-    return f"{before}{query}\n) AS named ({names})"
+    return select_from(text, at, f"named ({', '.join(map(quote_name, columns))})", "*")
 
 
 def bind_job(script: Script, given: Mapping[str, Any]) -> list[Action]:

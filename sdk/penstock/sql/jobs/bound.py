@@ -42,6 +42,11 @@ class BoundQuery:
         """True if it reads a stream."""
         return options.get("mode") != "batch" and any(each.streams for each in self.tables.values())
 
+    @property
+    def ends(self) -> bool:
+        """True if all streams that it reads end."""
+        return all(each.stream_arguments.get("ends") for each in self.tables.values() if each.streams)
+
 
 @dataclass(frozen=True)
 class BoundInsert:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.checks.similar_names import find_nearest
 from penstock.construction.pipeline import Pipeline
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import may_retract
 from penstock.elements.row import Row
 from penstock.error import split_hint
+from penstock.sql.errors import SqlError, call_text
 from penstock.sql.jobs.bound import BoundInsert, BoundQuery, copy_catalog
+from penstock.sql.jobs.columns_to_fill import select_from
 from penstock.sql.language.dialect import parse_query
 from penstock.sql.names import names_read
 from penstock.sql.tables.table import Table, expand_variables, make_absolute
@@ -81,6 +84,8 @@ class JobPipeline:
             result: PCollection[Any] = inputs | label >> transform
             return result
         except _ERRORS as error:
+            if isinstance(error, SqlError) and (placed := call_text(error, query.script.name)) is not error:
+                raise placed from None
             what, hint = split_hint(str(error))
             query.script.refuse(what.splitlines()[0], query.at, hint)
 
@@ -113,6 +118,15 @@ class JobPipeline:
         if option is None:
             return None
         other = self._tables.get(option.value.lower())
+        meant = find_nearest(option.value, [each.name for each in self._tables.values()])
+        if other is None and meant and "/" not in option.value:
+            what = f"there is no table {option.value!r} for what {table.name!r} rejects"
+            hint = f"did you mean {meant!r}? a folder of this name is './{option.value}'"
+            table.script.refuse(what, option.value_at, hint)
+        if other is not None and other.types and not _takes_rejects(other):
+            what = f"the table {other.name!r} has other columns than what {table.name!r} rejects"
+            hint = f"write CREATE TABLE {other.name} (record STRING, reason STRING) WITH (…)"
+            table.script.refuse(what, option.value_at, hint)
         if other is None:
             return make_reject_folder(make_absolute(expand_variables(option, table.script)))
         return WriteTable(other, other.types or REJECT_COLUMNS)
@@ -132,11 +146,11 @@ class JobPipeline:
         name, table = insert.table.name, insert.table
         text, after = insert.query.text, None
         if insert.filling.scalars is not None:
-            selected = f"SELECT {', '.join(insert.filling.scalars)} FROM"
+            selected = ", ".join(insert.filling.scalars)
             if _is_plain(text, insert.query):
-                text = f"{selected} ({text}\n) AS inserted"
+                text = select_from(text, insert.query.at, "inserted", selected)
             else:
-                after = f"{selected} PCOLLECTION"
+                after = f"SELECT {selected} FROM PCOLLECTION"
         rows, _ = self.query(insert.query, self.label(f"Insert {name}"), text)
         if after is not None:
             rows = rows | self.label(f"Columns {name}") >> SqlTransform(after)
@@ -150,6 +164,12 @@ class JobPipeline:
             refuse_as_sql(error, table)
 
 
+def _takes_rejects(table: Table) -> bool:
+    """True if a table has the columns of rejected records."""
+    wanted = [(each.name, each.type.name) for each in REJECT_COLUMNS]
+    return [(each.name.lower(), each.type.name) for each in table.types] == wanted
+
+
 def _is_plain(text: str, query: BoundQuery) -> bool:
     """True if a query may be a part of another: it has no rendering and no EMIT."""
     return query.rendering is None and parse_query(text).args.get("emit") is None
@@ -158,7 +178,8 @@ def _is_plain(text: str, query: BoundQuery) -> bool:
 def _refuse_changes(insert: BoundInsert) -> None:
     table = insert.table
     what = f"the query changes rows that it has emitted, and the table {table.name!r} of {table.system} only adds rows"
-    hint = "group by a window and write EMIT AFTER WATERMARK; or write SELECT STREAM …, Sys.Undo"
+    hint = "group by a window and write EMIT AFTER WATERMARK; or select a time and write EMIT WHEN WATERMARK PAST it"
+    hint += "; or write SELECT STREAM …, Sys.Undo"
     if table.connector.merges_by_key:
         hint = f"declare PRIMARY KEY (…) NOT ENFORCED in CREATE TABLE {table.name}; or {hint}"
     else:

@@ -18,6 +18,7 @@ _WIDER = {
     "DECIMAL": ("DOUBLE",),
     "DATE": ("TIMESTAMP", "TIMESTAMP_NTZ"),
     "NULL": (
+        *("ARRAY", "MAP", "STRUCT"),
         "BOOLEAN",
         "BIGINT",
         "DECIMAL",
@@ -155,13 +156,17 @@ def _article(kind: SqlType) -> str:
 
 
 def needs_cast(source: SqlType, target: SqlType) -> bool:
-    """True if a value is cast to another type on its way.
+    """True if a value is cast to another type on its way; a number that is too large for it is an error.
 
     >>> needs_cast(SqlType("BIGINT"), SqlType("DOUBLE")), needs_cast(SqlType("DOUBLE"), SqlType("BIGINT"))
     (True, False)
     """
+    if source.is_nested and _is_alike(source, target):
+        return any(map(needs_cast, source.parts, target.parts))
     if source.name == target.name == "DECIMAL":
         return (source.precision, source.scale) != (target.precision, target.scale)
+    if source.name == target.name:
+        return source.bits != target.bits
     return target.name in _WIDER.get(source.name, ())
 
 
@@ -170,7 +175,44 @@ def fits(source: SqlType, target: SqlType) -> bool:
 
     >>> fits(SqlType("BIGINT"), SqlType("BIGINT", False)), fits(SqlType("STRING"), SqlType("BIGINT"))
     (True, False)
+    >>> from penstock.scalars.types import array_of
+    >>> fits(array_of(SqlType("STRING")), array_of(SqlType("BIGINT")))
+    False
     """
     if source.name == "WINDOW":
         return False
+    if source.is_nested and target.is_nested:
+        return _is_alike(source, target)
     return source.name == target.name or "ANY" in (source.name, target.name)
+
+
+def select_from(text: str, at: int, name: str, selected: str) -> str:
+    r"""Returns a query that selects of another; all words of the other stay at their lines and columns.
+
+    Args:
+        text: The other query, with blank text before it.
+        at: Where it begins.
+        name: What it is called.
+        selected: What is selected.
+
+    >>> select_from("\n  SELECT 1 AS a", 3, "inserted", "a AS b")
+    'FROM (\n  SELECT 1 AS a\n) AS inserted SELECT a AS b'
+    """
+    opening = "FROM ("
+    line_end = text.rfind("\n", 0, at)
+    # On the first line, the words of the statement before the query are longer than this.
+    start = max(0, at - len(opening)) if line_end < 0 else line_end
+    rest = text[at:] if line_end < 0 else text[line_end:]
+    return f"{text[:start]}{opening}{rest}\n) AS {name} SELECT {selected}"
+
+
+def _is_alike(source: SqlType, target: SqlType) -> bool:
+    """True if each part of an array, a map or a struct can be a part of the other, under the same name."""
+    names = [name for name, _ in source.fields] == [name for name, _ in target.fields]
+    pairs = zip(source.parts, target.parts, strict=False)
+    return (
+        source.name == target.name
+        and names
+        and len(source.parts) == len(target.parts)
+        and all(fits(one, other) or needs_cast(one, other) for one, other in pairs)
+    )

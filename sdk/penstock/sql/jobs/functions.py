@@ -6,14 +6,18 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from penstock.checks.similar_names import find_nearest
-from penstock.error import split_hint
+from penstock.error import split_hint, three_parts
 from penstock.functions.combinefn import CombineFn
 from penstock.sql.catalog import Catalog
+from penstock.sql.errors import SqlError
 from penstock.sql.statements.forms import CreateFunction
 from penstock.sql.statements.words import Script
+from penstock.sql.user_functions import guard_combine_fn, list_frames
 
 
 def create_function(statement: CreateFunction, script: Script, catalog: Catalog) -> None:
@@ -48,16 +52,24 @@ def create_function(statement: CreateFunction, script: Script, catalog: Catalog)
         script.refuse(f"the module {module_name!r} has no function {name!r}", statement.path_at, hint)
     if isinstance(found, type) and issubclass(found, CombineFn):
         found = found()
+    if isinstance(found, CombineFn):
+        # The rows of a group come from many places, so that its errors tell the declaration.
+        found = guard_combine_fn(found, statement.name.upper(), script.place(statement.path_at))
     try:
         catalog.create_function(statement.name, found)
     except TypeError as error:
         what, hint = split_hint(str(error))
         script.refuse(what.splitlines()[0], statement.path_at, hint)
+    name = statement.name.upper()
+    catalog.functions[name] = replace(catalog.functions[name], caller=script.name)
 
 
-def _refuse_import(statement: CreateFunction, script: Script, module: str, error: Exception) -> None:
+def _refuse_import(statement: CreateFunction, script: Script, module: str, error: Exception) -> NoReturn:
     what = f"the module {module!r} cannot be imported: {type(error).__name__}: {error}"
-    script.refuse(what, statement.path_at, "correct the module")
+    # The first lines of the traceback are of this module.
+    frames = list_frames(error.__traceback__ and error.__traceback__.tb_next)
+    where = "\n  ".join([script.place(statement.path_at), *frames])
+    raise SqlError(three_parts(what, where=where, hint="correct the module")) from None
 
 
 @contextmanager

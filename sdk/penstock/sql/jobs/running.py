@@ -127,12 +127,12 @@ class Job:
             rows: list[Any] = []
             _ = result | "Keep" >> WriteToMemory(rows)
             built.pipeline.run().wait_until_finish()
-            for line in format_table(rows, transform.order):
+            for line in format_table(rows, transform.order or ()):
                 self._show(line)
         elif query.rendering == "TABLE":
             assert self._screen is not None
             result, transform = built.query(query, "Query", without_rendering(query.text))
-            screen = TableOnScreen(self._screen, transform.order)
+            screen = TableOnScreen(self._screen, transform.order or ())
             _ = result | "Changes" >> Changelog() | "Show" >> ForEachBatch(screen.show)
             built.pipeline.run().wait_until_finish()
         else:
@@ -158,7 +158,12 @@ class _ChangesAsLines:
 
 
 def run_command(statements: str | None, flags: Sequence[str]) -> None:
-    """Runs what the command ``penstock sql`` is given.
+    """Runs the statements that the command ``penstock sql`` is given, as `make_job` takes them."""
+    make_job(statements, flags).run()
+
+
+def make_job(statements: str | None, flags: Sequence[str]) -> Job:
+    """Returns the job that the command ``penstock sql`` is given.
 
     Args:
         statements: The path of a file of SQL, or statements; None reads them from the standard input.
@@ -183,7 +188,7 @@ def run_command(statements: str | None, flags: Sequence[str]) -> None:
             raise refusal(ValueError, what, where="", hint="pass the path of a file of SQL") from None
     folder = Path.cwd() if path is None else path.resolve().parent
     screen = sys.stdout if sys.stdout.isatty() else None
-    Job(text, name, screen=screen, folder=folder, **options).run()
+    return Job(text, name, screen=screen, folder=folder, **options)
 
 
 _ARGUMENT = "the statements"

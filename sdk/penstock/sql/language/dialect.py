@@ -195,6 +195,13 @@ class _Parser(SparkParser):
     }
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
 
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        """Parses a row of VALUES; a name behind one without brackets names the table."""
+        if self._match(TokenType.L_PAREN, advance=False):
+            return super()._parse_value(values)
+        only = self._parse_disjunction()
+        return None if only is None else self.expression(exp.Tuple(expressions=[only]))
+
     def _parse_equality(self, parse_is: bool = True) -> Any:
         """Parses comparisons, which have one precedence in Spark, and predicates such as BETWEEN on all before them."""
         this = self._parse_bitwise()
@@ -232,6 +239,7 @@ class _Parser(SparkParser):
         return this
 
     def _parse_emit(self) -> EmitClause:
+        start = self._curr.start
         self._advance()
         found: dict[str, Any] = {}
         if self._match_text_seq("STREAM"):
@@ -246,7 +254,9 @@ class _Parser(SparkParser):
         if not found:
             self.raise_error("EMIT must say when, such as AFTER WATERMARK")
         found.setdefault("before", None if found.get("watermark") else Delay(0))
-        return EmitClause(clause=Emit(**found))
+        clause = EmitClause(clause=Emit(**found))
+        clause.meta["start"] = start
+        return clause
 
     def _parse_emission(self, found: dict[str, Any]) -> bool:
         """Parses one of the times at which rows are emitted; returns whether there is one."""
@@ -390,7 +400,9 @@ def parse_statements(query: str) -> list[Any]:
         tokens = _with_suffixes(_with_quotes(dialect.tokenize(query), query), query)
         _refuse_clauses(tokens, query)
         tokens = list(_marked(tokens))
-        return [tree for tree in dialect.parser().parse(tokens, query) if tree is not None]
+        # Behind the last semicolon may be a comment.
+        trees = dialect.parser().parse(tokens, query)
+        return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         what = first.get("description") or str(error)
@@ -609,6 +621,7 @@ def _as(token: Token, token_type: TokenType, text: str) -> Token:
 def position_of(node: object) -> int | None:
     """Returns the offset of a part of a tree in its query; None if none of its tokens knows."""
     for each in node.walk() if isinstance(node, exp.Expression) else ():
-        if "start" in each.meta:
+        # A query is shown by its first words, and not by its EMIT.
+        if "start" in each.meta and (each is node or not isinstance(each, EmitClause)):
             return int(each.meta["start"])
     return None

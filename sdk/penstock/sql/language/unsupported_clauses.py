@@ -26,7 +26,7 @@ _READ: dict[type, frozenset[str]] = {
     exp.Intersect: _SET_OPERATION,
     exp.Subquery: frozenset(["this", "alias", "with_", "joins", "order", "limit", "offset", "emit", "as_of"]),
     exp.Table: frozenset(["this", "alias", "joins", "db", "catalog", "version"]),
-    exp.Values: frozenset(["expressions", "alias", "emit", "as_of"]),
+    exp.Values: frozenset(["expressions", "alias", "order", "limit", "offset", "emit", "as_of"]),
     exp.Join: frozenset(["this", "kind", "side", "method", "on", "using", "hint"]),
     exp.Limit: frozenset(["expression", "limit_options"]),
     exp.Fetch: frozenset(["direction", "count", "limit_options"]),

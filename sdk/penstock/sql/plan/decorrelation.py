@@ -10,10 +10,9 @@ that is left are joins, groupings and projections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar, get_args
 
 from penstock.functions.combinefn import CombineFn
 from penstock.scalars import functions
@@ -33,12 +32,14 @@ from penstock.scalars.tree import (
 )
 from penstock.scalars.types import BIGINT, BOOLEAN, SqlType
 from penstock.sql.plan.conditions import conjoin, filter_rows, split_and_factor
+from penstock.sql.plan.local_rows import join_local_rows
 from penstock.sql.plan.relations import (
     Aggregate,
     AggregateCall,
     ColumnDef,
     Columns,
     Filter,
+    Generate,
     Join,
     Over,
     Project,
@@ -51,11 +52,11 @@ from penstock.sql.plan.relations import (
     columns_as_scalars,
     distinct,
     inputs_of,
+    map_scalars,
+    own_scalars,
 )
 
-_SCALARS = (Column, OuterColumn, Literal, Call, UserCall)
 _TRUE = Literal(True, BOOLEAN.or_null(False))
-_Part = TypeVar("_Part")
 
 
 class NotDecorrelatedError(ValueError):
@@ -102,6 +103,16 @@ class _Rows:
     keys: tuple[_Key, ...] = ()
     conditions: tuple[Scalar, ...] = ()
     defaults: tuple[Scalar, ...] | None = None
+
+
+def replace_outer(level: int, scalar: Scalar, values: Mapping[int, Scalar] | Sequence[Scalar]) -> Scalar:
+    """Returns an expression with values in place of the columns of the outer rows of a level."""
+
+    def value_of(leaf: Scalar) -> Scalar:
+        is_outer = isinstance(leaf, OuterColumn) and leaf.level == level
+        return values[leaf.index] if is_outer else leaf  # type: ignore[union-attr]
+
+    return map_leaves(scalar, value_of)
 
 
 def has_one_row(relation: Relation) -> bool:
@@ -159,6 +170,10 @@ class Correlation:
         Raises:
             NotDecorrelatedError: The query has a part for which no join can be written.
         """
+        outer = partial(replace_outer, self._level)
+        local = join_local_rows(left, right, kind, (left_keys, right_keys), condition, outer)
+        if local is not None:
+            return local
         if self._unnesting is None:
             self._unnesting = _Unnesting(left, self._level)
         unnesting = self._unnesting
@@ -270,6 +285,8 @@ class _Unnesting:
                 )
             case Windowed():
                 return self._windows(relation)
+            case Generate():
+                return self._generate(relation)
             case Valid():
                 return self._valid(relation)
         raise NotDecorrelatedError(type(relation).__name__.rstrip("_"))
@@ -280,7 +297,7 @@ class _Unnesting:
         """True if a relation reads columns of the outer rows."""
         known = self._correlated.get(id(relation))
         if known is None:
-            found = bool(self._outers(_own_scalars(relation))) or any(
+            found = bool(self._outers(own_scalars(relation))) or any(
                 map(self._is_correlated, inputs_of(relation))
             )
             known = self._correlated[id(relation)] = relation, found
@@ -297,12 +314,7 @@ class _Unnesting:
 
     def replaced(self, scalar: Scalar, values: Mapping[int, Scalar] | Sequence[Scalar]) -> Scalar:
         """Returns an expression with values in place of the columns of the outer rows."""
-
-        def value_of(leaf: Scalar) -> Scalar:
-            is_outer = isinstance(leaf, OuterColumn) and leaf.level == self._level
-            return values[leaf.index] if is_outer else leaf  # type: ignore[union-attr]
-
-        return map_leaves(scalar, value_of)
+        return replace_outer(self._level, scalar, values)
 
     def _values(self, rows: _Rows) -> dict[int, Scalar]:
         """The columns of the outer rows that rows have themselves."""
@@ -446,10 +458,10 @@ class _Unnesting:
         return _Rows(Project(relation, tuple(every), tuple(named)), keys, conditions)
 
     def _aggregate(self, relation: Aggregate) -> _Rows:
-        own = list(_own_scalars(relation))
+        own = list(own_scalars(relation))
         rows = self._settled(self.rows(relation.input), len(relation.input.columns), own)
         known = self._values(rows)
-        made: Aggregate = _map_scalars(relation, lambda each: self.replaced(each, known))
+        made: Aggregate = map_scalars(relation, lambda each: self.replaced(each, known))
         if any(call.name == "single" for call in made.calls):
             rows = self._restricted(rows)
         extra = [each for each in dict.fromkeys(key.inner for key in rows.keys) if each not in made.keys]
@@ -482,10 +494,10 @@ class _Unnesting:
     def _by_outer_rows(self, relation: Top | Over) -> _Rows:
         """A relation whose partitions are also of one outer row each."""
         width = len(relation.input.columns)
-        own = list(_own_scalars(relation))
+        own = list(own_scalars(relation))
         rows = self._settled(self.rows(relation.input), width, own)
         known = self._values(rows)
-        made: Top | Over = _map_scalars(relation, lambda each: self.replaced(each, known))
+        made: Top | Over = map_scalars(relation, lambda each: self.replaced(each, known))
         added = made.columns[width:]
         columns = (*rows.relation.columns, *added)
         keys = (*made.keys, *(key.inner for key in rows.keys))
@@ -501,10 +513,10 @@ class _Unnesting:
     def _windows(self, relation: Windowed) -> _Rows:
         width = len(relation.input.columns)
         rows = self.rows(relation.input)
-        if rows.defaults is not None or self._outers(_own_scalars(relation)):
-            rows = self.ground(rows, self._outers(_own_scalars(relation)), width)
+        if rows.defaults is not None or self._outers(own_scalars(relation)):
+            rows = self.ground(rows, self._outers(own_scalars(relation)), width)
         known = self._values(rows)
-        made: Windowed = _map_scalars(relation, lambda each: self.replaced(each, known))
+        made: Windowed = map_scalars(relation, lambda each: self.replaced(each, known))
         if made.partition is not None:
             rows = self._settled(rows, width)
             made = replace(made, partition=(*made.partition, *(key.inner for key in rows.keys)))
@@ -512,11 +524,23 @@ class _Unnesting:
         found = replace(made, input=rows.relation, columns=columns)
         return self._with_added(rows, found, width, made.columns)
 
+    def _generate(self, relation: Generate) -> _Rows:
+        width, own = len(relation.input.columns), list(own_scalars(relation))
+        rows = self._settled(self.rows(relation.input), width, own)
+        known, gap = self._values(rows), len(rows.relation.columns) - width
+        made: Generate = map_scalars(relation, lambda each: self.replaced(each, known))
+        condition = made.condition
+        if condition is not None:
+            moved = {at: at + gap if at >= width else at for at in columns_of(condition)}
+            condition = shift_columns(condition, moved)
+        found = replace(made, input=rows.relation, condition=condition)
+        return self._with_added(rows, found, width, relation.columns)
+
     def _valid(self, relation: Valid) -> _Rows:
         width = len(relation.input.columns)
-        rows = self._settled(self.rows(relation.input), width, _own_scalars(relation))
+        rows = self._settled(self.rows(relation.input), width, own_scalars(relation))
         known = self._values(rows)
-        made: Valid = _map_scalars(relation, lambda each: self.replaced(each, known))
+        made: Valid = map_scalars(relation, lambda each: self.replaced(each, known))
         columns = (*rows.relation.columns, *made.columns[width:])
         keys = (*made.keys, *(key.inner for key in rows.keys))
         found = replace(made, input=rows.relation, keys=keys, columns=columns)
@@ -651,7 +675,7 @@ class _Unnesting:
         """A join that keeps left rows: what depends on the outer row on its right side becomes its condition."""
         width, right_width = len(relation.left.columns), len(relation.right.columns)
         left, right = self.rows(relation.left), self.rows(relation.right)
-        own = list(_own_scalars(relation))
+        own = list(own_scalars(relation))
         wanted = self._outers([*own, *(key.outer for key in right.keys), *right.conditions])
         is_by_keys = relation.condition is None and not self._outers(own) and not right.conditions
         if (
@@ -668,23 +692,31 @@ class _Unnesting:
             right = self.ground(right, (), right_width)
             left = self.ground(left, self._outers(key.outer for key in right.keys), width)
         known = self._values(left)
-        made: Join = _map_scalars(relation, lambda each: self.replaced(each, known))
         first = len(left.relation.columns)
         gap = first - width
+        # Right columns move first: the columns that stand for outer ones are where these were.
         parts = [
             shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
-            for each in split_and_factor(made.condition)
+            for each in split_and_factor(relation.condition)
         ]
-        parts += [self.replaced(_moved(each, first), known) for each in right.conditions]
-        count = len(made.left_keys)
+        parts += [_moved(each, first) for each in right.conditions]
+        equal: list[tuple[Scalar, Scalar, bool]] = []
+        for at, (mine, other) in enumerate(zip(relation.left_keys, relation.right_keys, strict=True)):
+            is_null_safe = at in relation.null_safe
+            if self._outers([other]):
+                # The right rows do not have the columns of the outer rows, which the left ones have.
+                parts.append(functions.call("<=>" if is_null_safe else "=", [mine, _moved(other, first)]))
+            else:
+                equal.append((mine, other, is_null_safe))
+        equal += [(key.outer, key.inner, key.is_null_safe) for key in right.keys]
         joined = Join(
             left.relation,
             right.relation,
             relation.kind,
-            (*made.left_keys, *(self.replaced(key.outer, known) for key in right.keys)),
-            (*made.right_keys, *(key.inner for key in right.keys)),
-            conjoin(parts),
-            (*made.null_safe, *(at for at, key in enumerate(right.keys, count) if key.is_null_safe)),
+            tuple(self.replaced(mine, known) for mine, _, _ in equal),
+            tuple(other for _, other, _ in equal),
+            conjoin([self.replaced(each, known) for each in parts]),
+            tuple(at for at, (_, _, is_null_safe) in enumerate(equal) if is_null_safe),
         )
         places = columns_as_scalars(joined.columns)
         found = replace(left, relation=joined)
@@ -734,7 +766,7 @@ class _Unnesting:
         width, right_width = len(relation.left.columns), len(relation.right.columns)
         left, right = self.rows(relation.left), self.rows(relation.right)
         keys = (key.outer for rows in (left, right) for key in rows.keys)
-        wanted = self._outers([*_own_scalars(relation), *keys, *left.conditions, *right.conditions])
+        wanted = self._outers([*own_scalars(relation), *keys, *left.conditions, *right.conditions])
         left, right = self.ground(left, wanted, width), self.ground(right, wanted, right_width)
         known, others = self._values(left), self._values(right)
         places = sorted(known)
@@ -743,9 +775,7 @@ class _Unnesting:
         left_keys = tuple(self.replaced(each, known) for each in relation.left_keys)
         right_keys = tuple(self.replaced(each, others) for each in relation.right_keys)
         parts = [
-            self.replaced(
-                shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)}), known
-            )
+            shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
             for each in split_and_factor(relation.condition)
         ]
         joined = Join(
@@ -778,44 +808,6 @@ def _kinds(rows: _Rows) -> dict[Scalar, tuple[bool, SqlType]]:
 
 def _any_null(sides: Iterable[Relation], at: int) -> bool:
     return any(side.columns[at].type.nullable for side in sides)
-
-
-# Scalars of relations
-
-
-def _own_scalars(relation: Relation) -> Iterator[Scalar]:
-    """The expressions of a relation, without the expressions of its inputs."""
-    for one in fields(relation):
-        yield from _scalars_in(getattr(relation, one.name))
-
-
-def _scalars_in(value: object) -> Iterator[Scalar]:
-    if isinstance(value, _SCALARS):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _scalars_in(each)
-    elif is_dataclass(value) and not isinstance(value, (type, *get_args(Relation))):
-        for one in fields(value):
-            yield from _scalars_in(getattr(value, one.name))
-
-
-def _map_scalars(value: _Part, change: Callable[[Scalar], Scalar]) -> _Part:
-    """Returns a relation with each of its own expressions changed; or a part of one."""
-    if not is_dataclass(value):
-        return value
-    changed = {one.name: _mapped(getattr(value, one.name), change) for one in fields(value)}
-    return replace(value, **changed)  # type: ignore[type-var]
-
-
-def _mapped(value: object, change: Callable[[Scalar], Scalar]) -> object:
-    if isinstance(value, _SCALARS):
-        return change(value)
-    if type(value) is tuple:
-        return tuple(_mapped(each, change) for each in value)
-    if not any(True for _ in _scalars_in(value)) or isinstance(value, get_args(Relation)):
-        return value
-    return _map_scalars(value, change)
 
 
 # Values of no rows

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from penstock.scalars.tree import Column, Scalar, replace_scalars, shift_columns
+from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
 from penstock.sql.plan.relations import (
     Aggregate,
     Emitted,
     Filter,
+    Generate,
     Join,
     Project,
     Relation,
@@ -146,6 +147,10 @@ class _Builder:
             return self.link(relation, (self.add(relation.input, inner),))
         if isinstance(relation, Filter) and self._has_state(relation.input):
             return self.link(relation, (self.add(relation.input, keys),))
+        if isinstance(relation, Generate) and self._has_state(relation.input):
+            width = len(relation.input.columns)
+            if all(at < width for each in keys for at in columns_of(each)):
+                return self.link(relation, (self.add(relation.input, keys),))
         below = None if self._is_alone(relation) else self._below(relation, keys)
         if below is None:
             self._links.append(ChainInput(relation, keys))
@@ -153,7 +158,9 @@ class _Builder:
         return self.link(relation, tuple(self.add(each, own) for each, own in below))
 
     def _has_state(self, relation: Relation) -> bool:
-        return bool(_keys_of(skip_projections(relation)[1]))
+        while isinstance(relation, (Project, Filter, Generate)):
+            relation = relation.input
+        return bool(_keys_of(relation))
 
     def _below(self, relation: Relation, keys: Keys) -> list[tuple[Relation, Keys]] | None:
         """The inputs of a relation with their keys; None if the relation is not computed by these keys."""

@@ -14,6 +14,7 @@ from penstock.sql.plan.relations import (
     Emitted,
     Expand,
     Filter,
+    Generate,
     Join,
     Over,
     Period,
@@ -146,7 +147,7 @@ def origin_of(relation: Relation, at: int) -> Origin | None:
             return origin_of(relation.input, scalar.index) if isinstance(scalar, Column) else None
         case Filter() | Emitted() | Top() | Over():
             return origin_of(relation.input, at) if at < len(relation.input.columns) else None
-        case Expand():
+        case Expand() | Generate():
             return origin_of(relation.input, at) if at < len(relation.input.columns) else None
         case Windowed() | Valid():
             width = len(relation.input.columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from penstock.scalars import functions
 from penstock.scalars.row_functions import Predicate
@@ -15,6 +15,7 @@ from penstock.sql.plan.relations import (
     Columns,
     Emitted,
     Filter,
+    Generate,
     Join,
     Over,
     OverCall,
@@ -26,13 +27,16 @@ from penstock.sql.plan.relations import (
     Windowed,
     columns_as_scalars,
     inputs_of,
+    map_scalars,
     origin_of,
+    own_scalars,
 )
 
 _MOST_NUMBERS = 1_000
 """The largest limit of which each number is tried in a condition."""
 
 
+_R = TypeVar("_R", Windowed, Aggregate, Top, Over)
 Places = Mapping[int, int]
 """The new place of each column that is left, by the place that it had."""
 
@@ -203,9 +207,13 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
         case Filter(_, condition):
             yield own | _read_by([condition])
         case Windowed():
-            yield _within(own, relation.input) | _read_by([relation.time, *(relation.partition or ())])
-        case Aggregate(_, keys, calls):
-            yield _read_by([*keys, *(each for call in calls for each in call.scalars)])
+            yield _within(own, relation.input) | _read_by(own_scalars(relation))
+        case Aggregate():
+            yield _read_by(own_scalars(relation))
+        case Generate():
+            width = len(relation.input.columns)
+            read = own | _read_by([*relation.arguments, relation.condition])
+            yield {at for at in read if at < width}
         case Join():
             width = len(relation.left.columns)
             both = own | _read_by([relation.condition])
@@ -215,24 +223,15 @@ def _wanted(relation: Relation, own: set[int]) -> Iterator[set[int]]:
             for _ in relation.inputs:
                 yield own
         case Top():
-            orders = [each.scalar for each in relation.orders]
-            yield _within(own, relation.input) | _read_by([*relation.keys, *orders])
+            yield _within(own, relation.input) | _read_by(own_scalars(relation))
         case Over():
-            orders = [each.scalar for each in relation.orders]
-            yield _within(own, relation.input) | _read_by(
-                [*relation.keys, *orders, *_read_by_calls(relation, own)]
-            )
+            needed = replace(relation, calls=tuple(_calls_of(relation, own)))
+            yield _within(own, relation.input) | _read_by(own_scalars(needed))
         case Emitted() if relation.keys:
             yield own | {*relation.keys} | _read_by([relation.past])
         case _:
             for below in inputs_of(relation):
                 yield set(range(len(below.columns)))
-
-
-def _read_by_calls(relation: Over, own: set[int]) -> Iterator[Scalar]:
-    """Yields what the calls read whose results something reads."""
-    for call in _calls_of(relation, own):
-        yield from call.scalars
 
 
 def _calls_of(relation: Over, own: set[int]) -> list[OverCall]:
@@ -244,6 +243,11 @@ def _calls_of(relation: Over, own: set[int]) -> list[OverCall]:
 
 def _within(own: set[int], relation: Relation) -> set[int]:
     return {at for at in own if at < len(relation.columns)}
+
+
+def _moved(relation: _R, places: Places) -> _R:
+    """A relation whose expressions read the columns of its input at their new places."""
+    return map_scalars(relation, lambda scalar: shift_columns(scalar, places))
 
 
 class _Pruning:
@@ -294,6 +298,8 @@ class _Pruning:
                 return self._windowed(relation)
             case Aggregate():
                 return self._aggregate(relation)
+            case Generate():
+                return self._generate(relation)
             case Join():
                 return self._join(relation)
             case Union_():
@@ -333,23 +339,27 @@ class _Pruning:
         made, places = self.made(relation.input)
         before, width = len(relation.input.columns), len(made.columns)
         bounds = {before: width, before + 1: width + 1}
-        partition = relation.partition
-        if partition is not None:
-            partition = tuple(shift_columns(each, places) for each in partition)
         columns = (*made.columns, *relation.columns[before:])
-        time = shift_columns(relation.time, places)
-        changed = replace(relation, input=made, time=time, columns=columns, partition=partition)
+        changed = replace(_moved(relation, places), input=made, columns=columns)
         return changed, {**places, **bounds}
 
     def _aggregate(self, relation: Aggregate) -> tuple[Relation, Places]:
         made, places = self.made(relation.input)
-
-        def moved(scalar: Scalar) -> Scalar:
-            return shift_columns(scalar, places)
-
-        calls = tuple(call.replaced(moved) for call in relation.calls)
-        changed = replace(relation, input=made, keys=tuple(map(moved, relation.keys)), calls=calls)
+        changed = replace(_moved(relation, places), input=made)
         return changed, {at: at for at in range(len(relation.columns))}
+
+    def _generate(self, relation: Generate) -> tuple[Relation, Places]:
+        made, places = self.made(relation.input)
+        before, width = len(relation.input.columns), len(made.columns)
+        every = {**places, **{before + at: width + at for at in range(len(relation.generated))}}
+        condition = relation.condition
+        changed = replace(
+            relation,
+            input=made,
+            arguments=tuple(shift_columns(each, places) for each in relation.arguments),
+            condition=None if condition is None else shift_columns(condition, every),
+        )
+        return changed, every if len(changed.columns) > width else places
 
     def _join(self, relation: Join) -> tuple[Relation, Places]:
         own = self._needs[id(relation)]
@@ -374,29 +384,16 @@ class _Pruning:
         made, places = self._exactly(relation.input, wanted)
         number = len(relation.input.columns)
         numbered = relation.numbered and number in own
-        orders = tuple(replace(each, scalar=shift_columns(each.scalar, places)) for each in relation.orders)
-        columns = made.columns
+        moved, columns = _moved(relation, places), made.columns
         if numbered:
             columns, places = (*columns, relation.columns[number]), {**places, number: len(made.columns)}
-        keys = tuple(shift_columns(each, places) for each in relation.keys)
-        changed = replace(relation, input=made, keys=keys, orders=orders, columns=columns, numbered=numbered)
-        return changed, places
+        return replace(moved, input=made, columns=columns, numbered=numbered), places
 
     def _over(self, relation: Over, own: set[int]) -> tuple[Relation, Places]:
         [wanted] = _wanted(relation, own)
         made, places = self._exactly(relation.input, wanted)
-
-        def moved(scalar: Scalar) -> Scalar:
-            return shift_columns(scalar, places)
-
         before, width, calls = len(relation.input.columns), len(made.columns), _calls_of(relation, own)
         results = [before + relation.calls.index(call) for call in calls]
-        changed = replace(
-            relation,
-            input=made,
-            keys=tuple(map(moved, relation.keys)),
-            orders=tuple(replace(each, scalar=moved(each.scalar)) for each in relation.orders),
-            calls=tuple(call.replaced(moved) for call in calls),
-            columns=(*made.columns, *(relation.columns[at] for at in results)),
-        )
+        columns = (*made.columns, *(relation.columns[at] for at in results))
+        changed = replace(_moved(replace(relation, calls=tuple(calls)), places), input=made, columns=columns)
         return changed, {**places, **{at: width + new for new, at in enumerate(results)}}

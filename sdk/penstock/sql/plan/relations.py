@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Union, get_args
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NamedTuple, TypeVar, Union, get_args
 
-from penstock.scalars.tree import Column, Scalar, replace_scalars
+from penstock.scalars.tree import Call, Column, Literal, OuterColumn, Scalar, UserCall, replace_scalars
 from penstock.scalars.types import SqlType
 from penstock.sql.language.dialect import Emit
 from penstock.sql.plan.frames import Frame
@@ -143,21 +143,6 @@ class AggregateCall:
         first = () if self.argument is None else (self.argument,)
         return *first, *self.others, *(each.scalar for each in self.orders)
 
-    @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        """All expressions of a row that it reads."""
-        return self.values if self.condition is None else (*self.values, self.condition)
-
-    def replaced(self, change: Callable[[Scalar], Scalar]) -> AggregateCall:
-        """Returns the same aggregate with what a function makes of each expression in its place."""
-        return replace(
-            self,
-            argument=None if self.argument is None else change(self.argument),
-            condition=None if self.condition is None else change(self.condition),
-            others=tuple(map(change, self.others)),
-            orders=tuple(replace(each, scalar=change(each.scalar)) for each in self.orders),
-        )
-
 
 @dataclass(frozen=True)
 class Aggregate:
@@ -197,6 +182,42 @@ class Expand:
     sets: tuple[tuple[int, ...], ...]
     tails: tuple[tuple[int, ...], ...]
     columns: Columns
+
+
+@dataclass(frozen=True)
+class Generate:
+    """Each row with each of the rows that a generator makes of it, such as the elements of an array.
+
+    Attributes:
+        input: The rows.
+        name: The name of the generator's record (`penstock.sql.generators.functions`).
+        arguments: What the generator reads of a row.
+        generated: The columns of the rows that it makes.
+        outer: Whether it makes a row of NULLs where it would make none.
+        kind: ``inner``; ``left``, where a row for which the condition is never true comes once with NULLs; or ``semi``
+            and ``left_anti``, where a row comes alone if the condition is true once, or never.
+        condition: What must hold, of a row and a generated row in one tuple; None if nothing must.
+    """
+
+    input: Relation
+    name: str
+    arguments: tuple[Scalar, ...]
+    generated: Columns
+    outer: bool = False
+    kind: str = "inner"
+    condition: Scalar | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        if self.kind in ("semi", "left_anti"):
+            return self.input.columns
+        return (*self.input.columns, *(_nullable(self.generated) if self.may_add_nulls else self.generated))
+
+    @property
+    def may_add_nulls(self) -> bool:
+        """True if a row may come with NULLs in place of a generated row."""
+        return self.outer or self.kind == "left"
 
 
 @dataclass(frozen=True)
@@ -367,16 +388,6 @@ class OverCall:
         frame = "" if self.frame is None else f" {self.frame}"
         return f"{name.upper()}({', '.join(shown)}){nulls}{frame}"
 
-    @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        """All expressions of a row that it reads."""
-        return self.arguments if self.aggregate is None else (*self.arguments, *self.aggregate.scalars)
-
-    def replaced(self, change: Callable[[Scalar], Scalar]) -> OverCall:
-        """Returns the same call with what a function makes of each expression in its place."""
-        aggregate = None if self.aggregate is None else self.aggregate.replaced(change)
-        return replace(self, arguments=tuple(map(change, self.arguments)), aggregate=aggregate)
-
 
 @dataclass(frozen=True)
 class RankLimit:
@@ -469,6 +480,7 @@ Relation = Union[
     Windowed,
     Aggregate,
     Expand,
+    Generate,
     Join,
     Valid,
     ValidityJoin,
@@ -490,13 +502,13 @@ class Query:
         rendering: ``STREAM``, ``TABLE``, ``TVR``, or None for what the inputs are.
         shown: For each column of the result, its name and the number of a column of the relation, or the name of a
             column of the system.
-        ordered: How the rows of a table are ordered.
+        ordered: How the rows of a table are ordered; None if their columns do not tell it.
     """
 
     relation: Relation
     rendering: str | None
     shown: tuple[tuple[str, int | str], ...]
-    ordered: tuple[Order, ...] = ()
+    ordered: tuple[Order, ...] | None = ()
 
 
 def inputs_of(relation: Relation) -> Iterator[Relation]:
@@ -507,6 +519,54 @@ def inputs_of(relation: Relation) -> Iterator[Relation]:
             yield value
         elif isinstance(value, tuple) and value and isinstance(value[0], get_args(Relation)):
             yield from value
+
+
+_SCALARS = (Column, OuterColumn, Literal, Call, UserCall)
+_Part = TypeVar("_Part")
+
+
+def own_scalars(part: object) -> Iterator[Scalar]:
+    """Yields the own expressions of a relation, or of a part of one, such as a call; inputs keep theirs.
+
+    >>> from penstock.scalars.types import BIGINT
+    >>> call = AggregateCall("sum", Column(0, "points", BIGINT), BIGINT, condition=Column(1, "counts", BIGINT))
+    >>> print(*own_scalars(call))
+    points counts
+    """
+    if isinstance(part, _SCALARS):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from own_scalars(each)
+    elif is_dataclass(part) and not isinstance(part, type):
+        for one in fields(part):
+            value = getattr(part, one.name)
+            if not isinstance(value, get_args(Relation)):
+                yield from own_scalars(value)
+
+
+def map_scalars(part: _Part, change: Callable[[Scalar], Scalar]) -> _Part:
+    """Returns a relation, or a part of one, with what a function makes of each expression of its own in its place.
+
+    >>> from penstock.scalars.types import BIGINT
+    >>> call = AggregateCall("sum", Column(0, "points", BIGINT), BIGINT)
+    >>> print(map_scalars(call, lambda each: Literal(1, BIGINT)).argument)
+    1
+    """
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    changed = {one.name: _mapped(getattr(part, one.name), change) for one in fields(part)}
+    return replace(part, **changed)
+
+
+def _mapped(value: object, change: Callable[[Scalar], Scalar]) -> object:
+    if isinstance(value, _SCALARS):
+        return change(value)
+    if type(value) is tuple:
+        return tuple(_mapped(each, change) for each in value)
+    if isinstance(value, get_args(Relation)) or not any(True for _ in own_scalars(value)):
+        return value
+    return map_scalars(value, change)
 
 
 def walk_plan(relation: Relation) -> Iterator[Relation]:
@@ -560,7 +620,7 @@ def _described(relation: Relation, indent: str, seen: set[int]) -> Iterator[str]
     details = ", ".join(
         f"{one.name}={_text(value)}"
         for one in fields(relation)
-        if one.name not in ("input", "left", "right", "inputs", "columns")
+        if one.name not in ("input", "left", "right", "inputs", "columns", "generated")
         and (value := getattr(relation, one.name)) not in (None, (), False, 0, "")
     )
     inputs = list(inputs_of(relation))

@@ -28,17 +28,20 @@ class TypedColumn:
         type: Its type in Spark's SQL, such as ``DECIMAL(10, 2)``.
         nullable: Whether it may be NULL.
         at: Where it is declared.
+        metadata: What it has of the record around the value, such as ``timestamp``; None for an ordinary column.
     """
 
     name: str
     type: str
     nullable: bool
     at: int
+    metadata: str | None = None
 
     @property
     def text(self) -> str:
         """The type as declared."""
-        return f"{self.type}{'' if self.nullable else ' NOT NULL'}"
+        more = "" if self.metadata is None else f" METADATA FROM '{self.metadata}'"
+        return f"{self.type}{'' if self.nullable else ' NOT NULL'}{more}"
 
 
 @dataclass(frozen=True)

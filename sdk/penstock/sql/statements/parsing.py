@@ -25,10 +25,21 @@ from penstock.sql.statements.words import Cursor, Script, split_statements
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "(")
 _VERBS = ("CREATE", "DROP", "SET", "INSERT", "EXPLAIN", "DESCRIBE", "SHOW", "SELECT", "WITH", "VALUES")
+_ADDS = "a job adds rows: INSERT INTO a table with PRIMARY KEY (…) NOT ENFORCED replaces those with its key"
+_INSTEAD = {
+    **dict.fromkeys(("UPDATE", "MERGE", "DELETE", "UPSERT"), _ADDS),
+    "TABLE": "write SELECT * FROM the table",
+    "USE": "name the folder or the database of each table in its WITH",
+    "TRUNCATE": "write INSERT OVERWRITE with a query",
+    "ALTER": "change the CREATE statement: a job declares its tables each time it starts",
+    "CACHE": "write CREATE MATERIALIZED VIEW, which is computed once",
+    "BEGIN": "leave it out: all statements that insert are one pipeline",
+}
+"""Hints for statements of other systems."""
 _COLUMNS = "write (team STRING, points BIGINT, WATERMARK FOR at AS at - INTERVAL '5' SECONDS)"
 _OPTIONS = "write WITH (format = 'csv', path = '/data/goals', header = 'true')"
 _WATERMARK = "write WATERMARK FOR at AS at - INTERVAL '5' SECONDS"
-_AFTER_TYPE = frozenset(["NOT", "NULL", "PRIMARY", "COMMENT", ","])
+_AFTER_TYPE = frozenset(["NOT", "NULL", "PRIMARY", "COMMENT", "METADATA", ","])
 
 
 def parse_script(script: Script) -> list[Statement]:
@@ -65,8 +76,9 @@ def _parse(cursor: Cursor) -> Statement:
             return _show(cursor)
         case "EXPLAIN":
             return _explain(cursor)
-    meant = find_nearest(verb, _VERBS)
-    hint = f"did you mean {meant}?" if meant else f"a statement begins with {', '.join(_VERBS[:-2])}"
+    meant = None if verb in _INSTEAD else find_nearest(verb, _VERBS)
+    known = f"a statement begins with {', '.join(_VERBS[:-2])}"
+    hint = f"did you mean {meant}?" if meant else _INSTEAD.get(verb, known)
     return cursor.refuse("no statement of a job begins like this", hint, start)
 
 
@@ -130,14 +142,11 @@ def _table(cursor: Cursor, replace: bool) -> CreateTable:
     keys: list[tuple[str, ...]] = []
     if cursor.accept("("):
         _declarations(cursor, columns, marks, keys)
-    if cursor.accept("COMMENT"):
-        cursor.string("the comment", "COMMENT 'all goals'")
-    partition_by = cursor.names("partitions") if cursor.accept("PARTITIONED", "BY") else ()
+    partition_by, options = _clauses(cursor)
     if len(marks) > 1:
         cursor.refuse("a table has one watermark", "leave the second one out", marks[1].at)
     if len(keys) > 1:
         cursor.refuse("a table has one primary key", "write PRIMARY KEY (team, day) NOT ENFORCED", at)
-    options = _options(cursor) if cursor.accept("WITH") else ()
     query = _query(cursor) if cursor.accept("AS") else None
     cursor.finish()
     table = CreateTable(
@@ -154,6 +163,33 @@ def _table(cursor: Cursor, replace: bool) -> CreateTable:
     )
     _check_columns(cursor, table)
     return table
+
+
+def _clauses(cursor: Cursor) -> tuple[tuple[str, ...], tuple[TableOption, ...]]:
+    """Reads what stands behind the columns of a table: its partitions, and its settings in our form or in Spark's."""
+    partition_by: tuple[str, ...] = ()
+    found: list[TableOption] = []
+    while True:
+        at = cursor.start
+        if cursor.accept("COMMENT"):
+            cursor.string("the comment", "COMMENT 'all goals'")
+        elif cursor.accept("PARTITIONED", "BY"):
+            partition_by = cursor.names("partitions")
+        elif cursor.accept("USING"):
+            value_at = cursor.start
+            found.append(TableOption("format", cursor.name("the format"), at, value_at))
+        elif cursor.accept("LOCATION"):
+            path = cursor.string("the path", "LOCATION '/data/goals'")
+            found.append(TableOption("path", path.text, at, path.start))
+        elif cursor.accept("WITH") or cursor.accept("OPTIONS"):
+            found += _options(cursor)
+        else:
+            break
+    names = [each.name.lower() for each in found]
+    for number, each in enumerate(found):
+        if each.name.lower() in names[:number]:
+            cursor.refuse(f"{each.name!r} is set twice", "leave one of them out", each.at)
+    return partition_by, tuple(found)
 
 
 def _check_columns(cursor: Cursor, table: CreateTable) -> None:
@@ -199,8 +235,14 @@ def _column(cursor: Cursor, keys: list[tuple[str, ...]]) -> TypedColumn:
     name = cursor.name("a column")
     kind = _type(cursor, name)
     nullable = True
+    metadata: str | None = None
     while True:
-        if cursor.accept("NOT", "NULL"):
+        if cursor.accept("METADATA"):
+            metadata = name
+            if cursor.accept("FROM"):
+                metadata = cursor.string("what is known of a record", "METADATA FROM 'timestamp'").text
+            cursor.accept("VIRTUAL")
+        elif cursor.accept("NOT", "NULL"):
             nullable = False
         elif cursor.accept("PRIMARY", "KEY"):
             cursor.accept("NOT", "ENFORCED")
@@ -208,7 +250,7 @@ def _column(cursor: Cursor, keys: list[tuple[str, ...]]) -> TypedColumn:
         elif cursor.accept("COMMENT"):
             cursor.string("the comment", "COMMENT 'the name of the team'")
         elif not cursor.accept("NULL"):
-            return TypedColumn(name, kind, nullable, at)
+            return TypedColumn(name, kind, nullable, at, metadata)
 
 
 def _type(cursor: Cursor, column: str) -> str:
@@ -246,22 +288,19 @@ def _watermark(cursor: Cursor, at: int) -> Watermark:
 
 def _options(cursor: Cursor) -> tuple[TableOption, ...]:
     cursor.expect("(", hint=_OPTIONS)
-    found: dict[str, TableOption] = {}
-    while True:
-        option = _option(cursor)
-        if option.name.lower() in found:
-            cursor.refuse(f"{option.name!r} is set twice", "leave one of them out", option.at)
-        found[option.name.lower()] = option
-        if not cursor.accept(","):
-            break
+    found = [_option(cursor)]
+    while cursor.accept(","):
+        found.append(_option(cursor))
     cursor.expect(")", hint=_OPTIONS)
-    return tuple(found.values())
+    return tuple(found)
 
 
 def _option(cursor: Cursor) -> TableOption:
     at = cursor.start
     name = _dotted(cursor, _OPTIONS)
-    cursor.expect("=", hint=_OPTIONS)
+    # Spark's OPTIONS (header 'true') has no sign between.
+    if cursor.next is None or cursor.next.kind != "string":
+        cursor.expect("=", hint=_OPTIONS)
     value_at = cursor.start
     return TableOption(name, _value(cursor, _OPTIONS), at, value_at)
 
@@ -329,9 +368,9 @@ def _show(cursor: Cursor) -> Statement:
     if cursor.accept("CREATE", "TABLE"):
         at = cursor.start
         return _finished(cursor, Show("CREATE TABLE", cursor.name("the table"), at))
-    return cursor.refuse(
-        "SHOW takes TABLES, VIEWS, FUNCTIONS or CREATE TABLE and a name", "write SHOW TABLES"
-    )
+    shows_columns = cursor.next is not None and cursor.next.keyword == "COLUMNS"
+    hint = "write DESCRIBE and the name of the table" if shows_columns else "write SHOW TABLES"
+    return cursor.refuse("SHOW takes TABLES, VIEWS, FUNCTIONS or CREATE TABLE and a name", hint)
 
 
 def _explain(cursor: Cursor) -> Explain:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from penstock.sql.errors import make_sql_error
+from penstock.sql.errors import make_sql_error, place
 
 _WORD = re.compile(
     r"""(?P<space>\s+|--[^\n]*)
@@ -64,6 +64,10 @@ class Script:
     def refuse(self, what: str, at: int | None, hint: str) -> NoReturn:
         """Raises the error of a place."""
         raise make_sql_error(what, self.text, at, hint, self.name)
+
+    def place(self, at: int) -> str:
+        """The line of an offset with a caret, for the second part of an error."""
+        return place(self.text, at, self.name)
 
     def only(self, start: int, end: int) -> str:
         """A part of the text at its place: all before it is blank, so that errors tell lines of the whole."""

@@ -5,27 +5,25 @@ from __future__ import annotations
 import re
 
 from penstock.scalars.spark_forms import NotForSpark, quote_name, write_type
-from penstock.scalars.types import ANY, DOUBLE, SqlType, to_hint
+from penstock.scalars.types import ANY, SqlType, to_hint
 from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import Columns
 from penstock.typehints import row_type
+from penstock.typehints.column_widths import options_of_widths
 
 _NESTED = re.compile(r"(?i)\s*(ARRAY|MAP|STRUCT)\s*<")
-_NARROW = re.compile(r"(?i)(TINYINT|BYTE|SMALLINT|SHORT|INT|INTEGER|FLOAT|REAL)\s*$")
 
 
 def type_of_text(text: str) -> SqlType | None:
     """Returns the type that queries know for a declared type; ANY for one whose values they only pass on.
 
     >>> print(type_of_text("DECIMAL(10, 2)"), type_of_text("INT"), type_of_text("MAP<STRING, INT>"))
-    DECIMAL(10, 2) BIGINT ANY
+    DECIMAL(10, 2) INT MAP<STRING NOT NULL, BIGINT>
     >>> type_of_text("STRNG") is None
     True
     """
-    if re.fullmatch(r"(?i)FLOAT|REAL", text):
-        return DOUBLE
     try:
         query = bind(f"SELECT CAST(NULL AS {text}) AS c", Tables({}, {}, {}))
     except SqlError:
@@ -39,7 +37,7 @@ def spark_type(text: str, kind: SqlType) -> str:
     >>> spark_type("INT", type_of_text("INT")), spark_type("TEXT", type_of_text("TEXT"))
     ('INT', 'STRING')
     """
-    if _NARROW.match(text) or kind.name in ("ANY", "ARRAY"):
+    if kind.name == "ANY" or kind.is_nested:
         return text
     return write_type(kind)
 
@@ -66,8 +64,9 @@ def spark_schema(columns: Columns, declared: tuple[str, ...] = ()) -> str:
 
 
 def _known_type(kind: SqlType) -> str:
-    if kind.name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
-        raise NotForSpark(f"a column of {kind.name} has no type in a table")
+    for name in ("ANY", "INTERVAL", "NULL", "WINDOW"):
+        if kind.has(name):
+            raise NotForSpark(f"a column of {name} has no type in a table")
     return write_type(kind)
 
 
@@ -78,4 +77,7 @@ def row_hint(columns: Columns) -> object:
     >>> row_hint((ColumnDef("n", SqlType("BIGINT", False)),))
     Row(n=<class 'int'>)
     """
-    return row_type.RowTypeConstraint.from_fields([(each.name, to_hint(each.type)) for each in columns])
+    return row_type.RowTypeConstraint.from_fields(
+        [(each.name, to_hint(each.type)) for each in columns],
+        field_options=options_of_widths((each.name, each.type.bits) for each in columns),
+    )

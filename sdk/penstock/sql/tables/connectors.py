@@ -27,7 +27,6 @@ from penstock.io.postgres_changes import ReadChangesFromPostgres
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import ReadFromSpark, WriteToSpark
 from penstock.sql.tables import spark_settings
-from penstock.sql.tables.json_rows import PairsOfRows, RowsOfJson, RowsOfPairs
 from penstock.sql.tables.printed_rows import PrintRows
 from penstock.sql.tables.row_changes import ApplyChanges
 
@@ -59,10 +58,11 @@ class TableConnector:
         schema: ``spark`` if the argument ``schema`` is Spark's text; None if the type of the elements has the columns.
         file_pattern: The argument of `read` for the files of a folder.
         file_prefix: The argument of `write` for the beginning of the names of files in a folder.
-        element_reader: Makes, of the names and the types of columns, what decodes an element: for the argument
-            ``value_deserializer``.
+        records: Whether elements are pairs of a key and a value in bytes: `read` has ``value_deserializer`` and
+            ``with_metadata``, which makes elements of `penstock.io.kafka.KafkaRecord`.
         after_read: Makes rows of what is read.
-        before_write: Makes of rows, or of their changes, what is written.
+        columns_of: Makes the transform that reads a table with the same columns, of those arguments of `read` that it
+            has; None if `read` tells the columns.
         always_streams: Whether it is read as a stream, unless the job is a batch.
         needs_columns: Whether the data does not tell its columns.
         finds_in_engine: Whether only Spark finds the columns of the data.
@@ -83,9 +83,9 @@ class TableConnector:
     schema: str | None = None
     file_pattern: str | None = None
     file_prefix: str | None = None
-    element_reader: Callable[..., object] | None = None
+    records: bool = False
     after_read: Make | None = None
-    before_write: Make | None = None
+    columns_of: Make | None = None
     always_streams: bool = False
     needs_columns: bool = False
     finds_in_engine: bool = False
@@ -99,7 +99,7 @@ class TableConnector:
     @property
     def merges_by_key(self) -> bool:
         """True if it writes changes of rows by their key."""
-        return self.has_keys or (self.write is not None and self.before_write is not None)
+        return self.has_keys or (self.write is not None and self.records)
 
     def as_stream(self) -> Callable[..., object] | None:
         """The method that makes a stream of what `read` makes; None if there is none."""
@@ -154,9 +154,7 @@ _KAFKA = TableConnector(
             *("with_headers", "with_metadata", "expansion_service", "timestamp_policy"),
         ]
     ),
-    element_reader=RowsOfJson,
-    after_read=RowsOfPairs,
-    before_write=PairsOfRows,
+    records=True,
     always_streams=True,
     needs_columns=True,
 )
@@ -175,11 +173,15 @@ CONNECTORS: Mapping[str, TableConnector] = {
         file_prefix="file_path_prefix",
     ),
     "delta": TableConnector(ReadFromDelta, WriteToDelta, hidden=frozenset({"value"}), **_MODES),
-    "delta_changes": TableConnector(ReadChangesFromDelta, after_read=ApplyChanges, always_streams=True),
+    "delta_changes": TableConnector(
+        ReadChangesFromDelta, after_read=ApplyChanges, columns_of=ReadFromDelta, always_streams=True
+    ),
     "iceberg": TableConnector(ReadFromIceberg, WriteToIceberg, hidden=frozenset({"value"})),
     "database": _DATABASE,
     "jdbc": _DATABASE,
-    "postgres_changes": TableConnector(ReadChangesFromPostgres, after_read=ApplyChanges, always_streams=True),
+    "postgres_changes": TableConnector(
+        ReadChangesFromPostgres, after_read=ApplyChanges, columns_of=ReadFromDatabase, always_streams=True
+    ),
     "kafka": _KAFKA,
     "print": TableConnector(write=PrintRows, shows_changes=True),
     "rate": TableConnector(

@@ -25,6 +25,8 @@ from penstock.sql.tables.connectors import (
     settings_of,
     stream_settings,
 )
+from penstock.sql.tables.declared_records import make_records, refuse_metadata
+from penstock.sql.tables.records import FORMATS, Records
 
 _TRUTHS = {"true": True, "false": False}
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -34,7 +36,12 @@ _WATERMARK = {
     "idle_timeout": Setting("idle_timeout", "seconds"),
 }
 _OF_SQL = ("connector", "format", "rejects")
-_FORMATS_OF_RECORDS = ("json",)
+_RECORDS = {
+    "sep": Setting("sep", "text"),
+    "avro_schema": Setting("avro_schema", "text"),
+    "key_format": Setting("key_format", "text"),
+}
+"""The settings of tables in records."""
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -54,6 +61,7 @@ class Table:
         writing: Arguments of what writes it.
         watermark: The policy of its watermark; None if the statement has none.
         rejects: Where malformed records go: the name of a table, or a folder; None if they are errors.
+        records: How its rows are in records with a key and a value; None if they are not.
     """
 
     declared: CreateTable
@@ -66,6 +74,7 @@ class Table:
     writing: Arguments
     watermark: WatermarkPolicy | None = None
     rejects: TableOption | None = None
+    records: Records | None = None
 
     @property
     def name(self) -> str:
@@ -95,8 +104,8 @@ def make_table(declared: CreateTable, script: Script) -> Table:
     writing = {} if connector.write is None else settings_of(connector.write, connector)
     streaming = {} if connector.read is None else stream_settings(connector)
     marking = _WATERMARK if declared.watermark is not None else {}
-    known = [reading, streaming, writing, marking]
-    found: list[dict[str, object]] = [{}, {}, {}, {}]
+    known = [reading, streaming, writing, marking, _RECORDS if connector.records else {}]
+    found: list[dict[str, object]] = [{} for _ in known]
     for option in declared.options:
         if option.name.lower() in _OF_SQL:
             continue
@@ -117,18 +126,22 @@ def make_table(declared: CreateTable, script: Script) -> Table:
         found[0][spelled or option.name] = value
         if option.name.lower() != "mode":
             found[2][spelled or option.name] = value
+    types = _types(declared, script)
     table = Table(
         declared,
         script,
         system,
         connector,
-        _types(declared, script),
+        types,
         found[0],
         found[1],
         found[2],
         _policy(declared, found[3]),
         given.get("rejects"),
+        make_records(declared, script, types, found[4]) if connector.records else None,
     )
+    if table.records is None:
+        refuse_metadata(declared, script, system)
     if table.rejects is not None and not (connector.rejects or table.streams):
         what = f"the table {table.name!r} of {system} has no records to reject"
         script.refuse(
@@ -157,9 +170,11 @@ def _connector(
         what, hint = split_hint(str(error))
         script.refuse(what.splitlines()[0], named.value_at, hint)
     if form is not None and form is not named:
-        forms = _FORMATS_OF_RECORDS if connector.element_reader is not None else ()
+        forms = (*FORMATS, "text") if connector.records else ()
         if form.value.lower() not in forms:
-            hint = f"write format = '{forms[0]}'" if forms else "leave format out"
+            meant = find_nearest(form.value, forms)
+            hint = f"did you mean {meant!r}?" if meant else f"it has {', '.join(FORMATS)}"
+            hint = hint if forms else "leave format out"
             script.refuse(f"a table of {system} has no format {form.value!r}", form.value_at, hint)
     if connector.needs_columns and not declared.columns and declared.query is None:
         script.refuse(

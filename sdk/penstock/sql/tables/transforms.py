@@ -12,6 +12,7 @@ from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.row import Row
 from penstock.error import split_hint
+from penstock.io.kafka import KafkaRecord
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import WriteToSpark
@@ -22,6 +23,9 @@ from penstock.sql.errors import SqlError
 from penstock.sql.plan.relations import ColumnDef, Columns
 from penstock.sql.tables.columns import row_hint, spark_schema
 from penstock.sql.tables.connectors import Setting, settings_of
+from penstock.sql.tables.declared_records import row_of_record
+from penstock.sql.tables.latest_rows import LatestRows
+from penstock.sql.tables.records import FieldOfRecord, RecordsOfRows, RowsOfRecords
 from penstock.sql.tables.table import Table
 from penstock.transforms.elements.pardo import Filter, Map
 from penstock.transforms.grouping.group_by_key import Flatten
@@ -36,6 +40,18 @@ _REASON = (
     "the record does not fit the columns of the table: a field is missing or too many, or is not of its type"
 )
 _WILDCARDS = frozenset("*?[{")
+
+
+def read_columns(table: Table) -> PTransform[Any, Any]:
+    """Returns a transform whose elements have the columns of a table."""
+    make = table.connector.columns_of
+    if make is None:
+        return ReadTable(table, as_stream=False)
+    parameters = inspect.signature(make).parameters
+    arguments = {name: value for name, value in table.reading.items() if name in parameters}
+    if table.types:
+        arguments["columns"] = tuple(each.name for each in table.types)
+    return make(**arguments, as_rows=True)
 
 
 class ReadTable(PTransform[Any, Any]):
@@ -77,6 +93,9 @@ class ReadTable(PTransform[Any, Any]):
         if rejected and self._rejects is not None:
             both = rejected[0] if len(rejected) == 1 else tuple(rejected) | "All rejected" >> Flatten()
             _ = both | "Write rejected" >> self._rejects
+        if table.records is not None:
+            make = LatestRows if table.declared.key else RowsOfRecords
+            return rows | "Rows" >> make(row_of_record(table.records), table.types)
         if connector.after_read is not None:
             return rows | "Rows" >> connector.after_read(self._columns_inside(rows))
         if table.types and not _is_row_type(rows.element_type):
@@ -115,8 +134,9 @@ class ReadTable(PTransform[Any, Any]):
                 arguments["schema"] = f"{schema}, {_MALFORMED} STRING" if marks_malformed else schema
             elif table.system == "csv":
                 arguments.setdefault("inferSchema", "true")
-        if connector.element_reader is not None:
-            arguments["value_deserializer"] = connector.element_reader(table.types)
+        if table.records is not None:
+            arguments["value_deserializer"] = table.records.reader()
+            arguments["with_metadata"] = bool(table.records.metadata or table.declared.key)
         read = connector.read(**arguments)
         assert isinstance(read, SourceTransform)
         return read
@@ -124,8 +144,10 @@ class ReadTable(PTransform[Any, Any]):
     def _stream(self, pbegin: PBegin, read: SourceTransform[Any]) -> tuple[Any, Any]:
         table = self._table
         mark = table.declared.watermark
-        selector: FieldInside | str | None = None
-        if mark is not None:
+        selector: FieldOfRecord | FieldInside | str | None = None
+        if mark is not None and table.records is not None:
+            selector = FieldOfRecord(row_of_record(table.records), mark.column)
+        elif mark is not None:
             inside = table.connector.after_read is not None
             selector = FieldInside(mark.column) if inside else mark.column
         stream = read.as_stream(
@@ -202,6 +224,9 @@ def _reject(letter: tuple[object, tuple[object, str, object]]) -> Row:
     text = getattr(element, _MALFORMED, None)
     if text is not None:
         return Row(record=text, reason=_REASON)
+    if isinstance(element, KafkaRecord) and isinstance(element.value, bytes):
+        # It is the record as it was read, whose value could not be decoded.
+        element = element.value.decode("utf-8", "replace")
     return Row(record=element if isinstance(element, str) else str(element), reason=reason)
 
 
@@ -243,14 +268,16 @@ class WriteTable(PTransform[Any, Any]):
         self._overwrite = overwrite
 
     def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
-        table, connector = self._table, self._table.connector
+        table = self._table
         key = table.declared.key if table.takes_changes else ()
         if key:
             pairs = Map(KeyAndRow(self._spelled(key)))
             pcoll = pcoll | "Key" >> pairs.with_output_types(KV[AnyHint, pcoll.element_type])
             pcoll = pcoll | "Changes" >> Upserts()
-        if connector.before_write is not None:
-            pcoll = pcoll | "Elements" >> connector.before_write(self._spelled(key))
+        if table.records is not None:
+            encode = table.records.writer(self._columns)
+            records = RecordsOfRows(encode, self._spelled(key), table.records.key_format)
+            pcoll = pcoll | "Elements" >> records
         written: PCollection[Any] = pcoll | "Write" >> self._write(key)
         return written
 

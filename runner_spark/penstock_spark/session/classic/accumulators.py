@@ -6,31 +6,28 @@ Workers of a streaming query unpickle it before anything else, so this module im
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-Snapshots = dict[tuple[str, int, Hashable], Any]
-"""Snapshots by run, stage and partition; in a streaming query, the partition is (micro-batch, producer)."""
+from penstock_spark.session.backend import Told
 
 
-class SnapshotParam(AccumulatorParam[Snapshots]):
+class SnapshotParam(AccumulatorParam[Told]):
     """A later snapshot of a partition replaces the earlier one."""
 
-    def zero(self, value: Snapshots) -> Snapshots:
+    def zero(self, value: Told) -> Told:
         return {}
 
-    def addInPlace(self, value1: Snapshots, value2: Snapshots) -> Snapshots:
+    def addInPlace(self, value1: Told, value2: Told) -> Told:
         value1.update(value2)
         return value1
 
 
-_accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[Snapshots]] = weakref.WeakKeyDictionary()
+_accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[Told]] = weakref.WeakKeyDictionary()
 
 
-def accumulator_of(context: SparkContext) -> Accumulator[Snapshots]:
+def accumulator_of(context: SparkContext) -> Accumulator[Told]:
     """Returns the single accumulator of a SparkContext: Spark never frees accumulators, so runs share it."""
     if context not in _accumulators:
         _accumulators[context] = context.accumulator({}, SnapshotParam())

@@ -14,18 +14,14 @@ import shutil
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
 from pyspark import SparkContext
 
 from penstock.error import RunnerError
-from penstock_spark.session.waiting import watch_for_waiting
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql.dataframe import DataFrame
+from penstock_spark.session.classic.waiting import watch_for_waiting
 
 _DEFAULT = "python3"
 _NEEDED = ("pyarrow", "pandas", "cloudpickle", "typing_extensions")
@@ -69,14 +65,6 @@ def workers_python() -> Iterator[None]:
             yield
         finally:
             context.pythonExec = before
-
-
-def map_in_arrow(
-    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: Any
-) -> DataFrame:
-    """Spark's ``mapInArrow``, in the Python that the check chose."""
-    with workers_python():
-        return frame.mapInArrow(function, schema)
 
 
 def _is_this_python(name: str) -> bool:

@@ -13,8 +13,8 @@ from pyspark import SparkContext
 
 from penstock.error import RunnerError
 from penstock.utils import clock
-from penstock_spark.session.session import is_local
-from penstock_spark.session.standalone import is_known_to_master, is_standalone
+from penstock_spark.session.classic.standalone import is_known_to_master, is_standalone
+from penstock_spark.session.masters import is_local
 
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 20.0

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.logger import PySparkLogger
 
-from penstock_spark.session.java_life import is_java_dead
+from penstock_spark.session.classic.java_life import is_java_dead
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 _ECHOES = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
 """The beginnings of Py4J messages about an exception that is also raised."""
 
 
-def quiet_session(context: SparkContext) -> None:
+def quiet_session(spark: SparkSession) -> None:
     """Quiets the log of a session that penstock has started; a program's own session logs as the program likes."""
     _quiet_about_values()
-    _quiet_about_death(context)
+    _quiet_about_death(spark.sparkContext)
     _quiet_about_calls()
 
 

@@ -7,7 +7,7 @@ import os
 from pyspark import SparkContext
 
 from penstock.error import RunnerError
-from penstock_spark.session.session import is_local
+from penstock_spark.session.masters import is_local
 
 _SCHEME = "file:"
 _TASKS_MAX = 32

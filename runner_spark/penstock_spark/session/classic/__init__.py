@@ -1,0 +1,1 @@
+"""The classic session: a session of a Java process that this program calls."""

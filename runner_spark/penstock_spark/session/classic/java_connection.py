@@ -1,0 +1,41 @@
+"""Leaves the connection of a thread to Java."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+
+
+def leave_connection() -> bool:
+    """Closes this thread's connection to Java, on which an answer may be due that is not read any more; returns True.
+
+    The next question would wait for that answer. Without Java, there is nothing to close.
+    """
+    # Whatever goes wrong, the program must end.
+    with contextlib.suppress(Exception):
+        from pyspark import SparkContext
+
+        gateway: JavaGateway = SparkContext._gateway
+        connection = gateway._gateway_client.get_thread_connection()
+        if connection is not None:
+            connection.close()
+    return True
+
+
+def kill_java() -> None:
+    """Kills the Java process that this program has started, if there is one."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+
+
+def has_context() -> bool:
+    """True if the program has a SparkContext."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None

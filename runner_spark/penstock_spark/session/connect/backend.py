@@ -1,0 +1,243 @@
+"""The backend of a session of Spark Connect, by methods of PySpark alone."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import logging
+import os
+import pickle
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import asc, col, spark_partition_id
+
+from penstock.error import UnsupportedByRunner
+from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActivity, TaskReports
+from penstock_spark.session.connect.reports import ObservedReports
+from penstock_spark.session.connect.shipped_pages import InFile, InProgram
+from penstock_spark.session.masters import is_local, local_cores
+from penstock_spark.session.meaning import SQL_MEANING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+_IN_PROGRAM_BYTES_MAX = 256 << 10
+"""Larger side inputs travel once for each run and machine, and not with each task."""
+
+_shipped: set[tuple[str, str]] = set()
+
+
+@dataclass(frozen=True)
+class _Clone:
+    """A clone, and the settings that it has and had."""
+
+    spark: SparkSession
+    state: Mapping[str, str]
+
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self.spark.is_stopped)  # type: ignore[attr-defined]
+
+
+_clones: dict[str, _Clone] = {}
+"""The last clone of each session of the program."""
+
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_clones() -> None:
+    """Closes the channels of clones: an open one keeps the program from ending."""
+    for clone in list(_open):
+        with suppress(Exception):
+            clone.client.release_session()
+        with suppress(Exception):
+            clone.client.close()
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class ConnectBackend(Backend):
+    """A session whose Spark is on a server, which counts as a cluster."""
+
+    @property
+    def _session(self) -> str:
+        return str(self.spark.session_id)  # type: ignore[attr-defined]
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    @property
+    def app_name(self) -> str:
+        return str(self.spark.conf.get("spark.app.name", "penstock"))
+
+    def parallelism(self) -> int:
+        return _parallelism(self.spark)
+
+    def clone(self, conf: Mapping[str, str], is_fresh: bool = True) -> SparkSession:
+        # The workers of each session are processes of its own, whose start takes seconds.
+        state = {**self.spark.conf.getAll, **conf}
+        kept = _clones.get(self._session)
+        if kept is not None and kept.state == state and not is_fresh and not kept.is_stopped:
+            return kept.spark
+        clone: SparkSession = self.spark.cloneSession()  # type: ignore[attr-defined]
+        for name, value in conf.items():
+            _set(clone, name, value)
+        _clones[self._session] = _Clone(clone, state)
+        _open.add(clone)
+        return clone
+
+    def check_stream(self) -> None:
+        raise UnsupportedByRunner(
+            "a stream does not run in a session of Spark Connect yet",
+            where="in the Spark Connect session that the pipeline would run in",
+            hint="run it with a classic session (spark-submit, or master='local[*]'), or pass mode='batch' if the "
+            "input ends",
+        )
+
+    def hand_settings(self, settings: Mapping[str, str]) -> None:
+        """Does nothing: tasks have the environment of the server's workers."""
+
+    def moved(self, frame: DataFrame) -> DataFrame:
+        # A plan is a description, which the other session analyses again.
+        kind = cast("type[Any]", type(frame))
+        return cast("DataFrame", kind(cast("Any", frame)._plan, self.spark))
+
+    def empty_frame(self, schema: StructType) -> DataFrame:
+        return self.spark.createDataFrame([], schema)
+
+    def frame_of_rows(self, rows: pa.Table, schema: StructType) -> DataFrame:
+        return self.spark.createDataFrame(rows, schema)
+
+    def select(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+        return frame.select(*map(col, names))
+
+    def repartition(self, frame: DataFrame, count: int, names: tuple[str, ...]) -> DataFrame:
+        return frame.repartition(count, *map(col, names))
+
+    def sort(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+        return frame.sortWithinPartitions(*map(asc, names))
+
+    def check_query(self, text: str) -> None:
+        # Only a query may stand in parentheses.
+        self.spark.sql(f"SELECT * FROM (\n{text}\n)")
+
+    def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
+        """Returns nothing: a server shows no plan."""
+        return ()
+
+    def check_workers(self) -> None:
+        """Does nothing: the server compares the versions of Python, and the first task says what is missing."""
+
+    def check_workers_see(self, file: str, folder: str) -> None:
+        """Does nothing: the server and its workers are asked when they read it."""
+
+    def workers_python(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def has_shipped(self, name: str) -> bool:
+        return (self._session, name) in _shipped
+
+    def ship_archive(self, path: str) -> None:
+        self.spark.addArtifacts(path, pyfile=True)
+        _shipped.add((self._session, path.rpartition("/")[2]))
+
+    def ship_pages(self, name: str, pages: list[bytes]) -> tuple[Pages, Callable[[], None]]:
+        if sum(map(len, pages)) <= _IN_PROGRAM_BYTES_MAX:
+            return InProgram(name, tuple(pages)), _nothing
+        with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+            path = Path(folder, name)
+            path.write_bytes(pickle.dumps(pages))
+            self.spark.addArtifacts(str(path), file=True)
+        # The server deletes it with the session.
+        return InFile(name), _nothing
+
+    def reports(self) -> TaskReports:
+        return ObservedReports()
+
+    def described(self, text: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        self.spark.addTag(tag)
+        try:
+            yield
+        finally:
+            with suppress(Exception):
+                self.spark.removeTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        self.spark.interruptTag(tag)
+
+    def progress(self, tag: str) -> JobProgress:
+        """Returns nothing: a server tells the progress of an operation only while its answer is read."""
+        return JobProgress(lambda: (), lambda number: None)
+
+    def watch_for_waiting(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def last_report(self, query: StreamingQuery) -> tuple[int, str] | None:
+        progress = query.lastProgress
+        return None if progress is None else (int(progress["batchId"]), str(progress["timestamp"]))
+
+    def activity(self, query: StreamingQuery) -> TaskActivity | None:
+        return None
+
+    def longest_task(self, activity: TaskActivity) -> str | None:
+        return None
+
+    def leaves_of_batch(self, frame: DataFrame) -> None:
+        return None
+
+    def reaches(self, scheme: str) -> bool:
+        # Tasks and this program must reach a store both, and they do so in Python.
+        return False
+
+    def hadoop(self) -> None:
+        """Returns None: there is no Java here."""
+
+    def reads_state_at(self, location: str) -> bool:
+        return True
+
+    def process(self) -> int:
+        return os.getpid()
+
+
+@functools.lru_cache(maxsize=16)
+def _parallelism(spark: SparkSession) -> int:
+    master = str(spark.conf.get("spark.master", ""))
+    if is_local(master) and "*" not in master:
+        return local_cores(master)
+    # A range without a number of partitions has as many as tasks run at once.
+    parts = spark.range(1 << 20).select(spark_partition_id().alias("part")).distinct()
+    return max(1, parts.count())
+
+
+def _set(spark: SparkSession, name: str, value: str) -> None:
+    """Sets a property, unless the server refuses it; what the meaning of a program depends on must be settable."""
+    try:
+        spark.conf.set(name, value)
+    except Exception as error:
+        if name in SQL_MEANING and spark.conf.get(name, None) != value:
+            raise UnsupportedByRunner(
+                f"the server does not let a session set {name} to {value}, on which results depend",
+                where="in the Spark Connect session that the pipeline would run in",
+                hint=f"have the server start with --conf {name}={value}, or run the program with another server",
+            ) from error
+        _LOGGER.debug("the server refuses to set %s: %s", name, error)
+
+
+def _nothing() -> None:
+    """There is nothing to free."""

@@ -1,0 +1,146 @@
+"""What the runner does with a session of Spark Connect, without a server: reports, side inputs, clones and settings."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.error import UnsupportedByRunner
+from penstock_spark.session.backend import Told
+from penstock_spark.session.connect.backend import ConnectBackend
+from penstock_spark.session.connect.reports import COLUMN, LastRow, ObservedReports, _WithReport
+from penstock_spark.session.connect.shipped_pages import InFile, InProgram
+from penstock_spark.session.meaning import SQL_MEANING
+from penstock_spark.session.sizes import bytes_of
+
+ROWS = pa.schema([pa.field("value", pa.int64(), nullable=False)])
+
+
+def task(batches: list[list[int]], told: Told) -> list[pa.RecordBatch]:
+    """The output of a task that emits some batches, and then tells something."""
+    sink = LastRow()
+
+    def function(records: Any) -> Any:
+        for values in batches:
+            yield pa.RecordBatch.from_pydict({"value": values}, schema=ROWS)
+        sink.add(told)
+
+    return list(_WithReport(function, sink, ROWS)(iter(())))
+
+
+@pytest.mark.parametrize("batches", [[], [[1, 2], [3]]], ids=["no rows", "rows"])
+def test_a_task_tells_in_one_row_after_all_others(batches: list[list[int]]) -> None:
+    *rows, last = task(batches, {("run", 1, 0): {"a": 5}})
+    assert [row.column("value").to_pylist() for row in rows] == batches
+    assert all(row.column(COLUMN).null_count == row.num_rows for row in rows)
+    assert last.column("value").to_pylist() == [None]
+    [report] = last.column(COLUMN).to_pylist()
+    assert pickle.loads(report) == {("run", 1, 0): {"a": 5}}
+    assert len({batch.schema for batch in (*rows, last)}) == 1
+
+
+def test_a_task_without_a_report_adds_no_row() -> None:
+    assert [batch.num_rows for batch in task([[1]], {})] == [1]
+
+
+def observed(*told: Told) -> Any:
+    return SimpleNamespace(get={"reports": [pickle.dumps(each) for each in told]})
+
+
+def test_what_comes_again_counts_once_and_what_was_taken_out_stays_away() -> None:
+    waiting = SimpleNamespace(get={})
+    reports = ObservedReports(
+        _open=[observed({("r", 0, 0): 1}, {("r", 0, 1): 2}), observed({("r", 0, 1): 2}), waiting]
+    )
+    assert reports.value == {("r", 0, 0): 1, ("r", 0, 1): 2}
+    del reports.value["r", 0, 0]
+    assert reports.value == {("r", 0, 1): 2}
+    # The job of the third observation has ended.
+    waiting.get = observed({("r", 1, 0): 3}).get
+    assert reports.value == {("r", 0, 1): 2, ("r", 1, 0): 3}
+
+
+@pytest.mark.parametrize("pages", [InProgram("a side input", (b"1", b"2")), InFile("a file")], ids=repr)
+def test_the_tasks_of_a_process_share_what_they_decode(pages: Any) -> None:
+    first, second = (pickle.loads(pickle.dumps(pages)) for _ in range(2))
+    assert first is second
+
+
+def test_a_task_that_empties_its_list_of_pages_takes_none_from_the_next() -> None:
+    pages = InProgram("another side input", (b"1",))
+    pages.value.clear()
+    assert pages.value == [b"1"]
+
+
+class Session:
+    """A session of a server, which refuses to set some properties."""
+
+    version = "4.3.0"
+    is_stopped = False
+
+    def __init__(
+        self, settings: dict[str, str], refused: frozenset[str] = frozenset(), number: int = 0
+    ) -> None:
+        self.session_id = f"{id(self)}"
+        self.settings, self.refused, self.number = settings, refused, number
+        self.clones = 0
+        self.conf = SimpleNamespace(get=self._get, set=self._set)
+
+    def _get(self, name: str, default: Any = None) -> Any:
+        return self.settings.get(name, default)
+
+    def _set(self, name: str, value: str) -> None:
+        if name in self.refused:
+            raise ValueError(f"CANNOT_MODIFY_CONFIG {name}")
+        self.settings[name] = value
+
+    def cloneSession(self) -> Session:
+        self.clones += 1
+        return Session(dict(self.settings), self.refused, self.clones)
+
+
+def session(refused: str = "") -> tuple[Session, ConnectBackend]:
+    made = Session({"spark.sql.shuffle.partitions": "8"}, frozenset(filter(None, [refused])))
+    vars(made.conf)["getAll"] = made.settings
+    backend: Any = ConnectBackend(made)  # type: ignore[arg-type]
+    return made, backend
+
+
+def test_pipelines_share_a_clone_while_the_settings_stay_and_none_needs_a_fresh_one() -> None:
+    made, backend = session()
+    first = backend.clone({"a": "1"}, is_fresh=False)
+    assert backend.clone({"a": "1"}, is_fresh=False) is first
+    assert backend.clone({"a": "2"}, is_fresh=False) is not first
+    made.settings["spark.sql.shuffle.partitions"] = "9"
+    second = backend.clone({"a": "2"}, is_fresh=False)
+    assert second.conf.get("spark.sql.shuffle.partitions") == "9"
+    assert backend.clone({"a": "2"}) is not second
+    assert made.clones == 4
+    assert "a" not in made.settings
+
+
+def test_a_setting_that_the_server_refuses_is_skipped_unless_results_depend_on_it() -> None:
+    _, backend = session(refused="spark.sql.adaptive.enabled")
+    assert (
+        backend.clone({"spark.sql.adaptive.enabled": "false"}).conf.get("spark.sql.adaptive.enabled") is None
+    )
+    name = next(iter(SQL_MEANING))
+    _, backend = session(refused=name)
+    with pytest.raises(
+        UnsupportedByRunner, match=f"does not let a session set {name} .*\n  in the .*\n  hint: "
+    ):
+        backend.clone(SQL_MEANING)
+
+
+def test_a_stream_is_refused_with_what_to_do() -> None:
+    with pytest.raises(UnsupportedByRunner, match=r"does not run .* yet\n  in .*\n  hint: .*classic session"):
+        session()[1].check_stream()
+
+
+def test_what_is_no_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="'128 miles' is not a size"):
+        bytes_of("128 miles")

@@ -1,0 +1,1 @@
+"""Queries with their results that other projects publish, and what plays them."""
