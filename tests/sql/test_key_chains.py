@@ -43,12 +43,6 @@ QUERIES = {
             SELECT k, v FROM a QUALIFY ROW_NUMBER() OVER (PARTITION BY v ORDER BY k DESC, s, ts) <= 2
         ) GROUP BY v
     """,
-    "rows of arrays of groups": """
-        SELECT c.k, n, x.m FROM
-            (SELECT k, COUNT(*) AS n, ARRAY_AGG(v) FILTER (WHERE v IS NOT NULL) AS vs FROM a GROUP BY k) AS c
-            CROSS JOIN UNNEST(c.vs) AS x(m)
-        QUALIFY ROW_NUMBER() OVER (PARTITION BY c.k ORDER BY x.m DESC) <= 2
-    """,
     "groups of an outer join": """
         SELECT a.k, COUNT(b.w) AS n, SUM(a.v) AS t FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k
     """,
@@ -62,6 +56,12 @@ QUERIES = {
     """,
     "groups without a partner": """
         SELECT k, COUNT(*) AS n FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > a.v) GROUP BY k
+    """,
+    "rows of arrays of groups": """
+        SELECT c.k, n, x.m FROM
+            (SELECT k, COUNT(*) AS n, ARRAY_AGG(v) FILTER (WHERE v IS NOT NULL) AS vs FROM a GROUP BY k) AS c
+            CROSS JOIN UNNEST(c.vs) AS x(m)
+        QUALIFY ROW_NUMBER() OVER (PARTITION BY c.k ORDER BY x.m DESC) <= 2
     """,
     "a table with itself": """
         SELECT c.k, v, n FROM a JOIN (SELECT k, COUNT(v) AS n FROM a GROUP BY k) AS c ON a.k = c.k WHERE n > 1
