@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.scalars.row_functions import Projection
-from penstock.scalars.spark_writer import write_scalar
 from penstock.sql.execution.lowering import argument_of
 from penstock.sql.execution.over_results import OverResults
-from penstock.sql.execution.spark_over import write_over
 from tests.sql.random_over import FAMILIES, random_over
 from tests.sql.random_queries import TABLES, Text, Value
 from tests.sql.relations import Rows, as_rows, random_input
@@ -48,24 +46,3 @@ def test_spark_computes_the_same_results(spark: Any, seed: int) -> None:
     found = [tuple(row) for row in spark.sql(f"SELECT k, s, v, ts, {listed} FROM a").collect()]
     for at, call in enumerate(calls):
         assert as_rows((*row[:4], row[4 + at]) for row in found) == _own(call, rows), call
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "FIRST_VALUE(s) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)",
-        "FIRST_VALUE(v) IGNORE NULLS OVER (ORDER BY ts DESC RANGE UNBOUNDED PRECEDING)",
-        "LAST_VALUE(s) OVER (PARTITION BY k ORDER BY v DESC NULLS LAST)",
-        "LAST_VALUE(s) IGNORE NULLS OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL '1' MINUTE FOLLOWING)",
-        "NTH_VALUE(v, 2) OVER (ORDER BY s RANGE UNBOUNDED PRECEDING)",
-        "NTH_VALUE(s, 3) IGNORE NULLS OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 1 PRECEDING AND 9 FOLLOWING)",
-    ],
-)
-def test_a_frame_of_range_has_its_values_in_our_order(spark: Any, call: str) -> None:
-    rows = [row for at in range(3) for row in random_input(at, retracts=False).rows("a", 99)]
-    spark.createDataFrame(rows, _SCHEMA).coalesce(1).createOrReplaceTempView("a")
-    [relation] = overs(f"SELECT {call} AS c0 FROM a")
-    inner = "SELECT k AS c0, s AS c1, v AS c2, ts AS c3 FROM a"
-    names = [f"c{at}" for at in range(4)]
-    text = write_over(relation, inner, lambda scalar: write_scalar(scalar, names), argument_of)
-    assert as_rows(tuple(row) for row in spark.sql(text).collect()) == _own(call, rows)

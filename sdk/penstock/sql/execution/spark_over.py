@@ -21,8 +21,7 @@ from penstock.sql.plan.relations import AggregateCall, Order, Over, OverCall
 Write = Callable[[Scalar], str]
 _BY_RANK = frozenset(["rank", "dense_rank", "percent_rank", "cume_dist"])
 _IN_ANY_ORDER = frozenset(["count", "sum", "avg", "min", "max"])
-_VALUES = frozenset(["first_value", "last_value", "nth_value"])
-_PLACE = "place_in_partition"
+_SO_FAR = Frame("ROWS", None, 0)
 _ALL = Frame("ROWS", None, None)
 
 
@@ -41,15 +40,11 @@ def write_over(
         NotForSpark: Spark would not give exactly the same.
     """
     width = len(relation.input.columns)
-    results = ", ".join(
+    results = (
         f"{_call(relation, call, write, argument_of)} AS c{width + at}"
         for at, call in enumerate(relation.calls)
     )
-    if not any(map(_is_by_place, relation.calls)):
-        return f"SELECT *, {results} FROM ({rows})"
-    numbered = f"SELECT *, ROW_NUMBER() OVER {_over(relation, write, True, None)} AS {_PLACE} FROM ({rows})"
-    own = "".join(f"c{at}, " for at in range(width))
-    return f"SELECT {own}{results} FROM ({numbered})"
+    return f"SELECT *, {', '.join(results)} FROM ({rows})"
 
 
 def _call(
@@ -74,31 +69,21 @@ def _call(
             return f"{name.upper()}() OVER {over(False, None)}"
     assert call.frame is not None
     if call.aggregate is None:
-        if _is_by_place(call):
-            return _value_by_place(call, arguments[0], over(False, call.frame))
         at = f", {call.count}" if call.name == "nth_value" else ""
-        return f"{call.name.upper()}({arguments[0]}{at}){nulls} OVER {over(True, _by_rows(call.frame))}"
+        frame = call.frame
+        if frame.unit == "RANGE":
+            frame = _by_rows(call, frame)
+        return f"{call.name.upper()}({arguments[0]}{at}){nulls} OVER {over(True, frame)}"
     return _aggregate(call.aggregate, call.frame, write(argument_of(call.aggregate)), over)
 
 
-def _is_by_place(call: OverCall) -> bool:
-    """True if a call takes a value of a frame of RANGE, in which Spark takes rows that are equal in any order."""
-    return call.name in _VALUES and call.frame is not None and _by_rows(call.frame).unit == "RANGE"
-
-
-def _by_rows(frame: Frame) -> Frame:
-    """Returns a frame that has all rows as one of ROWS, and any other frame unchanged."""
-    return _ALL if frame.is_whole else frame
-
-
-def _value_by_place(call: OverCall, value: str, window: str) -> str:
-    """The value of a frame's first, last or nth row, by the places that rows have in their partition."""
-    place = f"CASE WHEN {value} IS NOT NULL THEN {_PLACE} END" if call.ignores_nulls else _PLACE
-    if call.name != "nth_value":
-        return f"{'MIN' if call.name == 'first_value' else 'MAX'}_BY({value}, {place}) OVER {window}"
-    pair = f"NAMED_STRUCT('place', {_PLACE}, 'value', {value})"
-    listed = f"CASE WHEN {place} IS NOT NULL THEN {pair} END"
-    return f"TRY_ELEMENT_AT(SORT_ARRAY(COLLECT_LIST({listed}) OVER {window}), {call.count}).value"
+def _by_rows(call: OverCall, frame: Frame) -> Frame:
+    """Returns the frame of rows in which a value has the same place as in one of RANGE."""
+    if frame.is_whole:
+        return _ALL
+    if call.name == "first_value" and frame == Frame("RANGE", None, 0) and not call.ignores_nulls:
+        return _SO_FAR
+    raise NotForSpark("Spark takes rows that are equal in ORDER BY in any order")
 
 
 def _aggregate(
