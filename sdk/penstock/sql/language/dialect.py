@@ -148,7 +148,7 @@ def _of_query(kind: type[exp.Expression], name: str) -> Callable[[list[Any]], ex
 
 
 def _negative(parser: Any) -> exp.Expression:
-    """What follows a minus, which belongs to a number before ``::`` casts it."""
+    """Returns the negative of what follows a minus; a number is negative before ``::`` casts it."""
     is_number = parser._curr is not None and parser._curr.token_type is TokenType.NUMBER
     is_cast = is_number and parser._next is not None and parser._next.token_type is TokenType.DCOLON
     operand: exp.Expression = parser._parse_unary()
