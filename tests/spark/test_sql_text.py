@@ -672,6 +672,10 @@ def shown(cell: Any) -> Any:
     return cell.timestamp() if isinstance(cell, datetime) and cell.tzinfo else cell
 
 
+_IN_ROWS = {**dict.fromkeys(("INT", "SMALLINT", "TINYINT"), "BIGINT"), "FLOAT": "DOUBLE"}
+"""The types of rows in Python for the types of Spark: numbers have no width."""
+
+
 def compare_queries(spark: Any, given: Iterable[str]) -> Report:
     """Compares penstock's results of whole queries with Spark's, of the same text over the same tables."""
     report = Report()
@@ -694,7 +698,7 @@ def compare_queries(spark: Any, given: Iterable[str]) -> Report:
         for who, text in asked.items():
             try:
                 found = spark.sql(text)
-                types = [type_of(kind) for _, kind in found.dtypes]
+                types = [_IN_ROWS.get(type_of(kind), type_of(kind)) for _, kind in found.dtypes]
                 there = found.toArrow().to_pylist() if "void" not in str(found.dtypes) else []
                 others = (
                     as_multiset(list(row.values()) for row in there)

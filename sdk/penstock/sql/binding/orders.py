@@ -16,7 +16,7 @@ def order_of(node: exp.Expression, scalar: Scalar) -> Order:
 
 
 def list_orders(order: exp.Expression, columns: int) -> list[exp.Expression]:
-    """Returns the parts of ORDER BY; of ORDER BY ALL, one for each of so many selected columns, by its number."""
+    """Returns the parts of ORDER BY; of ORDER BY ALL, one for each selected column, by its number."""
     parts: list[exp.Expression] = list(order.expressions)
     if len(parts) != 1 or not isinstance(parts[0].this, exp.Var) or parts[0].this.name.upper() != "ALL":
         return parts

@@ -250,7 +250,7 @@ class OverBinder:
     def _bound(
         self, node: exp.Expression, window: _Window, unit: str, bound: object, side: object, which: str
     ) -> Offset | None:
-        # The parser keeps the word as it is written.
+        # The parser keeps the letters of the query.
         side = str(side or "").upper()
         if bound == "CURRENT ROW":
             return 0

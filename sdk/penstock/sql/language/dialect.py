@@ -147,20 +147,6 @@ def _of_query(kind: type[exp.Expression], name: str) -> Callable[[list[Any]], ex
     return read
 
 
-def _negative(parser: Any) -> exp.Expression:
-    """What follows a minus, which belongs to a number before ``::`` casts it."""
-    is_number = parser._curr is not None and parser._curr.token_type is TokenType.NUMBER
-    is_cast = is_number and parser._next is not None and parser._next.token_type is TokenType.DCOLON
-    operand: exp.Expression = parser._parse_unary()
-    if not is_cast:
-        return exp.Neg(this=operand)
-    innermost = operand
-    while isinstance(innermost, exp.Cast) and isinstance(innermost.this, exp.Cast):
-        innermost = innermost.this
-    innermost.set("this", exp.Neg(this=innermost.this))
-    return operand
-
-
 class _Parser(SparkParser):
     # A function keeps the name and the arguments of the query, instead of becoming a class of its own.
     FUNCTIONS: ClassVar[dict[str, Any]] = {
@@ -176,7 +162,7 @@ class _Parser(SparkParser):
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **SparkParser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: exp.Anonymous(this="POSITIVE", expressions=[self._parse_unary()]),
-        TokenType.DASH: lambda self: _negative(self),
+        TokenType.DASH: lambda self: self._parse_negative(),
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         **SparkParser.NO_PAREN_FUNCTION_PARSERS,
@@ -209,6 +195,19 @@ class _Parser(SparkParser):
         _AS_OF: lambda self: ("as_of", self._parse_as_of()),
     }
     QUERY_MODIFIER_TOKENS = set(QUERY_MODIFIER_PARSERS)
+
+    def _parse_negative(self) -> exp.Expression:
+        """Returns the negative of what follows a minus; a number is negative before ``::`` casts it."""
+        is_number = self._curr is not None and self._curr.token_type is TokenType.NUMBER
+        is_cast = is_number and self._next is not None and self._next.token_type is TokenType.DCOLON
+        operand: exp.Expression = self._parse_unary()
+        if not is_cast:
+            return exp.Neg(this=operand)
+        innermost = operand
+        while isinstance(innermost, exp.Cast) and isinstance(innermost.this, exp.Cast):
+            innermost = innermost.this
+        innermost.set("this", exp.Neg(this=innermost.this))
+        return operand
 
     def _parse_value(self, values: bool = True) -> exp.Tuple | None:
         """Parses a row of VALUES; a name behind one without brackets names the table."""
