@@ -200,7 +200,7 @@ class _Parser(SparkParser):
         """Returns the negative of what follows a minus; a number is negative before ``::`` casts it."""
         is_number = self._curr is not None and self._curr.token_type is TokenType.NUMBER
         is_cast = is_number and self._next is not None and self._next.token_type is TokenType.DCOLON
-        operand: exp.Expression = self._parse_unary()
+        operand: Any = self._parse_unary()
         if not is_cast:
             return exp.Neg(this=operand)
         innermost = operand
