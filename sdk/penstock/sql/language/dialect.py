@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -200,7 +200,7 @@ class _Parser(SparkParser):
         """Returns the negative of what follows a minus; a number is negative before ``::`` casts it."""
         is_number = self._curr is not None and self._curr.token_type is TokenType.NUMBER
         is_cast = is_number and self._next is not None and self._next.token_type is TokenType.DCOLON
-        operand: Any = self._parse_unary()
+        operand = cast(exp.Expression, self._parse_unary())
         if not is_cast:
             return exp.Neg(this=operand)
         innermost = operand
