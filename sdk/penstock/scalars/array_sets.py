@@ -30,7 +30,7 @@ def _keyed(array: Iterable[Any]) -> dict[Any, Any]:
     return found
 
 
-def _with_one_zero(value: Any) -> Any:
+def _with_one_zero(value: object) -> object:
     if type(value) is float:
         return value + 0.0
     if isinstance(value, Row):

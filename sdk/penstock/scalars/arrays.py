@@ -95,15 +95,15 @@ def _array_position(array: Iterable[Any], value: object) -> int:
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[[Iterable[Any]], Any]:
-    def extreme(array: Iterable[Any]) -> Any:
+    def extreme(array: Iterable[Any]) -> object:
         return choose((each for each in array if each is not None), key=BY_ORDER, default=None)
 
     return extreme
 
 
 def _join(array: Iterable[Any], separator: str, instead: str | None = None) -> str:
-    texts = (instead if each is None else text_of(each) for each in array)
-    return separator.join(each for each in texts if each is not None)
+    strings = (instead if each is None else text_of(each) for each in array)
+    return separator.join(each for each in strings if each is not None)
 
 
 # Types

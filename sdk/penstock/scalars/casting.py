@@ -542,10 +542,10 @@ def _names_of(kind: SqlType) -> tuple[str, ...]:
 
 def _nested_text(kind: SqlType) -> Compute:
     """The text that Spark shows of an array, a map or a struct."""
-    texts = [_nested_text(each) if each.is_nested else text_of for each in kind.parts]
+    writers = [_nested_text(each) if each.is_nested else text_of for each in kind.parts]
 
     def text(at: int, value: object) -> str:
-        return "null" if value is None else texts[at](value)
+        return "null" if value is None else writers[at](value)
 
     if kind.name == "ARRAY":
         return lambda array: f"[{', '.join(text(0, each) for each in array)}]"
@@ -572,7 +572,7 @@ def _to_digits(cast: Compute, target: SqlType) -> Compute:
 def try_function(cast: Compute) -> Compute:
     """Returns a function, such as a cast, that makes None where another one is refused."""
 
-    def attempt(*values: object) -> Any:
+    def attempt(*values: object) -> object:
         try:
             return cast(*values)
         except ArithmeticError:
@@ -626,7 +626,7 @@ def _expecting(target: SqlType) -> Compute:
 
 
 def _casting_any(target: SqlType) -> Compute:
-    def cast(value: Any) -> object:
+    def cast(value: object) -> object:
         source = type_of_value(value)
         if not can_cast(source, target) or source.name == "ANY":
             raise TypeError(

@@ -6,7 +6,6 @@ import base64
 import binascii
 import functools
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any
 
 from penstock.scalars import json_texts
@@ -20,7 +19,7 @@ from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import STRING, SqlType, array_of
 from penstock.scalars.widths import fits_width, single
 
-_LENIENT = "Spark also reads some texts that are not JSON, such as those with single quotes"
+_LENIENT = "Spark also reads some strings that are not JSON, such as those with single quotes"
 _NOT_FINITE = {
     "NaN": "NaN",
     "Infinity": "Infinity",
@@ -68,7 +67,7 @@ def _struct_reader(kind: SqlType) -> Reader:
     names = tuple(name for name, _ in kind.fields)
     readers = {name: _reader_of(each) for name, each in kind.fields}
 
-    def read(value: object) -> Any:
+    def read(value: object) -> object:
         if not isinstance(value, Members):
             raise _Unfit
         found: dict[str, Any] = dict.fromkeys(names)
@@ -81,7 +80,7 @@ def _struct_reader(kind: SqlType) -> Reader:
     return read
 
 
-def _read_or_none(reader: Reader, value: object) -> Any:
+def _read_or_none(reader: Reader, value: object) -> object:
     try:
         return None if value is None else reader(value)
     except _Unfit:
@@ -132,21 +131,21 @@ def _float(value: object) -> float:
     raise _Unfit
 
 
-def _read_decimal(kind: SqlType, value: object) -> Decimal:
+def _read_decimal(kind: SqlType, value: object) -> object:
     if type(value) in (int, float, str):
         text = value if isinstance(value, str) else str(value)
-        return _cast(kind, STRING, text)  # type: ignore[no-any-return]
+        return _cast(kind, STRING, text)
     raise _Unfit
 
 
-def _cast(kind: SqlType, source: SqlType, value: object) -> Any:
+def _cast(kind: SqlType, source: SqlType, value: object) -> object:
     try:
         return cast_function(source, kind)(value)
     except ArithmeticError:
         raise _Unfit from None
 
 
-def _read_time(kind: SqlType, value: object) -> Any:
+def _read_time(kind: SqlType, value: object) -> object:
     if isinstance(value, str):
         return _cast(kind, STRING, value)
     if type(value) is int and kind.name == "TIMESTAMP":
@@ -177,13 +176,16 @@ _READERS: dict[str, Callable[[SqlType, Any], Any]] = {
 
 
 def _reading(result: SqlType, arguments: Sequence[SqlType]) -> Compute:
-    """What reads a text as a value of a type; a struct of which nothing fits has NULL in each field."""
+    """Returns the function that reads a string as a value of a type.
+
+    A struct of which nothing fits has NULL in each field.
+    """
     nothing = make_row((name for name, _ in result.fields), (None for _ in result.fields))
     reader = _reader_of(result)
     is_struct = result.name == "STRUCT"
     wraps = result.name == "ARRAY" and element_of(result).name == "STRUCT"
 
-    def read(text: str | None, _schema: object) -> Any:
+    def read(text: str | None, _schema: object) -> object:
         if text is None or not text.strip():
             return None
         found = json_texts.parse(text, strict=True)
@@ -231,7 +233,7 @@ def _to_json_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
 def _check_writable(kind: SqlType) -> None:
     if kind.name == "MAP" and key_of(kind).name not in ("STRING", "BIGINT", "BOOLEAN", "NULL"):
         what = f"keys of type {key_of(kind).or_null()} have no text in JSON"
-        raise SqlTypeError(what, "make texts of them with TRANSFORM_KEYS")
+        raise SqlTypeError(what, "make strings of them with TRANSFORM_KEYS")
     if kind.name in ("INTERVAL", "ANY", "MONTHS"):
         raise SqlTypeError(f"JSON has no values of type {kind.name}", "select other fields, or CAST them")
     for each in kind.parts:

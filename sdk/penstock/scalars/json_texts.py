@@ -42,7 +42,7 @@ _ESCAPES = {
 _ESCAPED = re.compile('[\x00-\x1f"\\\\]')
 
 
-def parse(text: str, strict: bool = False) -> Any:
+def parse(text: str, strict: bool = False) -> object:
     """Returns the first value of a text; what is behind it does not count. `BROKEN` if there is none.
 
     Args:
@@ -67,7 +67,7 @@ def quoted(text: str) -> str:
     return f'"{_ESCAPED.sub(lambda found: _ESCAPES[found.group()], text)}"'
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Returns a parsed value as JSON without blanks.
 
     >>> written(parse('{"a": [1.50, null, "x"]}'))
@@ -92,7 +92,7 @@ def written(value: Any) -> str:
 # Values of SQL
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Returns a value of SQL as JSON; fields of structs that are NULL are left out.
 
     >>> to_json(Row(a=1, b=None, c={"x": None}))
@@ -143,7 +143,7 @@ def steps_of(path: str) -> Steps | None:
 
 
 def at_path(text: str, path: str) -> str | None:
-    """Returns the value at a path as text: a string as it is, and all else as JSON.
+    """Returns the value at a path as text: a string unchanged, and all else as JSON.
 
     >>> at_path('{"a": [{"b": "x"}, {"b": 2}]}', "$.a[0].b"), at_path('{"a": [{"b": 1}, {"b": 2}]}', "$.a[*].b")
     ('x', '[1,2]')
@@ -156,7 +156,7 @@ def at_path(text: str, path: str) -> str | None:
     return "".join(found) if found else None
 
 
-def _found(value: Any, steps: Steps, style: str) -> Iterator[str]:
+def _found(value: object, steps: Steps, style: str) -> Iterator[str]:
     """Yields what is at a path: at most one text, except for the elements of arrays that are flattened."""
     if not steps:
         if style == "raw" and isinstance(value, str):

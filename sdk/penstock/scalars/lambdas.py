@@ -65,8 +65,8 @@ def _for_all(array: list[Any], test: Callable[..., Any]) -> bool | None:
 
 
 def _aggregate(
-    array: list[Any], start: Any, merge: Callable[..., Any], finish: Callable[..., Any] | None = None
-) -> Any:
+    array: list[Any], start: object, merge: Callable[..., Any], finish: Callable[..., Any] | None = None
+) -> object:
     found = functools.reduce(merge, array, start)
     return found if finish is None else finish(found)
 
@@ -80,7 +80,7 @@ def _sorted(array: list[Any], compare: Callable[..., Any] | None = None) -> list
         known = sorted((each for each in array if each is not None), key=BY_ORDER)
         return known + [None] * (len(array) - len(known))
 
-    def compared(left: Any, right: Any) -> int:
+    def compared(left: object, right: object) -> int:
         found: int | None = compare(left, right)
         if found is None:
             refuse("the lambda of ARRAY_SORT returns NULL", "write COALESCE(…, 0), or treat NULL first")
@@ -150,7 +150,7 @@ def _of_held(
     Args:
         name: ARRAY or MAP.
         parameters: The number of parameters that the lambda must have; 0 if some may be left out.
-        result: From the types of the array and of the lambda's result to that of the call's.
+        result: From the types of the array and of the lambda's result to the type of the call.
         tests: Whether the lambda is a condition.
     """
 

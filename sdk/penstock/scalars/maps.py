@@ -53,7 +53,7 @@ def make_map(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     return found
 
 
-def _of_turns(*parts: Any) -> dict[Any, Any]:
+def _of_turns(*parts: object) -> dict[Any, Any]:
     return make_map(zip(parts[::2], parts[1::2], strict=True))
 
 

@@ -10,7 +10,7 @@ from penstock.scalars.tree import Lambda, Scalar
 from penstock.scalars.types import NULL, SqlType, array_of, find_common_type, map_of
 
 ResultOf = Callable[[SqlType], SqlType]
-"""From the type of an argument to the type of a result; one that is not nullable is so if no argument is."""
+"""The type of a result for the type of an argument; one that is not nullable is so if no argument is."""
 
 
 def element_of(array: SqlType) -> SqlType:

@@ -34,7 +34,7 @@ def of_elements(compute: ToValue) -> ToValue:
 
 
 def value_maker_of(kind: SqlType, of_moment: ToValue | None = None) -> ToValue | None:
-    """Returns what makes SQL's values of those of an input; None if they are the same.
+    """Returns what makes SQL's values of the values of an input; None if they are the same.
 
     Structs become Rows, and arrays lists.
 
@@ -90,7 +90,7 @@ def _dict_maker(of_key: ToValue, of_value: ToValue | None) -> ToValue:
     return make
 
 
-def key_of_map(key: Any) -> Any:
+def key_of_map(key: object) -> object:
     """Returns a key as maps have it: one of the two zeros, and one NaN.
 
     >>> key_of_map(-0.0), key_of_map("a")
@@ -125,13 +125,13 @@ class ResultOfUser:
     def __reduce__(self) -> tuple[Any, ...]:
         return ResultOfUser, (self._fn, self._kind)
 
-    def __call__(self, *values: object) -> Any:
+    def __call__(self, *values: object) -> object:
         """Returns the value."""
         found = self._fn(*values)
         return None if found is None else self._make(found)
 
 
-def hashable(value: Any) -> Any:
+def hashable(value: object) -> object:
     """Returns what is the same, and has the same hash, for values that are equal in SQL.
 
     >>> hashable(float("nan")) == hashable(float("nan")), hashable([1, None])

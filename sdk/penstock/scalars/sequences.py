@@ -45,8 +45,8 @@ def _sequence(start: Any, stop: Any, step: Any = None) -> list[Any]:
     return [start + step * number for number in range(count)]
 
 
-def _by_months(start: Any, stop: Any, months: int) -> list[Any]:
-    found = []
+def _by_months(start: datetime.date, stop: datetime.date, months: int) -> list[datetime.date]:
+    found: list[datetime.date] = []
     here = start
     while here <= stop if months > 0 else here >= stop:
         found.append(here)

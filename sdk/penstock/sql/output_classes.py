@@ -105,7 +105,7 @@ class MakeInstance(RowFunction):
         self._output: Callable[..., object] = output
         self._names = names
         kinds = dict(from_hint(output).fields)
-        # A class that contains itself has no type, and its values stay as they are.
+        # A class that contains itself has no type, and its values stay unchanged.
         nested = {name for name, kind in kinds.items() if kind.is_nested and not kind.has("ANY")}
         hints = {name: hint for name, hint in fields_of(output).items() if name in nested}
         self._makers = {name: maker for name, hint in hints.items() if (maker := _maker_of(hint))}

@@ -329,7 +329,7 @@ class ExpressionBinder:
             self._statement.refuse(node, f"{name} belongs into GROUP BY or FROM", SPELLINGS[name])
         return self._statement.call(node, name, arguments)
 
-    def _function_with_parts(self, node: Any, name: str, parts: list[Any]) -> Scalar:
+    def _function_with_parts(self, node: exp.Expression, name: str, parts: list[Any]) -> Scalar:
         """A call whose arguments may be lambdas, or have names."""
         star = functools.partial(_star_of, self._statement, self._env)
         schema = functools.partial(schema_of, self._statement, plain_type=self._plain_type)
@@ -338,7 +338,9 @@ class ExpressionBinder:
         )
         return self._statement.call(node, name, arguments)
 
-    def _with_parameters(self, names: tuple[str, ...], kinds: tuple[SqlType, ...], body: Any) -> Lambda:
+    def _with_parameters(
+        self, names: tuple[str, ...], kinds: tuple[SqlType, ...], body: exp.Expression
+    ) -> Lambda:
         """A lambda whose parameters have these names and types."""
         first = 1 + max((each.number for each in self._env.parameters.values()), default=-1)
         found = tuple(

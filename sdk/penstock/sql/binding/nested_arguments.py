@@ -100,7 +100,7 @@ def _named(
     return [each for key, value in found for each in (Literal(key, text), value)]
 
 
-def _name_of(part: Any) -> str:
+def _name_of(part: exp.Expression) -> str:
     if isinstance(part, exp.Paren):
         return _name_of(part.this)
     if isinstance(part, (exp.Alias, exp.PropertyEQ)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sqlglot import exp
 
@@ -24,7 +23,7 @@ def nested_type(
         plain_type: Returns a type that holds no others.
     """
 
-    def type_of(part: Any) -> SqlType:
+    def type_of(part: exp.DataType) -> SqlType:
         return nested_type(statement, part, plain_type)
 
     kind, parts = node.this.name, node.expressions
@@ -48,7 +47,7 @@ def nested_type(
     return plain_type(node)
 
 
-def _kind_of(statement: Statement, field: Any) -> exp.DataType:
+def _kind_of(statement: Statement, field: exp.Expression) -> exp.DataType:
     kind = field.args.get("kind")
     if not isinstance(kind, exp.DataType):
         statement.refuse(field, "a field of a STRUCT needs a name and a type", "write STRUCT<team: STRING>")

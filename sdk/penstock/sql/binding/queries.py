@@ -597,7 +597,7 @@ class Binder:
 
 
 def _shown_values(items: list[Item]) -> list[tuple[str, Scalar]]:
-    """The selected columns without those of the system."""
+    """The selected columns that are not columns of the system."""
     return [(name, value) for name, value in items if not isinstance(value, str)]
 
 

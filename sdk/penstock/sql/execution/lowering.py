@@ -821,19 +821,19 @@ def form_of(columns: Columns) -> CanonicalRow | None:
     return row_canonicalizer_of(each.type for each in columns)
 
 
-def hint_of(columns: Columns) -> Any:
+def hint_of(columns: Columns) -> object:
     """The type hint of the rows of a relation."""
     return Tuple[tuple(hint_of_type(each.type) for each in columns)] if columns else AnyHint
 
 
-def hint_of_type(kind: SqlType) -> Any:
+def hint_of_type(kind: SqlType) -> object:
     """The type hint of the values of a column."""
     if kind.name != "WINDOW":
         return to_hint(kind)
     return Optional[Period] if kind.nullable else Period
 
 
-def key_hint(keys: tuple[Scalar, ...]) -> Any:
+def key_hint(keys: tuple[Scalar, ...]) -> object:
     """The type hint of a key: of the only expression, or of a tuple of several; without any, of the key of all."""
     if not keys:
         return int
@@ -923,7 +923,7 @@ class _Pair:
         self._lefts = (None,) * left_width
         self._rights = (None,) * right_width
 
-    def __call__(self, element: Any) -> object:
+    def __call__(self, element: tuple[Any, Any]) -> object:
         _, (left, right) = element
         return (self._lefts if left is None else left) + (self._rights if right is None else right)
 
@@ -941,7 +941,7 @@ class _ValidRow:
     def __init__(self, has_zone: bool) -> None:
         self._has_zone = has_zone
 
-    def __call__(self, element: Any) -> object:
+    def __call__(self, element: tuple[Any, Any]) -> object:
         _, valid = element
         return (*valid.value, *_bounds(valid, self._has_zone))
 
@@ -957,7 +957,7 @@ class _ValidPair(_Pair):
         super().__init__(left_width, right_width)
         self._has_zone = has_zone
 
-    def __call__(self, element: Any) -> object:
+    def __call__(self, element: tuple[Any, Any]) -> object:
         _, (left, right) = element
         left = self._lefts if left is None else left
         if right is None:

@@ -36,7 +36,7 @@ class _Block:
     __slots__ = ("entries", "first", "is_changed", "keys", "length", "number", "sums")
 
     def __init__(
-        self, number: int, length: int, first: SqlRow, sums: Any, entries: list[Entry] | None = None
+        self, number: int, length: int, first: SqlRow, sums: object, entries: list[Entry] | None = None
     ) -> None:
         self.sums = sums
         self.number = number

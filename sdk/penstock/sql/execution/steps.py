@@ -94,7 +94,7 @@ class RowAsKey(RowFunction):
         self._projection = Projection(canonicalize_keys(scalars))
         self._single = len(scalars) == 1
 
-    def __call__(self, row: Any) -> Any:
+    def __call__(self, row: Any) -> object:
         found = self._projection.function(row)
         return found[0] if self._single else found
 
@@ -122,7 +122,7 @@ class WholeRowAsKey(RowFunction):
         return (row, None) if self._form is None else (self._form(row), row)
 
 
-def same(row: object) -> Any:
+def same(row: object) -> object:
     """The row itself."""
     return row
 

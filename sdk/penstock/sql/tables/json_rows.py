@@ -70,7 +70,7 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
 }
 
 
-def _read(kind: SqlType, value: Any) -> object:
+def _read(kind: SqlType, value: object) -> object:
     """A value of a type; a struct may lack fields, which are NULL."""
     if value is None:
         if kind.nullable:
