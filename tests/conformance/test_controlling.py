@@ -48,8 +48,8 @@ def lease(place: DiskPlace) -> Iterator[Lease]:
 
     def obey() -> None:
         while not over.wait(0.01):
-            for name, _ in take_requests(place, lease.number):
-                answer_request(place, name, Answer(True, "the run drains"))
+            for name, _ in take_requests(place, lease.number, lease.commands):
+                answer_request(place, lease.number, name, Answer(True, "the run drains"))
                 place.write(
                     "ended.json",
                     json.dumps({"format": END.number, "state": "DRAINED", "at": "noon"}).encode(),

@@ -13,13 +13,11 @@ import pytest
 from penstock.error import RunnerError, refusal
 from penstock_spark.checkpoints.custody.folder import open_at
 from penstock_spark.checkpoints.custody.holder import this_holder
-from penstock_spark.checkpoints.custody.lease import Timing, take_lease
+from penstock_spark.checkpoints.custody.lease import HOLDERS, Lease, Timing, take_lease
 from penstock_spark.checkpoints.custody.requests import (
-    REQUESTS,
     Answer,
     Request,
     answer_request,
-    forget_requests,
     send_request,
     take_requests,
 )
@@ -37,7 +35,7 @@ def refuse(_: Request) -> str:
 
 
 @contextmanager
-def obeying(place: DiskPlace, claim: int, obeyed: list[Request]) -> Iterator[None]:
+def obeying(place: DiskPlace, lease: Lease, obeyed: list[Request]) -> Iterator[None]:
     """A run that obeys."""
 
     def obey(request: Request) -> str:
@@ -45,11 +43,10 @@ def obeying(place: DiskPlace, claim: int, obeyed: list[Request]) -> Iterator[Non
         return "the run drains"
 
     over = threading.Event()
-    commands = OutsideCommands(place, claim, {"drain": obey, "signal": refuse})
+    commands = OutsideCommands(place, lease, {"drain": obey, "signal": refuse})
 
     def look() -> None:
         while not over.wait(0.01):
-            commands._next_look = 0.0
             commands.look()
 
     thread = threading.Thread(target=look)
@@ -61,32 +58,40 @@ def obeying(place: DiskPlace, claim: int, obeyed: list[Request]) -> Iterator[Non
         thread.join()
 
 
+def left(place: DiskPlace) -> list[str]:
+    """The files of commands and answers."""
+    kinds = ("command", "taken", "answer")
+    return [name for name in place.inside(HOLDERS).names() if name.split(".")[1] in kinds]
+
+
 def test_a_run_obeys_once_and_answers(tmp_path: Path) -> None:
     place, obeyed = DiskPlace(tmp_path), list[Request]()
-    with obeying(place, 3, obeyed):
-        assert send_request(place, 3, DRAIN, 30) == Answer(True, "the run drains")
-        refused = send_request(place, 3, Request("signal", "flush", "me"), 30)
+    lease = take_lease(place, this_holder("first"), timing=QUICK)
+    with obeying(place, lease, obeyed):
+        assert send_request(place, lease.number, DRAIN, 30) == Answer(True, "the run drains")
+        refused = send_request(place, lease.number, Request("signal", "flush", "me"), 30)
         assert refused == Answer(False, "no trigger waits\n  hint: there are none")
     assert obeyed == [DRAIN]
-    assert place.inside(REQUESTS).names() == []
+    assert left(place) == []
+    lease.release()
 
 
 def test_a_command_is_for_one_run(tmp_path: Path) -> None:
     place, obeyed = DiskPlace(tmp_path), list[Request]()
+    first = take_lease(place, this_holder("first"), timing=QUICK)
     with pytest.raises(
         RunnerError, match="not answered within 0 seconds, and the command 'drain' was withdrawn"
     ):
-        send_request(place, 3, DRAIN, 0)
-    place.inside(REQUESTS).write(
-        "000003-1-a.json",
-        json.dumps({"format": 1, "command": "drain", "argument": "", "sender": ""}).encode(),
-    )
-    assert list(take_requests(place, 4)) == []
-    forget_requests(place, 4)
-    assert place.inside(REQUESTS).names() == []
-    with obeying(place, 4, obeyed):
-        assert send_request(place, 4, DRAIN, 30).is_obeyed
+        send_request(place, first.number, DRAIN, 0)
+    assert left(place) == []
+    first.release()
+    place.inside(HOLDERS).write("000001.command.1-a", b"{}")
+    second = take_lease(place, this_holder("second"), timing=QUICK)
+    assert left(place) == []
+    with obeying(place, second, obeyed):
+        assert send_request(place, second.number, DRAIN, 30).is_obeyed
     assert obeyed == [DRAIN]
+    second.release()
 
 
 def test_a_command_that_is_taken_and_not_answered_may_still_take_effect(tmp_path: Path) -> None:
@@ -94,7 +99,8 @@ def test_a_command_that_is_taken_and_not_answered_may_still_take_effect(tmp_path
 
     def take() -> None:
         while not taken.wait(0.005):
-            if list(take_requests(place, 1)):
+            names = [name for name in left(place) if ".command." in name]
+            if list(take_requests(place, 1, names)):
                 taken.set()
 
     thread = threading.Thread(target=take)
@@ -103,10 +109,10 @@ def test_a_command_that_is_taken_and_not_answered_may_still_take_effect(tmp_path
         send_request(place, 1, DRAIN, 1)
     taken.set()
     thread.join()
-    [name] = place.inside(REQUESTS).names()
-    answer_request(place, name.removesuffix(".taken"), Answer(True, "late"))
-    forget_requests(place, 2)
-    assert place.inside(REQUESTS).names() == []
+    [name] = left(place)
+    answer_request(place, 1, name.replace("taken", "command"), Answer(True, "late"))
+    take_lease(place, this_holder("next"), timing=QUICK).release()
+    assert [name for name in left(place) if name.startswith("000001")] == left(place)
 
 
 @pytest.mark.parametrize(
@@ -124,16 +130,24 @@ def test_a_command_that_the_run_does_not_understand_is_refused(
     tmp_path: Path, content: bytes, says: str
 ) -> None:
     place = DiskPlace(tmp_path)
-    place.inside(REQUESTS).write("000001-1-a.json", content)
-    [(_, answer)] = take_requests(place, 1)
+    place.inside(HOLDERS).write("000001.command.1-a", content)
+    [(_, answer)] = take_requests(place, 1, ["000001.command.1-a"])
     assert isinstance(answer, Answer)
     assert not answer.is_obeyed
     assert answer.text.startswith(says)
 
 
-def test_a_folder_that_cannot_be_read_does_not_end_a_run(tmp_path: Path) -> None:
-    (tmp_path / REQUESTS).write_text("a file")
-    OutsideCommands(DiskPlace(tmp_path), 1, {}).look()
+def test_a_folder_that_cannot_be_written_does_not_end_a_run(tmp_path: Path) -> None:
+    place = DiskPlace(tmp_path)
+    lease = take_lease(place, this_holder("first"), timing=QUICK)
+    lease.release()
+    lease.commands = ("000001.command.1-a",)
+
+    class Broken(DiskPlace):
+        def inside(self, name: str) -> DiskPlace:
+            raise OSError("the disk is full")
+
+    OutsideCommands(Broken(tmp_path), lease, {}).look()
 
 
 def test_the_life_of_a_run_is_read_from_its_checkpoint(tmp_path: Path) -> None:
@@ -148,7 +162,7 @@ def test_the_life_of_a_run_is_read_from_its_checkpoint(tmp_path: Path) -> None:
     status = read_status(place, QUICK)
     assert (status.life, status.claim, status.planned) == (Life.RUNNING, lease.number, -1)
     assert status.holder.startswith("the run first (process ")
-    with obeying(place, lease.number, []):
+    with obeying(place, lease, []):
         assert command_run(place, DRAIN, 30).is_obeyed
     lease.release()
     assert read_status(place, QUICK).life is Life.STOPPED

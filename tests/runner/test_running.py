@@ -63,7 +63,7 @@ def run(
     jvm = SimpleNamespace(lastProgress=lambda: None)
     started = SimpleNamespace(isActive=True, stop=stop, _jsq=jvm)
     query = SimpleNamespace(rests=False, readings=(), is_finite=False, ending_by_pauses=())
-    checkpoint = SimpleNamespace(is_new=True, lost=None, release=release, lease=None, claim=0)
+    checkpoint = SimpleNamespace(is_new=True, lost=None, release=release, lease=None, place=None)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
     context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
     about = RunFacts("name", "r", "streaming", 0)
@@ -92,7 +92,7 @@ def resting(
     reading = OpenReading(None, spec, True, is_staged=True)  # type: ignore[arg-type]
     query = SimpleNamespace(rests=True, readings=(reading,), is_finite=True, ending_by_pauses=(reading,))
     checkpoint = SimpleNamespace(
-        **{"is_new": False, "lost": None, "release": nothing, "lease": None, "claim": 0}
+        **{"is_new": False, "lost": None, "release": nothing, "lease": None, "place": None}
         | {"is_draining": lambda: False}
         | parts
     )

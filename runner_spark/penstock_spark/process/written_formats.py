@@ -7,7 +7,7 @@ name, unless this version reads it too.
 ``PLAN``         ``plan-7.json``, in a checkpoint
 ``CLAIM``        ``holders/000012.json``; the names of the empty files beside it say that its run lives, or has stopped
 ``COMMAND``      a line of a file in ``control``
-``REQUEST``      a file in ``requests``, and the answer beside it
+``REQUEST``      a command in ``holders``, and the answer beside it
 ``END``          ``ended.json``
 ``ERAS``         ``eras.json`` beside Spark's file about a source that counts seconds
 ``STAGED``       ``inputs-1/.../_complete``, for all pages beside it

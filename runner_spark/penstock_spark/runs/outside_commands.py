@@ -5,17 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from penstock.utils import clock
-from penstock_spark.checkpoints.custody.requests import (
-    Answer,
-    Request,
-    answer_request,
-    forget_requests,
-    take_requests,
-)
+from penstock_spark.checkpoints.custody.lease import Lease
+from penstock_spark.checkpoints.custody.requests import Answer, Request, answer_request, take_requests
 from penstock_spark.files.place import Place
 
-_LOOK_SECONDS = 1.0
 _LOGGER = logging.getLogger(__name__)
 
 Obey = Callable[[Request], str]
@@ -26,32 +19,29 @@ class OutsideCommands:
     """The commands to one run.
 
     Args:
-        place: The checkpoint; None if no other process can know it.
-        claim: The number of the run's claim.
+        place: The checkpoint.
+        lease: The run's claim, which sees them; None if no other process can know the checkpoint.
         obey: What carries out each command, by its name.
     """
 
-    def __init__(self, place: Place | None, claim: int, obey: Mapping[str, Obey]) -> None:
-        self._place, self._claim, self._obey = place, claim, obey
-        self._next_look = 0.0
-        self._is_first = True
+    def __init__(self, place: Place, lease: Lease | None, obey: Mapping[str, Obey]) -> None:
+        self._place, self._lease, self._obey = place, lease, obey
+        self._seen: set[str] = set()
 
     def look(self) -> None:
-        """Obeys what has arrived, and answers; looks at most once a second.
+        """Obeys what has arrived, and answers.
 
-        A folder that cannot be read does not end a run: the sender gets no answer, and says so.
+        A folder that cannot be written does not end a run: the sender gets no answer, and says so.
         """
-        if self._place is None or (now := clock.monotonic_seconds()) < self._next_look:
+        if self._lease is None or not self._lease.commands:
             return
-        self._next_look = now + _LOOK_SECONDS
+        new = [each for each in self._lease.commands if each not in self._seen]
+        self._seen.update(new)
         try:
-            if self._is_first:
-                forget_requests(self._place, self._claim)
-                self._is_first = False
-            for name, request in take_requests(self._place, self._claim):
-                answer_request(self._place, name, self._answer(request))
+            for name, request in take_requests(self._place, self._lease.number, new):
+                answer_request(self._place, self._lease.number, name, self._answer(request))
         except Exception:
-            _LOGGER.debug("cannot read the commands in %s", self._place.location, exc_info=True)
+            _LOGGER.debug("cannot answer the commands in %s", self._place.location, exc_info=True)
 
     def _answer(self, request: Request | Answer) -> Answer:
         if isinstance(request, Answer):

@@ -108,8 +108,7 @@ class StreamRun:
         self._next_word = self._begins_at = self._next_look = 0.0
         self._written: int | None = None  # The micro-batch that was being written at the last look.
         obey = {DRAIN: self._obey_drain, CANCEL: self._obey_cancel, SIGNAL: self._obey_signal}
-        place = None if self.checkpoint.lease is None else self.checkpoint.place
-        self._outside = OutsideCommands(place, self.checkpoint.claim, obey)
+        self._outside = OutsideCommands(self.checkpoint.place, self.checkpoint.lease, obey)
         # One of `penstock.runners.runner.PipelineState`.
         self.state = PipelineState.DRAINING if self._drains else PipelineState.RUNNING
         # If a program ended with a running query, Spark would call it while Python shuts down.

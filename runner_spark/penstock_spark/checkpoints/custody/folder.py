@@ -4,9 +4,8 @@
 ``plan-7.json``  the plan of a run, named after its claim: the highest number has the latest
 ``spark/``       Spark's own checkpoint; ``spark-2`` and up, if it was rewritten for another plan
 ``control/``     commands to the query, a small file each
-``requests/``    commands from other processes to its run: `penstock_spark.checkpoints.custody.requests`
 ``inputs-1/``    the elements of bounded sources; named after the claim of the run that began it
-``holders/``     which run holds it: `penstock_spark.checkpoints.custody.lease`
+``holders/``     which run holds it, and commands to it: `penstock_spark.checkpoints.custody.lease`
 ``ended.json``   how the run ended, once all of its windows have fired
 ===============  =========================================================
 """

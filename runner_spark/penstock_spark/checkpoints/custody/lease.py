@@ -6,6 +6,7 @@ The folder ``holders`` of a checkpoint has, for each claim,
 ``000012.json``     who holds it
 ``000012.beat.7``   a heartbeat; the number rises every few seconds
 ``000012.over``     the holder has stopped, and touches nothing any more
+``000012.command.`` and what follows: `penstock_spark.checkpoints.custody.requests`
 ==================  =================================================================
 
 It never compares the clocks of two machines: a holder is dead if its processes have ended, or if its heartbeat does
@@ -30,6 +31,9 @@ from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import CLAIM
 
 HOLDERS = "holders"
+COMMAND = "command."
+"""The beginning of the kind of a file with a command for the holder."""
+
 _DIGITS = 6
 _LOGGER = logging.getLogger(__name__)
 
@@ -62,6 +66,8 @@ class Lease:
         self.number = number
         self._timing = timing
         self._beats = 0
+        # The names of the files with commands for this run, as they were at the last look.
+        self.commands: tuple[str, ...] = ()
         self._loss: Callable[[], CheckpointInUse] | None = None
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="penstock lease", daemon=True)
@@ -78,6 +84,7 @@ class Lease:
     def check(self) -> None:
         """Raises CheckpointInUse if this run no longer holds the checkpoint; called before each commit."""
         names = self._place.names()
+        self.commands = tuple(each for each in names if each.startswith(name_of(self.number, COMMAND)))
         latest = max(_claims(names), default=0)
         if latest != self.number and self._loss is None:
             holder = _holder(self._place, names, latest)
@@ -96,7 +103,7 @@ class Lease:
         self._released.set()
         self._thread.join()
         try:
-            self._place.write(_name(self.number, "over"), b"")
+            self._place.write(name_of(self.number, "over"), b"")
         except Exception:
             # The next run finds that the process has ended, or that the heartbeat has stopped.
             _LOGGER.debug("%s: cannot release the claim %d", self._location, self.number, exc_info=True)
@@ -113,8 +120,8 @@ class Lease:
                 _LOGGER.debug("%s: cannot write a heartbeat", self._location, exc_info=True)
 
     def _beat(self) -> None:
-        self._place.write(_name(self.number, f"beat.{self._beats + 1}"), b"")
-        self._place.delete(_name(self.number, f"beat.{self._beats}"))
+        self._place.write(name_of(self.number, f"beat.{self._beats + 1}"), b"")
+        self._place.delete(name_of(self.number, f"beat.{self._beats}"))
         self._beats += 1
 
 
@@ -130,7 +137,7 @@ def take_lease(place: Place, me: Holder, take_over: bool = False, timing: Timing
         raise _make_refusal(place.location, _holder(holders, names, earlier))
     number = max([earlier, *planned]) + 1
     holders.make()
-    if not holders.claim(_name(number, "json"), json.dumps(me.as_json()).encode()):
+    if not holders.claim(name_of(number, "json"), json.dumps(me.as_json()).encode()):
         raise _make_refusal(place.location, _holder(holders, holders.names(), number))
     lease = Lease(place, number, timing)
     try:
@@ -156,7 +163,7 @@ def find_holder(place: Place) -> FoundHolder:
     names = holders.names()
     number = max(_claims(names), default=0)
     _check_format(place, names, number)
-    return FoundHolder(number, _holder(holders, names, number), _name(number, "over") in names)
+    return FoundHolder(number, _holder(holders, names, number), name_of(number, "over") in names)
 
 
 def _wait_until(is_free: Callable[[], bool], location: str) -> None:
@@ -169,7 +176,7 @@ def is_held(place: Place, number: int, timing: Timing) -> bool:
     """True if the run that made a claim may still be running; watches its heartbeat if necessary."""
     holders = place.inside(HOLDERS)
     before = holders.names()
-    if not number or _name(number, "over") in before:
+    if not number or name_of(number, "over") in before:
         return False
     holder = _holder(holders, before, number)
     if holder is not None and holder.is_dead():
@@ -179,7 +186,7 @@ def is_held(place: Place, number: int, timing: Timing) -> bool:
     while clock.monotonic_seconds() < until:
         clock.sleep(timing.beat_seconds / 10)
         names = holders.names()
-        if _name(number, "over") in names or (holder is not None and holder.is_dead()):
+        if name_of(number, "over") in names or (holder is not None and holder.is_dead()):
             return False
         if _signs(names, number) != signs:
             return True
@@ -188,7 +195,12 @@ def is_held(place: Place, number: int, timing: Timing) -> bool:
     return False
 
 
-def _name(number: int, kind: str) -> str:
+def name_of(number: int, kind: str) -> str:
+    """Returns the name of a file of a claim, in the folder of all claims.
+
+    >>> name_of(12, "over")
+    '000012.over'
+    """
     return f"{number:0{_DIGITS}d}.{kind}"
 
 
@@ -202,12 +214,12 @@ def _claims(names: list[str]) -> list[int]:
 
 
 def _signs(names: list[str], number: int) -> list[str]:
-    return [name for name in names if name.startswith(_name(number, "beat."))]
+    return [name for name in names if name.startswith(name_of(number, "beat."))]
 
 
 def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
     """The run that made a claim; None if the file cannot be read, for example while it is being written."""
-    name = _name(number, "json")
+    name = name_of(number, "json")
     if name not in names:
         return None
     try:
@@ -218,8 +230,8 @@ def _holder(holders: Place, names: list[str], number: int) -> Holder | None:
 
 def _check_format(place: Place, names: list[str], number: int) -> None:
     """Refuses a checkpoint that a run of another version holds or has left: it may show its life in another way."""
-    name = _name(number, "json")
-    if name in names and _name(number, "over") not in names:
+    name = name_of(number, "json")
+    if name in names and name_of(number, "over") not in names:
         try:
             written = json.loads(place.inside(HOLDERS).read(name))["format"]
         except (KeyError, RecursionError, TypeError, ValueError):

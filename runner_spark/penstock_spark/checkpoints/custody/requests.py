@@ -1,15 +1,16 @@
 """Commands from other processes to the run that holds a checkpoint, and its answers.
 
-The folder ``requests`` of a checkpoint has, for each command to the run with the claim 12,
+The folder ``holders`` of a checkpoint has, for each command to the run with the claim 12,
 
-=======================================  ================================================
-``000012-<microseconds>-<id>.json``      the command
-``000012-<microseconds>-<id>.taken``     the same, since the run has taken it
-``000012-<microseconds>-<id>.answer``    what the run has answered
-=======================================  ================================================
+======================================  ================================================
+``000012.command.<microseconds>-<id>``  the command
+``000012.taken.<microseconds>-<id>``    the same, since the run has taken it
+``000012.answer.<microseconds>-<id>``   what the run has answered
+======================================  ================================================
 
-A run takes a command by renaming its file, so whoever has sent it knows whether it may still be withdrawn. Commands
-are for one run: a later run on the same checkpoint does not obey what was meant for the run before.
+The run lists this folder anyway, with each heartbeat. It takes a command by renaming its file, so whoever has sent it
+knows whether it may still be withdrawn. A command is for one run: the next run deletes what has the number of an
+earlier claim.
 """
 
 from __future__ import annotations
@@ -18,20 +19,19 @@ import getpass
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from penstock.error import RunnerError, refusal
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
+from penstock_spark.checkpoints.custody.lease import COMMAND, HOLDERS, name_of
 from penstock_spark.files.place import Place
 from penstock_spark.process.written_formats import REQUEST
 
-REQUESTS = "requests"
-
 DRAIN, CANCEL, SIGNAL = COMMANDS = ("drain", "cancel", "signal")
 
-_JSON, _TAKEN, _ANSWER = ".json", ".taken", ".answer"
+_TAKEN, _ANSWER = "taken", "answer"
 _DIGITS = 20
 _POLL_SECONDS = 0.1
 
@@ -85,60 +85,79 @@ def send_request(place: Place, claim: int, request: Request, timeout_seconds: fl
     Raises:
         RunnerError: The run has not answered in that time.
     """
-    folder = place.inside(REQUESTS)
-    name = f"{claim:06d}-{clock.micros():0{_DIGITS}}-{identifier()[:8]}"
+    folder = place.inside(HOLDERS)
+    files = _Files(claim, f"{clock.micros():0{_DIGITS}}-{identifier()[:8]}")
     content = {"format": REQUEST.number, "command": request.command, "argument": request.argument}
-    folder.make()
-    folder.write(name + _JSON, json.dumps({**content, "sender": request.sender}).encode())
+    folder.write(files.command, json.dumps({**content, "sender": request.sender}).encode())
     until = clock.monotonic_seconds() + timeout_seconds
     while True:
         names = folder.names()
-        if name + _ANSWER in names:
-            answer = _read_answer(folder, name)
-            _forget(folder, name)
+        if files.answer in names:
+            answer = _read_answer(folder, files.answer)
+            for each in (files.command, files.taken, files.answer):
+                folder.delete(each)
             return answer
         if clock.monotonic_seconds() >= until:
-            raise _make_timeout(folder, name, request, timeout_seconds)
+            raise _make_timeout(folder, files, request, timeout_seconds)
         clock.sleep(_POLL_SECONDS)
 
 
-def take_requests(place: Place, claim: int) -> Iterator[tuple[str, Request | Answer]]:
+def take_requests(place: Place, claim: int, names: Iterable[str]) -> Iterator[tuple[str, Request | Answer]]:
     """Takes the commands to the run with a claim, in the order in which they were sent.
 
     Yields the name of each with the command itself, or with the answer to a command that this version cannot read.
+
+    Args:
+        place: The checkpoint.
+        claim: The number of the run's claim.
+        names: The names of the files of its commands.
     """
-    folder = place.inside(REQUESTS)
-    for file in folder.names():
-        name = file.removesuffix(_JSON)
-        if not (file.endswith(_JSON) and file.startswith(f"{claim:06d}-")):
-            continue
+    folder = place.inside(HOLDERS)
+    for name in names:
+        files = _Files(claim, name.removeprefix(name_of(claim, COMMAND)))
         try:
-            folder.rename(file, name + _TAKEN)
+            folder.rename(files.command, files.taken)
         except OSError:
             continue  # It has been withdrawn.
-        yield name, _read_request(folder, name)
+        yield name, _read_request(folder, files.taken)
 
 
-def answer_request(place: Place, name: str, answer: Answer) -> None:
+def answer_request(place: Place, claim: int, name: str, answer: Answer) -> None:
     """Tells the sender of a command what the run does."""
-    folder = place.inside(REQUESTS)
+    folder, files = place.inside(HOLDERS), _Files(claim, name.removeprefix(name_of(claim, COMMAND)))
     content = {"format": REQUEST.number, "is_obeyed": answer.is_obeyed, "text": answer.text}
-    folder.write(name + _ANSWER, json.dumps(content).encode())
-    folder.delete(name + _TAKEN)
+    folder.write(files.answer, json.dumps(content).encode())
+    folder.delete(files.taken)
 
 
-def forget_requests(place: Place, claim: int) -> None:
-    """Deletes all commands to runs before the one with a claim."""
-    folder = place.inside(REQUESTS)
-    for file in folder.names():
-        number = file.partition("-")[0]
-        if number.isdecimal() and int(number) < claim:
-            folder.delete(file)
+@dataclass(frozen=True)
+class _Files:
+    """The names of the files of a command.
+
+    Attributes:
+        claim: The number of the claim of the run that it is for.
+        key: What tells it from all others.
+    """
+
+    claim: int
+    key: str
+
+    @property
+    def command(self) -> str:
+        return name_of(self.claim, COMMAND) + self.key
+
+    @property
+    def taken(self) -> str:
+        return name_of(self.claim, f"{_TAKEN}.{self.key}")
+
+    @property
+    def answer(self) -> str:
+        return name_of(self.claim, f"{_ANSWER}.{self.key}")
 
 
-def _read_request(folder: Place, name: str) -> Request | Answer:
+def _read_request(folder: Place, file: str) -> Request | Answer:
     try:
-        fields = json.loads(folder.read(name + _TAKEN))
+        fields = json.loads(folder.read(file))
         written = fields.get("format")
     except (AttributeError, RecursionError, ValueError):
         return Answer(False, "the command cannot be read")
@@ -155,24 +174,19 @@ def _read_request(folder: Place, name: str) -> Request | Answer:
     return request
 
 
-def _read_answer(folder: Place, name: str) -> Answer:
+def _read_answer(folder: Place, file: str) -> Answer:
     try:
-        fields = json.loads(folder.read(name + _ANSWER))
+        fields = json.loads(folder.read(file))
         return Answer(bool(fields["is_obeyed"]), str(fields["text"]))
     except (LookupError, RecursionError, TypeError, ValueError):
         what = "the answer of the run cannot be read"
         raise refusal(ValueError, what, where=f"in {folder.location}", hint="look at its log") from None
 
 
-def _forget(folder: Place, name: str) -> None:
-    for ending in (_JSON, _TAKEN, _ANSWER):
-        folder.delete(name + ending)
-
-
-def _make_timeout(folder: Place, name: str, request: Request, timeout_seconds: float) -> RunnerError:
-    folder.delete(name + _JSON)
+def _make_timeout(folder: Place, files: _Files, request: Request, timeout_seconds: float) -> RunnerError:
+    folder.delete(files.command)
     what = f"the run has not answered within {timeout_seconds:g} seconds"
-    if name + _TAKEN in folder.names():
+    if files.taken in folder.names():
         text = f"{what}, but it has taken the command {request.command!r}, which may still take effect"
         hint = "look at its state with `penstock status`, and at its log"
     else:
