@@ -22,6 +22,7 @@ include_patterns = [
     "SECURITY.md",
     "STYLE.md",
     "conformance/*.md",
+    "deploy/README.md",
     "conformance/penstock_conformance/transcripts/FORMAT.md",
     "tests/beam_suite/README.md",
 ]

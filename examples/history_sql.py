@@ -92,7 +92,7 @@ def run(arguments: list[str] | None = None) -> None:
         for line in (
             map(format_change, rows[:CHANGES_SHOWN])
             if "STREAM" in query
-            else format_table(rows, transform.order)
+            else format_table(rows, transform.order or ())
         ):
             print(line)
 

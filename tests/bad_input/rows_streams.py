@@ -59,7 +59,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.UnsupportedByRunner: batch mode cannot read an unbounded source
                   at step 'ReadFromSpark' (game.py:2)
-                  hint: leave out mode='batch' to run the pipeline as a stream, or read a bounded source
+                  hint: add --available_now to read what is there now, leave out mode='batch' to run the pipeline as a stream, or read a bounded source
                 """,
         ),
         Row(

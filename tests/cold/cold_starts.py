@@ -74,6 +74,13 @@ def write_queries(folder: Path) -> None:
     (folder / "queries.sql").write_text(QUERIES, encoding="utf-8")
 
 
+def write_job(folder: Path) -> None:
+    write_table(folder)
+    target = "CREATE TABLE totals (team STRING, n BIGINT) WITH (format = 'json', path = 'totals');"
+    rows = "INSERT INTO totals SELECT team, COUNT(*) FROM t GROUP BY team"
+    (folder / "job.sql").write_text(f"{QUERIES.partition('SELECT')[0]}{target}{rows}", encoding="utf-8")
+
+
 def write_program(folder: Path) -> None:
     program = """
         import penstock as beam
@@ -91,6 +98,8 @@ QUERIES = """
 
 COMMANDS = {
     "penstock graph program.py": ColdStart("Scores = ", write_program),
+    "penstock graph job.sql": ColdStart("totals", write_job),
+    "penstock doctor": ColdStart("ran in "),
     "penstock options": ColdStart("--checkpoint_location"),
     "penstock sql": ColdStart("red", write_table, typed=QUERIES),
     "penstock sql job.sql": ColdStart("red", write_queries, ("job.sql", "queries.sql")),
@@ -106,13 +115,23 @@ OF_A_CHECKPOINT = {
         "live view", replaced=("/checkpoints/scores", "kept")
     ),
     "penstock state CHECKPOINT": ColdStart("grouping", replaced=("CHECKPOINT", "kept")),
+    "penstock status CHECKPOINT": ColdStart("ended: DONE", replaced=("CHECKPOINT", "kept")),
+    "penstock status /checkpoints/scores": ColdStart("ended: DONE", replaced=("/checkpoints/scores", "kept")),
 }
 """The documented commands that read what a stream has left."""
 
-ELSEWHERE = {"penstock conformance", "penstock conformance --without all"}
-"""The documented commands that take minutes; tests/conformance runs them for some figures."""
+ELSEWHERE = {
+    "penstock conformance",
+    "penstock conformance --without all",
+    "penstock drain /checkpoints/scores --wait",
+    "penstock cancel /checkpoints/scores",
+    "penstock signal /checkpoints/scores flush",
+    "penstock update /checkpoints/scores scores.py --arguments --mode=streaming",
+    "penstock update /data/checkpoint job.sql",
+}
+"""The documented commands that take minutes, or need a run that lasts; tests/conformance runs them otherwise."""
 
-QUICK = {"penstock graph program.py", "penstock options"}
+QUICK = {"penstock graph program.py", "penstock graph job.sql", "penstock options"}
 """The documented commands that do not start Spark."""
 
 STREAM = """

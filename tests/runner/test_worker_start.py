@@ -46,9 +46,10 @@ def test_what_spark_unpickles_before_a_query_imports_nothing_that_takes_long() -
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [
         "penstock_spark",
-        "penstock_spark.reports",
-        "penstock_spark.session.classic.accumulators",
         "penstock_spark.session",
+        "penstock_spark.session.backend",
+        "penstock_spark.session.classic",
+        "penstock_spark.session.classic.accumulators",
         "penstock_spark.session.spark_versions",
         "penstock_spark.session.worker_socket",
         "penstock_spark.stream",

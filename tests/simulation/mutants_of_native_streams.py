@@ -167,7 +167,7 @@ OF_NATIVE_STREAMS = (
         "the end is not noted of a run without windows",
         StreamRun,
         "_stop",
-        "if (self.shards or self.about.has_groupings) and is_good:",
+        "if (self.shards or self.about.has_groupings) and is_good and not self._has_paused:",
         "if self.shards and is_good:",
         make=rounds_of_all_time,
     ),

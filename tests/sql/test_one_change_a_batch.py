@@ -101,7 +101,11 @@ def test_a_row_of_a_join_that_comes_and_goes_in_a_micro_batch_is_not_seen(name: 
     assert not _is_seen_and_undone(JOINS[name])
 
 
-@pytest.mark.parametrize("name", JOINS)
+# One step computes these, with one key, which holds no answers between.
+_CHAINS = ("a left join of a left join", "conditions with subqueries")
+
+
+@pytest.mark.parametrize("name", [name for name in JOINS if name not in _CHAINS])
 def test_a_join_that_shows_each_of_its_answers_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "NetChanges", _NoNet)
     assert _is_seen_and_undone(JOINS[name])

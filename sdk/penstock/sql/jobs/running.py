@@ -49,7 +49,7 @@ class Job:
     >>> lines = []
     >>> Job("CREATE VIEW one AS SELECT 1 AS n; DESCRIBE one;", show=lines.append).run()
     >>> lines
-    ['column | type            | note', '-------+-----------------+-----', 'n      | BIGINT NOT NULL |']
+    ['column | type         | note', '-------+--------------+-----', 'n      | INT NOT NULL |']
     """
 
     def __init__(

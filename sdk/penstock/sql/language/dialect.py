@@ -199,7 +199,9 @@ class _Parser(SparkParser):
     def _parse_negative(self) -> exp.Expression:
         """Returns the negative of what follows a minus; a number is negative before ``::`` casts it."""
         is_number = self._curr is not None and self._curr.token_type is TokenType.NUMBER
-        is_cast = is_number and self._next is not None and self._next.token_type is TokenType.DCOLON
+        sign = self._next
+        # The tokenizer also makes a cast of a suffix, as in -0.0D, which is a literal whose zero has a sign.
+        is_cast = is_number and sign is not None and self.sql[sign.start : sign.end + 1] == "::"
         operand = cast(exp.Expression, self._parse_unary())
         if not is_cast:
             return exp.Neg(this=operand)

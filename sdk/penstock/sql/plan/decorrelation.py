@@ -775,7 +775,9 @@ class _Unnesting:
         left_keys = tuple(self.replaced(each, known) for each in relation.left_keys)
         right_keys = tuple(self.replaced(each, others) for each in relation.right_keys)
         parts = [
-            shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)})
+            self.replaced(
+                shift_columns(each, {at: at + gap if at >= width else at for at in columns_of(each)}), known
+            )
             for each in split_and_factor(relation.condition)
         ]
         joined = Join(

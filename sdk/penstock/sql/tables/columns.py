@@ -20,7 +20,7 @@ def type_of_text(text: str) -> SqlType | None:
     """Returns the type that queries know for a declared type; ANY for one whose values they only pass on.
 
     >>> print(type_of_text("DECIMAL(10, 2)"), type_of_text("INT"), type_of_text("MAP<STRING, INT>"))
-    DECIMAL(10, 2) INT MAP<STRING NOT NULL, BIGINT>
+    DECIMAL(10, 2) INT MAP<STRING NOT NULL, INT>
     >>> type_of_text("STRNG") is None
     True
     """
