@@ -51,7 +51,9 @@ def read_columns(table: Table) -> PTransform[Any, Any]:
     arguments = {name: value for name, value in table.reading.items() if name in parameters}
     if table.types:
         arguments["columns"] = tuple(each.name for each in table.types)
-    return make(**arguments, as_rows=True)
+    if "as_rows" in parameters:
+        arguments["as_rows"] = True
+    return make(**arguments)
 
 
 class ReadTable(PTransform[Any, Any]):
