@@ -16,9 +16,9 @@ from penstock.scalars.function import (
     choose_always,
     write_by_template,
 )
-from penstock.scalars.resolving import do_not_fit, takes
+from penstock.scalars.resolving import cast, do_not_fit, takes
 from penstock.scalars.tree import Call, Scalar
-from penstock.scalars.types import SqlType
+from penstock.scalars.types import INT, SqlType
 
 # Shifts depend on the number of bits that a whole number has in Spark.
 
@@ -30,6 +30,8 @@ def _of_numbers(*forms: str) -> Resolve:
     def resolve(function: ScalarFunction, arguments: Arguments) -> Scalar:
         if any(each.type.name == "STRING" for each in arguments):
             raise do_not_fit(function, arguments, "whole numbers")
+        if all(each.type.name == "NULL" for each in arguments):
+            arguments = tuple(cast(each, INT) for each in arguments)
         return typed(function, arguments)
 
     return resolve

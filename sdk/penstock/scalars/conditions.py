@@ -24,7 +24,7 @@ from penstock.scalars.function import (
 from penstock.scalars.function import do_not_fit as values_do_not_fit
 from penstock.scalars.resolving import SqlTypeError, coerce, do_not_fit, is_any_nullable, takes, unify_types
 from penstock.scalars.tree import Call, Literal, Local, Scalar, spell
-from penstock.scalars.types import BIGINT, BOOLEAN, NULL
+from penstock.scalars.types import BOOLEAN, INT, NULL
 
 # Values
 
@@ -179,7 +179,7 @@ def _zeroifnull_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     return COALESCE(arguments[0], _ZERO)
 
 
-_ZERO = Literal(0, BIGINT.or_null(False))
+_ZERO = Literal(0, INT.or_null(False))
 
 
 def _nvl2_of(function: ScalarFunction, arguments: Arguments) -> Scalar:

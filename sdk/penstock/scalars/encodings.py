@@ -112,9 +112,12 @@ def _decode_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
     if len(arguments) < 2:
         raise do_not_fit(function, arguments, "bytes and a character set, or a value with values and results")
     value, *rest = arguments
-    if len(rest) % 2 == 0 and any(each.type.name == "DECIMAL" for each in rest[1::2]):
-        # Spark's NULL of a missing default is a string, and so decimals become floats.
-        rest = [cast(each, DOUBLE) if at % 2 else each for at, each in enumerate(rest)]
+    if len(rest) % 2 == 0:
+        # Spark's NULL of a missing default is a string, and so decimals become floats, and numbers get 64 bits.
+        names = {each.type.name for each in rest[1::2]}
+        wide = DOUBLE if "DECIMAL" in names else BIGINT if names == {"BIGINT"} else None
+        if wide is not None and (wide is DOUBLE or value.type.name != "STRING"):
+            rest = [cast(each, wide) if at % 2 else each for at, each in enumerate(rest)]
     parts: list[Scalar] = []
     for searched, result in zip(rest[::2], rest[1::2], strict=False):
         parts += [NULL_SAFE(value, searched), result]
