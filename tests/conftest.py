@@ -153,7 +153,9 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         return (yield)
     finally:
         for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-            logging.getLogger(name).propagate = True
+            # Only PySpark may make them, since they have a class of its own.
+            if isinstance(logger := logging.Logger.manager.loggerDict.get(name), logging.Logger):
+                logger.propagate = True
 
 
 def _seconds_until_a_hang(item: pytest.Item) -> float:
