@@ -11,7 +11,7 @@ from penstock.error import RunnerError, refusal
 from penstock.utils.timestamp import Timestamp, format_time
 from penstock_spark.checkpoints.custody.folder import find_at, read_end
 from penstock_spark.checkpoints.custody.lease import Timing, find_holder, is_held
-from penstock_spark.checkpoints.custody.requests import DRAIN, Answer, Request, send_request
+from penstock_spark.checkpoints.custody.requests import CANCEL, Answer, Request, send_request
 from penstock_spark.checkpoints.spark_logs import last_micro_batch
 from penstock_spark.files.place import Place
 
@@ -135,10 +135,8 @@ def command_run(place: Place, request: Request, timeout_seconds: float) -> Answe
 def _make_nobody_error(place: Place, request: Request, holder: str, how: str) -> RunnerError:
     what = "no run holds the checkpoint" + (f"; {holder} {how}" if holder else "")
     hint = "start its program, which continues from there, and send the command then"
-    if request.command != DRAIN:
-        hint = (
-            "start its program to continue; there is nothing to stop" if request.command == "cancel" else hint
-        )
+    if request.command == CANCEL:
+        hint = "there is nothing to cancel; start its program to continue"
     return RunnerError(what, where=f"in {place.location}", hint=hint)
 
 
