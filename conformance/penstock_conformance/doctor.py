@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any, TypeVar
 
 import penstock
-from penstock.error import BeamError
+from penstock.error import BeamError, split_hint
 from penstock.utils import clock
 from penstock_conformance.subcommands import Commands
 
@@ -144,10 +144,15 @@ def _attempt(name: str, ask: Callable[[], ValueT], show: Callable[[ValueT], str]
     try:
         yield Finding(name, show(ask()))
     except BeamError as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        said = [line for line in lines if not line.startswith("hint: ")]
-        hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
-        yield Finding(name, ", ".join(said), "; ".join(hints) or "see the text", True)
+        yield _find_wrong(name, error, "see the text")
+
+
+def _find_wrong(name: str, error: Exception, otherwise: str) -> Finding:
+    """Returns what an error in three parts says; `otherwise` is the hint of one without a hint."""
+    said, hint = split_hint(str(error))
+    hint, _, more = hint.partition("\n")
+    lines = [*said.splitlines(), *more.splitlines()]
+    return Finding(name, ", ".join(line.strip() for line in lines), hint or otherwise, True)
 
 
 def _variables() -> Iterator[Finding]:
@@ -237,10 +242,7 @@ def _pipeline(master: str | None) -> Iterator[Finding]:
         words = pipeline | beam.Create(["a", "b", "a", "b"]) | beam.Map(lambda word: (word, 1))
         found = sorted(set((words | beam.GroupByKey() | beam.MapTuple(python_of_worker)).collect()))
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
-        text = ", ".join(line for line in lines if not line.startswith("hint: "))
-        yield Finding("pipeline", text, "; ".join(hints) or "look at Spark's log", True)
+        yield _find_wrong("pipeline", error, "look at Spark's log")
         return
     seconds = clock.monotonic_seconds() - began
     yield Finding("pipeline", f"ran in {seconds:.1f} s, with Python {', '.join(found)} in the workers")
