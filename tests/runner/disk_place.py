@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
+
+from penstock_spark.files import disk_place
 
 OFFSETS = b"v1\n{}" + 9 * b"\n-"
 """Spark's note of a micro-batch that reads nothing of up to nine sources."""
@@ -20,7 +21,7 @@ def note_micro_batch(place: DiskPlace, batch: int, *logs: str, folder: str = "sp
         file.write_bytes(OFFSETS if log == "offsets" else COMMIT)
 
 
-class DiskPlace:
+class DiskPlace(disk_place.DiskPlace):
     """A folder of this machine; it may be told to fail with one of the next changes.
 
     Args:
@@ -29,22 +30,14 @@ class DiskPlace:
     """
 
     def __init__(self, path: Path, changes: list[int] | None = None) -> None:
+        super().__init__(path)
         self.path = path
         self.location = str(path)
         self.changes = changes
 
-    def names(self) -> list[str]:
-        return sorted(each.name for each in self.path.iterdir()) if self.path.exists() else []
-
-    def paths(self, pattern: str) -> list[str]:
-        return [str(each.relative_to(self.path)) for each in self.path.glob(pattern)]
-
     def make(self) -> None:
         self._change()
-        self.path.mkdir(parents=True, exist_ok=True)
-
-    def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
+        super().make()
 
     def write(self, name: str, content: bytes) -> None:
         self._change()
@@ -59,23 +52,15 @@ class DiskPlace:
     def rename(self, old: str, new: str) -> None:
         self._change()
         assert not (self.path / new).exists()
-        (self.path / old).rename(self.path / new)
+        super().rename(old, new)
 
     def claim(self, name: str, content: bytes) -> bool:
         self._change()
-        try:
-            with (self.path / name).open("xb") as file:
-                file.write(content)
-        except FileExistsError:
-            return False
-        return True
+        return super().claim(name, content)
 
     def delete(self, name: str) -> None:
         self._change()
-        if (self.path / name).is_dir():
-            shutil.rmtree(self.path / name)
-        else:
-            (self.path / name).unlink(missing_ok=True)
+        super().delete(name)
 
     def inside(self, name: str) -> DiskPlace:
         return DiskPlace(self.path / name, self.changes)

@@ -41,7 +41,8 @@ class DiskPlace(Place):
     def names(self) -> list[str]:
         try:
             return sorted(os.listdir(self._path))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
+            # No folder has a name with U+0000, which Python refuses by a ValueError; a damaged plan may name one.
             return []
         except NotADirectoryError:
             what = f"{self.location} is a file"
