@@ -304,16 +304,22 @@ class StreamRun:
         if report is None or report == self._reported:
             return None
         before, self._reported = self._reported, report
-        self._fold(self._batch)
         progress: Mapping[str, Any] = self.started.lastProgress
-        self._reports |= native_reports(self.about.native_grouping, progress)
-        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
+        passed: list[Mapping[str, Any]] = []
         if self._batch > self._next_batch:
             # Several micro-batches have ended since the last look.
-            for earlier in self.started.recentProgress:
-                if before < (int(earlier["batchId"]), earlier["timestamp"]) < report:
-                    self._see(earlier)
-        self._see(progress)
+            passed = [
+                earlier
+                for earlier in self.started.recentProgress
+                if before < (int(earlier["batchId"]), earlier["timestamp"]) < report
+            ]
+        for each in (*passed, progress):
+            self.context.metrics.see(each)
+        self._fold(self._batch)
+        self._reports |= native_reports(self.about.native_grouping, progress)
+        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
+        for each in (*passed, progress):
+            self._see(each)
         self._next_batch = self._batch + ("addBatch" in progress["durationMs"])
         return progress
 

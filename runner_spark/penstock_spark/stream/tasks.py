@@ -14,6 +14,7 @@ from pyspark.sql import Row as SparkRow
 from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
 from penstock_spark.reports.metrics import Report, report_end, report_watermarks
 from penstock_spark.reports.reporting import report_with
+from penstock_spark.session.micro_batches import number_of_micro_batch
 from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
@@ -131,7 +132,7 @@ def _begin_task(
 
 
 def batch_number() -> int:
-    return int(_task().getLocalProperty("streaming.sql.batchId") or "")
+    return number_of_micro_batch(_task())
 
 
 def _task() -> TaskContext:
