@@ -123,6 +123,11 @@ class Backend(ABC):
 
     @property
     @abstractmethod
+    def version(self) -> str:
+        """The version of the session's Spark."""
+
+    @property
+    @abstractmethod
     def is_local(self) -> bool:
         """True if this program's own Java runs the tasks."""
 

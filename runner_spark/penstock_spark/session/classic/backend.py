@@ -88,6 +88,10 @@ class ClassicBackend(Backend):
     """A session whose Java this program calls."""
 
     @property
+    def version(self) -> str:
+        return self.spark.version
+
+    @property
     def is_local(self) -> bool:
         return is_local(self.spark.sparkContext.master or "")
 
