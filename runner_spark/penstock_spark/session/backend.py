@@ -192,6 +192,10 @@ class Backend(ABC):
         """Raises Spark's error if a text is not a query: Spark would carry out a command at once."""
 
     @abstractmethod
+    def analysed_plan(self, frame: DataFrame) -> str:
+        """Returns Spark's analysed plan of a frame, as text."""
+
+    @abstractmethod
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         """Returns the columns by which a query orders its rows, each with whether it descends, and nulls come first."""
 

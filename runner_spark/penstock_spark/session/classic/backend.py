@@ -165,6 +165,10 @@ class ClassicBackend(Backend):
     def check_query(self, text: str) -> None:
         self.spark._jsparkSession.sessionState().sqlParser().parseQuery(text)
 
+    def analysed_plan(self, frame: DataFrame) -> str:
+        # A source that is the whole plan has a text of its own.
+        return str(frame._jdf.queryExecution().analyzed().treeString())
+
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         return order_of(frame._jdf.queryExecution().analyzed(), frame.columns)
 

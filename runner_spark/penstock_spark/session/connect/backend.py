@@ -150,6 +150,10 @@ class ConnectBackend(Backend):
         except PySparkException:
             return
 
+    def analysed_plan(self, frame: DataFrame) -> str:
+        whole = str(cast("Any", frame)._explain_string(extended=True))
+        return whole.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         """Returns nothing: a server shows no plan."""
         return ()
