@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
+from penstock_spark.session.micro_batches import number_of_micro_batch
+
 
 def batch_number() -> int:
     """Returns the number of the micro-batch; a micro-batch that runs again has the same one."""
-    return int(current_task().getLocalProperty("streaming.sql.batchId") or "")
+    return number_of_micro_batch(current_task())
 
 
 def current_task() -> TaskContext:
