@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 
 import penstock as beam
 from penstock.error import UnsupportedByRunner
-from penstock.io import ReadFromText, from_dataframe, to_streaming_dataframe
+from penstock.io import ReadFromSpark, ReadFromText, from_dataframe, to_streaming_dataframe
 from penstock.io.watermarks import BoundedDisorder
 from penstock.relations.upserts import Upserts
 from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterSignal, Repeatedly
 from penstock.transforms.window import FixedWindows, GlobalWindows
+from penstock_spark.session.backends import backend_of
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _SECONDS = 300
@@ -159,6 +160,26 @@ def test_changes_of_keys_make_a_table_by_their_sequence(session, tmp_path):
     add(tmp_path / "in", ("red", 2, 1), ("green", 5, 1), ("blue", 7, 1))
     run(make(), tmp_path)
     assert table() == {"red": 3, "green": 5}
+
+
+def test_columns_stay_with_spark_and_side_inputs_are_computed_first(session, tmp_path):
+    pipeline = beam.Pipeline(spark=session)
+    numbers = ReadFromSpark("rate-micro-batch", rowsPerBatch=3, numPartitions=1).as_stream()
+    rows = pipeline | numbers
+    odd = rows | beam.Filter(beam.field("value") != 1) | beam.Select(twice=beam.field("value") * 2)
+    by_spark = to_streaming_dataframe(odd, "twice bigint")
+    assert "MapInArrow" not in backend_of(session).analysed_plan(by_spark)
+    factor = pipeline | beam.Create([10])
+    times = beam.Map(lambda row, by: row.value * by, beam.pvalue.AsSingleton(factor))
+    by_python = to_streaming_dataframe(rows | times.with_output_types(int))
+    assert "MapInArrow" in backend_of(session).analysed_plan(by_python)
+    seen = []
+    for frame in (by_spark, by_python):
+        query = frame.writeStream.format("memory").queryName("numbers").trigger(availableNow=True).start()
+        assert query.awaitTermination(_SECONDS)
+        seen.append([row[0] for row in session.table("numbers").collect()])
+        session.catalog.dropTempView("numbers")
+    assert seen == [[0, 4], [0, 10, 20]]
 
 
 def test_a_run_reads_a_streaming_frame_with_its_times(session, tmp_path):
