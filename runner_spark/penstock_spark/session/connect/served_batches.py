@@ -43,6 +43,9 @@ _BEAT_SECONDS = 2.0
 _SILENCE_SECONDS = 120.0
 """The time without a sign of this program after which the server ends the query."""
 
+_GRACE_SECONDS = 1.0
+"""The time in which Spark's own stop may end the server's function."""
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -114,7 +117,7 @@ class ServedQuery:
         self._function = function
         self._folder = folder
         self._sessions: dict[str, SparkSession] = {}
-        self._closing = threading.Event()
+        self._closing, self._stopped = threading.Event(), threading.Event()
         self._at_work: tuple[SparkSession, str] | None = None
         folder.mkdir(parents=True)
         self._beat(0)
@@ -133,16 +136,24 @@ class ServedQuery:
     def stop(self) -> None:
         """Stops the query; a micro-batch that is being written is cut off."""
         self._closing.set()
-        with suppress(FileNotFoundError):
-            (self._folder / "closed").touch()
+        stopping = threading.Thread(target=self._close_late, name="penstock close", daemon=True)
+        stopping.start()
         try:
             self._query.stop()
         finally:
+            self._stopped.set()
+            stopping.join()
             for thread in self._threads:
                 while thread.is_alive():
                     self._interrupt()
                     thread.join(_BEAT_SECONDS)
             self._tidy_up()
+
+    def _close_late(self) -> None:
+        """Ends the server's function that waits; first Spark gets the time to end it, which is not an error."""
+        self._stopped.wait(_GRACE_SECONDS)
+        with suppress(FileNotFoundError):
+            (self._folder / "closed").touch()
 
     def _interrupt(self) -> None:
         """Cancels the jobs of the micro-batch that is being written: they are not the query's own."""
