@@ -43,6 +43,7 @@ class Server:
 
     def __init__(self) -> None:
         self.is_stopped = False
+        self.calls: list[threading.Thread] = []
         self._announce: Callable[[Any, int], None] | None = None
 
     def foreachBatch(self, announce: Callable[[Any, int], None]) -> Server:
@@ -53,6 +54,10 @@ class Server:
         return self
 
     def stop(self) -> None:
+        """Waits for the calls, which nothing interrupts."""
+        for thread in self.calls:
+            thread.join(10)
+            assert not thread.is_alive()
         self.is_stopped = True
 
     def call(self, number: int, results: list[str]) -> threading.Thread:
@@ -68,8 +73,9 @@ class Server:
             except RuntimeError as error:
                 results.append(str(error))
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
+        self.calls.append(thread)
         return thread
 
 
