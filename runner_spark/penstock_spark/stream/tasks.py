@@ -25,7 +25,7 @@ from penstock_spark.stream.sources.played_sources import play_sources
 from penstock_spark.stream.sources.reading import SourceTask
 from penstock_spark.stream.sources.sums import SummingTask
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.state.page_store import PageStore
+from penstock_spark.stream.state.page_store import PageStore, prove_pipeline
 from penstock_spark.stream.transport.inbox import open_rows
 from penstock_spark.stream.transport.outbox import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
@@ -195,6 +195,7 @@ def run_shard(
         return
     seed_random(program.stage, batch, number)
     stored = pages.getValue(HEADER_KEY)
+    prove_pipeline(pages, HEADER_KEY, stored)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
     playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
     done = yield from send_to_spark(playing, shard_keys)
