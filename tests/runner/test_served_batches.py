@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.serializers import CloudPickleSerializer
 
 from penstock_spark.session.connect import served_batches
 from penstock_spark.session.connect.served_batches import ServedQuery, make_announcer
@@ -147,6 +150,24 @@ def test_the_server_does_not_wait_for_a_program_that_has_ended(
     )
     with pytest.raises(RuntimeError, match="silent"):
         announce(frame, 1)
+
+
+def test_the_function_on_the_server_needs_nothing_of_this_package(tmp_path: Path) -> None:
+    travelling = CloudPickleSerializer().dumps(make_announcer(str(tmp_path)))
+    (tmp_path / "function").write_bytes(travelling)
+    program = (
+        "import pickle, sys\n"
+        "for name in ('penstock', 'penstock_spark'): sys.modules[name] = None\n"
+        "announce = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "class Of:\n"
+        "    def __init__(self, **own): vars(self).update(own)\n"
+        "try: announce(Of(_plan=Of(_relation_id='r'), _session=Of(session_id='s')), 1)\n"
+        "except RuntimeError as error: print(error)\n"
+    )
+    (tmp_path / "closed").touch()
+    command = [sys.executable, "-c", program, str(tmp_path / "function")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "the run was stopped" in done.stdout
 
 
 @pytest.mark.parametrize(
