@@ -46,6 +46,7 @@ class Server:
 
     def __init__(self) -> None:
         self.is_stopped = False
+        self.refusals: list[str] = []
         self.calls: list[threading.Thread] = []
         self._announce: Callable[[Any, int], None] | None = None
 
@@ -54,6 +55,8 @@ class Server:
         return self
 
     def start(self) -> Server:
+        if self.refusals:
+            raise RuntimeError(self.refusals.pop())
         return self
 
     def stop(self) -> None:
@@ -150,6 +153,32 @@ def test_the_server_does_not_wait_for_a_program_that_has_ended(
     )
     with pytest.raises(RuntimeError, match="silent"):
         announce(frame, 1)
+
+
+LATE = "SparkException: Python worker failed to connect back."
+
+
+@pytest.mark.parametrize(
+    ("refusals", "left"),
+    [([LATE] * 2, []), ([LATE] * 3, []), (["no rights", LATE], []), (["no rights"] * 2, ["no rights"])],
+)
+def test_a_python_of_the_server_that_starts_late_gets_three_tries(
+    tmp_path: Path, refusals: list[str], left: list[str]
+) -> None:
+    server, folder = Server(), tmp_path / "served"
+    is_late = refusals == [LATE] * 2
+    server.refusals = [*refusals]
+
+    def start() -> Any:
+        return ServedQuery(Session(), server, lambda *batch: None, folder)  # type: ignore[arg-type]
+
+    if is_late:
+        start().stop()
+    else:
+        with pytest.raises(RuntimeError):
+            start()
+    assert server.refusals == left
+    assert not folder.exists()
 
 
 def test_the_function_on_the_server_needs_nothing_of_this_package(tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ _SILENCE_SECONDS = 120.0
 _GRACE_SECONDS = 1.0
 """The time in which Spark's own stop may end the server's function."""
 
+_TRIES = 3
+_TOO_LATE = "Python worker failed to connect back"
+"""The words of Spark for a Python that has not started in time; then the query has not started."""
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -121,13 +125,25 @@ class ServedQuery:
         self._at_work: tuple[SparkSession, str] | None = None
         folder.mkdir(parents=True)
         self._beat(0)
-        self._query: StreamingQuery = writer.foreachBatch(make_announcer(str(folder))).start()
+        self._query = self._started(writer.foreachBatch(make_announcer(str(folder))))
         self._threads = [
             threading.Thread(target=target, name=f"penstock {target.__name__}", daemon=True)
             for target in (self._serve, self._live)
         ]
         for thread in self._threads:
             thread.start()
+
+    def _started(self, writer: DataStreamWriter) -> StreamingQuery:
+        tries = _TRIES
+        while True:
+            tries -= 1
+            try:
+                return writer.start()
+            except Exception as error:
+                # Spark waits ten seconds for a new Python, and a machine at work may need longer.
+                if not tries or _TOO_LATE not in str(error):
+                    self._tidy_up()
+                    raise
 
     def __getattr__(self, name: str) -> object:
         found: object = getattr(self._query, name)
