@@ -87,6 +87,10 @@ def test_a_task_that_empties_its_list_of_pages_takes_none_from_the_next() -> Non
     assert pages.value == [b"1"]
 
 
+class Client:
+    """PySpark's client of a session, without a server."""
+
+
 class Session:
     """A session of a server, which refuses to set some properties."""
 
@@ -99,6 +103,7 @@ class Session:
         self.session_id = f"{id(self)}"
         self.settings, self.refused, self.number = settings, refused, number
         self.clones = 0
+        self.client = Client()
         self.conf = SimpleNamespace(get=self._get, set=self._set)
 
     def _get(self, name: str, default: Any = None) -> Any:

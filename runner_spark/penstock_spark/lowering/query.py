@@ -68,13 +68,14 @@ class Query:
 def build_query(
     plan: StreamPlan,
     context: Context,
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None,
     events_per_batch: int | None,
     heartbeat: str,
     sinks: Sequence[StreamSink],
 ) -> Query:
     """Builds the query of a streaming plan; the checkpoint receives staged sources and commands.
 
+    A query without one, which the program starts itself, has no staged sources, and takes no commands.
     `events_per_batch` limits the recorded input of a micro-batch; None puts all into one.
     """
     if plan.views is not None:
@@ -143,7 +144,7 @@ def _works_without_end(plan: StreamPlan) -> bool:
 
 
 def _beats(
-    plan: StreamPlan, context: Context, checkpoint: Checkpoint, heartbeat: str, keys: tuple[int, ...]
+    plan: StreamPlan, context: Context, checkpoint: Checkpoint | None, heartbeat: str, keys: tuple[int, ...]
 ) -> list[DataFrame]:
     """Returns the heartbeat: the number of each micro-batch for recorded input, else the clock for each shard."""
     stream = context.spark.readStream
@@ -157,7 +158,7 @@ def _beats(
             heartbeats = heartbeats if plan.clock is Clock.LIVE else heartbeats.where("value < 0")
         case _:
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
-            planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
+            planned = -1 if checkpoint is None else checkpoint.seconds_of(HEARTBEAT_SLOT).planned
             # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
             # after the clock was set back keeps its last second.
             is_recent = F.col("timestamp") > now() - F.expr("INTERVAL 10 SECONDS")
@@ -167,10 +168,10 @@ def _beats(
 
 
 def _commands(
-    plan: StreamPlan, context: Context, checkpoint: Checkpoint, keys: tuple[int, ...]
+    plan: StreamPlan, context: Context, checkpoint: Checkpoint | None, keys: tuple[int, ...]
 ) -> list[DataFrame]:
     """Returns the driver's commands: every line of a file in the control folder goes to every shard."""
-    if not plan.levels:
+    if not plan.levels or checkpoint is None:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
     text = f"concat('{COMMAND}', CAST({NOW_MICROS} AS string), ' ', value)"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
+from penstock.graph import Read
+from penstock.io.sparkio import DataFrameSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
 from penstock.utils import clock
 from penstock_spark.checkpoints.contract.compare import Signature
@@ -18,6 +21,7 @@ from penstock_spark.checkpoints.custody.folder import Checkpoint, open_checkpoin
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.formats.frames import check_frames_in_run
 from penstock_spark.live.elements import composites_of, flows_of
 from penstock_spark.live.stream_snapshots import RunFacts
 from penstock_spark.live.views import NO_VIEWS, SnapshotFile, Views
@@ -53,6 +57,7 @@ _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 def start(
     plan: StreamPlan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS
 ) -> StreamResult:
+    check_frames_in_run(_frames(plan))
     context = context_for(plan.all_steps, opened, settings)
     context.watched = views.is_watched
     try:
@@ -65,6 +70,14 @@ def start(
             known = replace(context.surroundings(plan.all_steps), checkpoint=settings.checkpoint_location)
             raise_translated(error, known)
         raise
+
+
+def _frames(plan: StreamPlan) -> Iterator[tuple[DataFrameSource, str]]:
+    """The streaming DataFrames that a plan reads, each with its step."""
+    for step in plan.all_steps.steps:
+        match step.primitive:
+            case Read(StreamSource(source=DataFrameSource() as source)):
+                yield source, step.where
 
 
 def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:

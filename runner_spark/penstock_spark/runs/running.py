@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, refusal
 from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS
@@ -191,15 +191,7 @@ class StreamRun:
         name = request.argument
         if name not in self.signals:
             what = f"no trigger of the run waits for the signal {name!r}"
-            near = find_nearest(name, self.signals)
-            known = (
-                f"there are {', '.join(sorted(self.signals))}"
-                if self.signals
-                else "there are no such triggers"
-            )
-            raise refusal(
-                ValueError, what, where="", hint=known if near is None else f"did you mean {near!r}?"
-            )
+            raise refusal(ValueError, what, where="", hint=hint_at_name(name, self.signals))
         self.signal(name)
         return f"all windows that wait for the signal {name!r} fire"
 

@@ -123,6 +123,11 @@ class Backend(ABC):
 
     @property
     @abstractmethod
+    def version(self) -> str:
+        """The version of the session's Spark."""
+
+    @property
+    @abstractmethod
     def is_local(self) -> bool:
         """True if this program's own Java runs the tasks."""
 
@@ -185,6 +190,10 @@ class Backend(ABC):
     @abstractmethod
     def check_query(self, text: str) -> None:
         """Raises Spark's error if a text is not a query: Spark would carry out a command at once."""
+
+    @abstractmethod
+    def analysed_plan(self, frame: DataFrame) -> str:
+        """Returns Spark's analysed plan of a frame, as text."""
 
     @abstractmethod
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:

@@ -88,6 +88,10 @@ class ClassicBackend(Backend):
     """A session whose Java this program calls."""
 
     @property
+    def version(self) -> str:
+        return self.spark.version
+
+    @property
     def is_local(self) -> bool:
         return is_local(self.spark.sparkContext.master or "")
 
@@ -160,6 +164,10 @@ class ClassicBackend(Backend):
 
     def check_query(self, text: str) -> None:
         self.spark._jsparkSession.sessionState().sqlParser().parseQuery(text)
+
+    def analysed_plan(self, frame: DataFrame) -> str:
+        # A source that is the whole plan has a text of its own.
+        return str(frame._jdf.queryExecution().analyzed().treeString())
 
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         return order_of(frame._jdf.queryExecution().analyzed(), frame.columns)

@@ -21,8 +21,10 @@ from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActivity, TaskReports
+from penstock_spark.session.connect.opening import version_of_server
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
+from penstock_spark.session.connect.server_life import client_of
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
@@ -80,6 +82,10 @@ class ConnectBackend(Backend):
         return str(self.spark.session_id)  # type: ignore[attr-defined]
 
     @property
+    def version(self) -> str:
+        return version_of_server(self.spark)
+
+    @property
     def is_local(self) -> bool:
         return False
 
@@ -106,6 +112,7 @@ class ConnectBackend(Backend):
             _set(clone, name, value)
         _clones[self._session] = _Clone(clone, state)
         _open.add(clone)
+        client_of(clone)
         return clone
 
     def set(self, name: str, value: str) -> None:
@@ -142,6 +149,10 @@ class ConnectBackend(Backend):
             raise
         except PySparkException:
             return
+
+    def analysed_plan(self, frame: DataFrame) -> str:
+        whole = str(cast("Any", frame)._explain_string(extended=True))
+        return whole.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
 
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         """Returns nothing: a server shows no plan."""
