@@ -24,7 +24,7 @@ from penstock_spark.stream.sources.played_sources import play_sources
 from penstock_spark.stream.sources.reading import SourceTask
 from penstock_spark.stream.sources.sums import SummingTask
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.state.page_store import PageStore
+from penstock_spark.stream.state.page_store import PageStore, prove_pipeline
 from penstock_spark.stream.transport.inbox import Received
 from penstock_spark.stream.transport.outbox import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
@@ -230,6 +230,7 @@ def run_shard(
             continue
         seed_random(program.stage, batch, number)
         stored = pages.getValue(header_key(position))
+        prove_pipeline(pages, header_key(position), stored)
         header = Header.decoded(None if stored is None else bytes(stored[0]))
         if program.kept_plan is not None:
             _keep_plan(program.kept_plan, header, pages)
