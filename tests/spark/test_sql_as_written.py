@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,10 @@ import pytest
 import penstock as beam
 from penstock.elements.row import Row
 from penstock.error import RunnerError, UnsupportedByRunner
+from penstock.graph import Read
 from penstock.io import WriteToMemory, WriteToText
+from penstock.io.query_source import QuerySource
+from penstock.io.source_transforms import SourceTransform
 from penstock.io.sparkio import WriteToSpark, from_dataframe
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.sql import Catalog, SqlError, SqlTransform
@@ -269,3 +273,39 @@ def test_a_query_over_what_a_sink_has_written_is_refused(tmp_path: Path) -> None
     _ = {"names": names} | SqlTransform(f"SELECT team FROM names WHERE {ONLY_SPARKS}") | WriteToMemory([])
     with pytest.raises(UnsupportedByRunner, match="cannot read what a sink has written"):
         pipeline.run()
+
+
+def test_spark_gets_the_users_text_if_it_means_the_same_there(spark: Any, tmp_path: Path) -> None:
+    """The result has the names of the plan, and Spark gets the plan's text for what it does not know as written."""
+    spark.createDataFrame([("red", 3), ("blue", None)], "team string, points long").write.parquet(
+        str(tmp_path / "goals")
+    )
+    asked: dict[str, list[tuple[Any, ...]]] = {
+        "SELECT team, points + 1 FROM goals WHERE points > 1": [("red", 4)],
+        "SELECT 5 NOT IN (SELECT points FROM goals) AS x FROM goals WHERE team = 'red'": [(None,)],
+        "SELECT points FROM goals ORDER BY points DESC LIMIT 1": [(3,)],
+    }
+    found: dict[str, list[Any]] = {query: [] for query in asked}
+    with beam.Pipeline() as pipeline:
+        goals = pipeline | beam.io.ReadFromParquet(str(tmp_path / "goals" / "*.parquet"), as_rows=True)
+        for number, (query, rows) in enumerate(found.items()):
+            result = {"goals": goals} | f"Query {number}" >> SqlTransform(query)
+            _ = result | f"Keep {number}" >> WriteToMemory(rows)
+    assert {query: [tuple(row) for row in rows] for query, rows in found.items()} == asked
+    primitives = [step.primitive for step in pipeline.to_graph().steps]
+    sources = [
+        each.source for each in primitives if isinstance(each, Read) and isinstance(each.source, QuerySource)
+    ]
+    assert [each.text == each.query for each in sources] == [True, False, False]
+    names = [list(row.as_dict()) for rows in found.values() for row in rows]
+    assert names == [["team", "column_2"], ["x"], ["points"]]
+    others = [
+        replace(sources[0], text="SELECT no_function(team), points FROM goals"),
+        replace(sources[0], text="SELECT team, CAST(points AS INT) FROM goals"),
+    ]
+    in_other_words: list[list[Any]] = [[] for _ in others]
+    with beam.Pipeline() as pipeline:
+        for number, (source, rows) in enumerate(zip(others, in_other_words, strict=True)):
+            read = SourceTransform[Any](source, f"Query {number}").with_output_types(beam.Row)
+            _ = pipeline | read | f"Keep {number}" >> WriteToMemory(rows)
+    assert [list(map(tuple, rows)) for rows in in_other_words] == [[("red", 4)]] * 2

@@ -54,8 +54,29 @@ def analyse_query(source: QuerySource, spark: SparkSession, where: str, open_tab
 
 
 def _open_query(open_table: Open, source: QuerySource, spark: SparkSession, where: str) -> Scan:
-    frame = _frame_of(source, spark, where, open_table)
+    frame = None if source.instead is None else _frame_as_planned(source, spark, where, open_table)
+    if frame is None:
+        frame = _frame_of(source.instead or source, spark, where, open_table)
     return rows_of(backend_of(spark).moved(frame), where)
+
+
+def _frame_as_planned(
+    source: QuerySource, spark: SparkSession, where: str, open_table: Open
+) -> DataFrame | None:
+    """The frame of the user's text with the columns of its plan; None if Spark finds others, or no meaning in it."""
+    try:
+        frame = _frame_of(source, spark, where, open_table)
+    except QueryError:
+        return None
+    planned = _schema(source)
+    if planned is None or _types_of(frame.schema) != _types_of(planned):
+        return None
+    return frame.toDF(*planned.names)
+
+
+def _types_of(schema: StructType) -> list[str]:
+    """The types of columns, whatever the names and wherever NULL may be."""
+    return [field.dataType.simpleString() for field in schema]
 
 
 def _frame_of(source: QuerySource, spark: SparkSession, where: str, open_table: Open) -> DataFrame:

@@ -41,6 +41,7 @@ class QuerySource(Source):
         tables: The tables.
         views: The names of views, and their queries in Spark's SQL; each reads only tables, and views before it.
         schema: The columns of the result: a Spark schema, as an object or as text.
+        instead: The same query as its plan writes it, for an engine that finds other columns in the text, or none.
     """
 
     query: str
@@ -48,6 +49,7 @@ class QuerySource(Source):
     tables: tuple[QueryTable, ...]
     views: tuple[tuple[str, str], ...] = ()
     schema: object = None
+    instead: QuerySource | None = None
 
     has_fields = True
     is_table = True

@@ -34,7 +34,7 @@ from penstock.sql.binding.queries import bind
 from penstock.sql.binding.statement import Tables
 from penstock.sql.catalog import Catalog
 from penstock.sql.errors import SqlError, make_sql_error
-from penstock.sql.execution.as_written import ComputeQuery, is_final, read_as_written
+from penstock.sql.execution.as_written import ComputeQuery, is_final, means_the_same, read_as_written
 from penstock.sql.execution.lowering import Lowering, Mode, hint_of, hint_of_type
 from penstock.sql.execution.rendering import list_kept_numbers, render_result, shows_time
 from penstock.sql.execution.spark_query import column_type, spark_query
@@ -46,7 +46,7 @@ from penstock.sql.output_classes import MakeInstance, check_output_class, check_
 from penstock.sql.plan.borders import find_borders
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.pruning import columns_read, prune, with_limited_ranks
-from penstock.sql.plan.relations import ColumnDef, Columns, Query, describe_plan
+from penstock.sql.plan.relations import ColumnDef, Columns, Query, Relation, describe_plan
 from penstock.sql.plan.static_joins import join_static_first
 from penstock.sql.sources import read_source
 from penstock.transforms.elements.create import Create
@@ -255,10 +255,27 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         except NotForSpark as reason:
             return None, reason.reason
         read = tuple(QueryTable(name, source) for name, source in zip(tables.values(), sources, strict=True))
-        source = QuerySource(self.query, text, read, schema=schema)
+        source = self._in_own_words(
+            QuerySource(self.query, text, read, schema=schema),
+            query.relation,
+            dict(zip(pcolls, sources, strict=True)),
+        )
         result = SourceTransform(source, "Query").with_output_types(result_hint(query))
         pipeline = next(iter(pcolls.values())).pipeline
         return pipeline | "Query" >> result, "Spark alone"
+
+    def _in_own_words(
+        self, planned: QuerySource, plan: Relation, sources: Mapping[str, object]
+    ) -> QuerySource:
+        """The query as the user wrote it, for which Spark's optimizer is made, if Spark means the same by it."""
+        try:
+            asked = read_as_written(self.query, sources, self.catalog.views, self.catalog.functions)
+        except NotForSpark:
+            return planned
+        if not means_the_same(asked, plan):
+            return planned
+        tables = tuple(QueryTable(name, sources[name]) for name in asked.tables)
+        return replace(planned, text=asked.text, tables=tables, views=asked.views, instead=planned)
 
     def _asked_of_spark(self, pcolls: Mapping[str, Any], what: str, hint: str) -> PCollection[Row] | None:
         """The result of a query that the binder refuses, by Spark; None if Spark does not have what it asks for.

@@ -12,6 +12,8 @@ from penstock.construction.pvalue import PCollection
 from penstock.graph import Read
 from penstock.io.query_source import QuerySource
 from penstock.scalars.spark_forms import NotForSpark
+from penstock.sql.execution.spark_over import IN_ANY_ORDER
+from penstock.sql.plan.relations import Aggregate, Over, Relation, Top, walk_plan
 from penstock.windows.windowing import Windowing, default_windowing
 
 _PART = re.compile(
@@ -21,6 +23,7 @@ _RENDERED = frozenset(["STREAM", "TVR", "TABLE"])
 _NO_OPERAND = frozenset([",", ".", "AS", "FROM", ")", ""]) | frozenset("+-*/%=<>|&^")
 _EMITS = frozenset(["STREAM", "CHANGES", "FINAL", "ON", "WHEN", "AFTER", "PERIODIC"])
 _WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION", "VALIDITY_WINDOW", "WINDOW_START", "WINDOW_END")
+_QUERY_BEGINS = frozenset(["SELECT", "WITH", "FROM", "TABLE", "VALUES", "("])
 _FINAL = re.compile(
     r"there is no table '[^']*'$|there is no query$|there are \d+ statements|this is \w+, not a query$|.* reads itself$"
     r"|the query has [\d,]+ characters|the query is nested too deeply$|a query is text"
@@ -134,6 +137,31 @@ def _refuse_own(words: list[tuple[int, str, bool]], functions: Collection[str]) 
             raise NotForSpark("Spark's anti join returns the rows of the left side only")
         if following[0] == "(" and before != "." and (word in _WINDOWS or word in functions):
             raise NotForSpark(f"Spark has no function {word}")
+
+
+def means_the_same(written: AsWritten, plan: Relation) -> bool:
+    """True if Spark has only one result for a query that the binder knows, and it is the plan's.
+
+    Spark chooses freely among rows that are equal in an order, where the plan compares all their columns. And
+    ``x NOT IN (query)`` as a value is NULL in a plan where Spark says FALSE.
+    """
+    if any(_has_not_in(text) for text in (written.text, *(text for _, text in written.views))):
+        return False
+    return not any(map(_depends_on_order, walk_plan(plan)))
+
+
+def _has_not_in(text: str) -> bool:
+    words = [word.upper() for _, word, _ in _words(text)]
+    return any(
+        words[at : at + 3] == ["NOT", "IN", "("] and words[at + 3] in _QUERY_BEGINS
+        for at in range(len(words) - 3)
+    )
+
+
+def _depends_on_order(relation: Relation) -> bool:
+    if isinstance(relation, Aggregate):
+        return not all(call.name in IN_ANY_ORDER for call in relation.calls)
+    return isinstance(relation, Over | Top)
 
 
 def is_final(what: str, hint: str, query: str) -> bool:

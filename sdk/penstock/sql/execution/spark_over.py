@@ -20,7 +20,7 @@ from penstock.sql.plan.relations import AggregateCall, Order, Over, OverCall
 
 Write = Callable[[Scalar], str]
 _BY_RANK = frozenset(["rank", "dense_rank", "percent_rank", "cume_dist"])
-_IN_ANY_ORDER = frozenset(["count", "sum", "avg", "min", "max"])
+IN_ANY_ORDER = frozenset(["count", "sum", "avg", "min", "max"])
 _SO_FAR = Frame("ROWS", None, 0)
 _ALL = Frame("ROWS", None, None)
 
@@ -89,7 +89,7 @@ def _by_rows(call: OverCall, frame: Frame) -> Frame:
 def _aggregate(
     call: AggregateCall, frame: Frame, argument: str, over: Callable[[bool, Frame | None], str]
 ) -> str:
-    if call.fn is None and call.name not in _IN_ANY_ORDER:
+    if call.fn is None and call.name not in IN_ANY_ORDER:
         raise NotForSpark(f"Spark takes the rows of {call.name.upper()} OVER in any order")
     window = over(frame.unit == "ROWS" and not frame.is_whole, frame)
     return write_for_spark(call, [argument], f" OVER {window}")
