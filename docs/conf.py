@@ -43,11 +43,26 @@ autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
 
 
+_OF_DEVELOPERS = (
+    "ARCHITECTURE",
+    "CONTRIBUTING",
+    "STYLE",
+    "docs/decisions/",
+    "docs/design/",
+    "docs/test_cost",
+    "tests/",
+)
+"""The pages that concern those who change penstock: the search shows what its users need."""
+
+
 def setup(app: Any) -> None:
-    """Lets the table of decisions, and not the sidebar, lead to each decision."""
-    app.connect("source-read", _outside_the_sidebar)
+    """Keeps pages for developers out of the search, and lets the table of decisions lead to each decision."""
+    app.connect("source-read", _add_metadata)
 
 
-def _outside_the_sidebar(_app: Any, name: str, source: list[str]) -> None:
+def _add_metadata(_app: Any, name: str, source: list[str]) -> None:
+    metadata = "nosearch: true\n" if name.startswith(_OF_DEVELOPERS) else ""
     if name.startswith("docs/decisions/0"):
-        source[0] = f"---\norphan: true\n---\n\n{source[0]}"
+        metadata += "orphan: true\n"
+    if metadata:
+        source[0] = f"---\n{metadata}---\n\n{source[0]}"
