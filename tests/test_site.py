@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import penstock
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,12 +39,63 @@ def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) 
     reference = (tmp_path / "docs/reference/pipelines.html").read_text(encoding="utf-8")
     assert 'id="penstock.CombinePerKey"' in reference
     assert 'id="penstock.Pipeline.run"' in reference
+    assert "url=docs/index.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    tables = (tmp_path / "docs/reference/index.html").read_text(encoding="utf-8")
+    assert [name for name in names_of_tables() if f'.html#{name}"' not in tables] == []
 
 
 def test_the_pictures_of_the_model_are_what_the_machines_do() -> None:
     from pictures import FOLDER, pictures
 
     assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()} == pictures()
+
+
+def test_the_program_of_the_tutorial_is_that_of_its_page() -> None:
+    from tutorial_program import PROGRAM, program
+
+    # Ruff formats the program, which changes only space.
+    assert PROGRAM.read_text(encoding="utf-8").split() == program().split()
+
+
+@pytest.mark.soak
+def test_the_program_of_the_tutorial_prints_what_it_says() -> None:
+    program = ROOT / "docs/tutorial.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, timeout=600)
+    shown = re.findall(r"^# (?!\d\. )(.*)$", program.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [line for line in done.stdout.splitlines() if "tutorial-" not in line] == shown
+
+
+RARE = {
+    *(
+        "DeadLetter",
+        "PartitionFn",
+        "ProcessContinuation",
+        "Read",
+        "RemoveDuplicates",
+        "RowCoder",
+    ),
+    *("TimeDomain", "Valid", "Windowing", "WithTypeHints", "Write", "annotate_yaml", "label_from_callable"),
+    "transform_annotations",
+}
+"""Names of the package that programs rarely use; the pages of the reference have them, and the tables do not."""
+
+
+def names_of_tables() -> list[str]:
+    """The names in the tables of the reference."""
+    text = (ROOT / "docs/reference/index.md").read_text(encoding="utf-8")
+    return re.findall(r"^   (penstock[\w.]*)$", text, re.MULTILINE)
+
+
+def test_the_tables_of_the_reference_have_the_names_of_the_package() -> None:
+    names = names_of_tables()
+    assert len(names) > 150
+    assert len(names) == len(set(names))
+    for name in names:
+        module, _, last = name.rpartition(".")
+        assert getattr(importlib.import_module(module), last).__doc__, name
+    public = {name for name in penstock.__all__ if callable(getattr(penstock, name))}
+    assert len(public) > 60
+    assert sorted(public - {name.rpartition(".")[2] for name in names}) == sorted(RARE)
 
 
 def test_a_value_of_the_moving_picture_appears_when_its_pane_fires() -> None:
