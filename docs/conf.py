@@ -38,6 +38,8 @@ extensions = [
 
 html_theme = "furo"
 html_title = "penstock"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
