@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -309,7 +310,7 @@ REMOTE = "PENSTOCK_TESTS_REMOTE"
 """The environment variable with the address of a Connect server for ``--connect``, instead of a new local one."""
 
 
-def _remote_session(warehouse: str) -> SparkSession:
+def _remote_session(warehouse: str, variables: dict[str, str]) -> SparkSession:
     """A session of Spark Connect; without an address, PySpark starts the server in this process."""
     from pyspark.sql import SparkSession
 
@@ -330,7 +331,9 @@ def _remote_session(warehouse: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": warehouse,
     }
-    with environment({"JAVA_HOME": wrap_java(find_java())}):
+    with environment({"JAVA_HOME": wrap_java(find_java()), **variables}), warnings.catch_warnings():
+        # The server has what concerns its Java, and a session cannot set it again.
+        warnings.filterwarnings("ignore", "Failed to set spark")
         return SparkSession.builder.remote("local[2]").config(map={**conf}).getOrCreate()
 
 
@@ -343,9 +346,10 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     # Spark makes a warehouse folder where the process runs as soon as its catalog is asked for anything.
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
     if request.config.getoption("--connect"):
-        session = _remote_session(warehouse)
-        yield session
-        session.stop()
+        with _forked_pythons() as variables:
+            session = _remote_session(warehouse, variables)
+            yield session
+            session.stop()
         return
     options = SessionOptions(
         master="local[2]",

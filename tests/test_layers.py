@@ -330,6 +330,7 @@ PRIVATE_NAMES_OF_LIBRARIES = {
     "penstock_connectors.database.types": {"_Binary"},
     "penstock_connectors.iceberg.table": {"_table"},
     "penstock_spark.session.connect.backend": {"_plan"},
+    "penstock_spark.session.connect.served_batches": {"_builder", "_client"},
 }
 """Attributes of other people's objects that have the names of attributes of ours. All of Beam's are in `beam`."""
 

@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any, TypeVar
@@ -128,14 +129,18 @@ def _version(name: str) -> str | None:
 
 
 def _spark() -> Iterator[Finding]:
-    from penstock_spark.session.spark_versions import check_package
+    from penstock_spark.session.spark_versions import describe_package
 
-    yield from _attempt("spark", check_package, lambda _: f"pyspark {_version('pyspark')}")
+    yield from _attempt("spark", describe_package, str)
 
 
 def _java() -> Iterator[Finding]:
     from penstock_spark.session.java import find_java
+    from penstock_spark.session.spark_versions import is_client_only
 
+    with suppress(ImportError):
+        if is_client_only():
+            return
     yield from _attempt("java", find_java, lambda java: f"{java.version} ({java.executable})")
 
 

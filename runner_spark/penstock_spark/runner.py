@@ -163,6 +163,41 @@ class SparkRunner(PipelineRunner):
         spark = lower_only(plan, settings, opened)
         return backend_of(spark).moved(into[0])
 
+    def to_streaming_dataframe(
+        self, pcoll: PCollection[Any], schema: object = None, sequence: str | None = None
+    ) -> object:
+        """See `penstock.io.to_streaming_dataframe`."""
+        from penstock.io.sparkio import FrameSink
+        from penstock_spark.runs.streaming_frame import (
+            ProgramSession,
+            check_options,
+            streaming_frame,
+            without_spark_state,
+        )
+
+        graph, edge = graph_with_edge(pcoll)
+        sink = Write(FrameSink([], pcoll.element_type, schema, sequence))
+        step = Step("to_streaming_dataframe", sink, inputs=(edge,), location=find_caller())
+        settings = self._without_views(pcoll.pipeline.options, "to_streaming_dataframe()")
+        graph = graph.leading_to(step)
+        if mode_of(graph, settings.mode, available_now=False) == "batch":
+            what = "the PCollection is bounded, and so it cannot become a streaming DataFrame"
+            hint = "use to_dataframe(), or read the source of the pipeline with as_stream(...)"
+            raise UnsupportedByRunner(what, where=step.where, hint=hint)
+        check_options(settings, step.where)
+        opened = ProgramSession(settings, self.local_only, is_stream=True)
+
+        def by_python() -> StreamPlan:
+            # Nothing else is switched off by this name.
+            own = with_values(settings, {"without": [*(settings.without or ()), "native_streams"]})
+            plan = self.compiled(graph, own, opened.table_of).plan
+            assert isinstance(plan, StreamPlan)
+            return plan
+
+        plan = self.compiled(graph, settings, opened.table_of).plan
+        assert isinstance(plan, StreamPlan)
+        return streaming_frame(without_spark_state(plan, opened, by_python), settings, opened, step.where)
+
     def _without_views(self, options: PipelineOptions, taker: str) -> SparkOptions:
         """The settings for something that is not a run, and so has no view."""
         settings = self._settings(options)

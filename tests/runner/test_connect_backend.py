@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import pickle
+from base64 import b64encode
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Told
 from penstock_spark.session.connect.backend import ConnectBackend
-from penstock_spark.session.connect.reports import COLUMN, LastRow, ObservedReports, _WithReport
+from penstock_spark.session.connect.reports import (
+    COLUMN,
+    REPORTS,
+    LastRow,
+    ObservedReports,
+    _ReportingProcessor,
+    _WithReport,
+)
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.sizes import bytes_of
@@ -76,6 +87,10 @@ def test_a_task_that_empties_its_list_of_pages_takes_none_from_the_next() -> Non
     assert pages.value == [b"1"]
 
 
+class Client:
+    """PySpark's client of a session, without a server."""
+
+
 class Session:
     """A session of a server, which refuses to set some properties."""
 
@@ -88,6 +103,7 @@ class Session:
         self.session_id = f"{id(self)}"
         self.settings, self.refused, self.number = settings, refused, number
         self.clones = 0
+        self.client = Client()
         self.conf = SimpleNamespace(get=self._get, set=self._set)
 
     def _get(self, name: str, default: Any = None) -> Any:
@@ -136,9 +152,60 @@ def test_a_setting_that_the_server_refuses_is_skipped_unless_results_depend_on_i
         backend.clone(SQL_MEANING)
 
 
-def test_a_stream_is_refused_with_what_to_do() -> None:
-    with pytest.raises(UnsupportedByRunner, match=r"does not run .* yet\n  in .*\n  hint: .*classic session"):
-        session()[1].check_stream()
+class Operator(StatefulProcessor):
+    """A stateful operator that emits one row for each key, and tells the keys that are odd."""
+
+    def __init__(self, sink: LastRow) -> None:
+        self.sink = sink
+
+    def init(self, handle: Any) -> None:
+        self.handle = handle
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+        yield Row(level=2, shard=key[0], payload=b"")
+        if key[0] % 2:
+            self.sink.add({("run", 1, key[0]): "odd"})
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_stateful_operator_tells_in_a_last_row_of_each_key_in_a_task_too() -> None:
+    sink = LastRow()
+    processor = pickle.loads(CloudPickleSerializer().dumps(_ReportingProcessor(Operator(sink), sink)))
+    processor.init("handle")
+    rows = [row for key in (1, 2, 3) for row in processor.handleInputRows((key,), iter(()), None)]
+    assert [(row.level, row.shard) for row in rows] == [(2, 1), (REPORTS, 1), (2, 2), (2, 3), (REPORTS, 3)]
+    assert [pickle.loads(row.payload) for row in rows if row.level == REPORTS] == [
+        {("run", 1, 1): "odd"},
+        {("run", 1, 3): "odd"},
+    ]
+
+
+def as_text(told: Told) -> str:
+    return b64encode(pickle.dumps(told)).decode()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda texts: Row(reports=texts),
+        lambda texts: Row(values=[texts], schema={"type": "struct"}),
+        lambda texts: {"values": [texts], "schema": {"type": "struct"}},
+    ],
+    ids=["a row", "a row as Spark's JSON", "Spark's JSON"],
+)
+def test_the_reports_of_a_micro_batch_come_with_that_of_spark(row: Any) -> None:
+    reports = ObservedReports()
+    metrics = {
+        "penstock reports 1": row([as_text({("r", 0, (1, 0)): 1}), as_text({("r", 0, (1, 1)): 2})]),
+        "penstock reports 2": row([]),
+        "the user's own": row(["not a report"]),
+    }
+    reports.see({"batchId": 1, "observedMetrics": metrics})
+    reports.see({"batchId": 2, "observedMetrics": {}})
+    reports.see({"batchId": 3})
+    assert reports.value == {("r", 0, (1, 0)): 1, ("r", 0, (1, 1)): 2}
 
 
 def test_what_is_no_size_is_refused() -> None:

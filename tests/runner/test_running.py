@@ -65,7 +65,9 @@ def run(
     query = SimpleNamespace(rests=False, readings=(), is_finite=False, ending_by_pauses=())
     checkpoint = SimpleNamespace(is_new=True, lost=None, release=release, lease=None, place=None)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
-    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
+    context = SimpleNamespace(
+        metrics=SimpleNamespace(value={}, see=nothing), run="r", tidy_up=nothing, spark=spark
+    )
     about = RunFacts("name", "r", "streaming", 0)
     return StreamRun(
         started,  # type: ignore[arg-type]
@@ -97,7 +99,9 @@ def resting(
         | parts
     )
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
-    context = SimpleNamespace(metrics=SimpleNamespace(value={}), run="r", tidy_up=nothing, spark=spark)
+    context = SimpleNamespace(
+        metrics=SimpleNamespace(value={}, see=nothing), run="r", tidy_up=nothing, spark=spark
+    )
     about = RunFacts("name", "r", "streaming", 0, native_grouping=grouping)
     return StreamRun(started, query, checkpoint, shards, context, lambda error: error, nothing, about)  # type: ignore[arg-type]
 

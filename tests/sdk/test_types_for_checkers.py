@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,134 +18,12 @@ from tests.installing import files_of_page
 
 _ROOT = Path(__file__).parents[2]
 
-_BEGINNING = """
-from __future__ import annotations
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
-import penstock as beam
-from penstock.io import ReadFromCsv, ReadFromParquet, ReadFromText, WriteToCsv, WriteToParquet, WriteToText
-from penstock.io.watch import PollResult, Watch
-from penstock.transforms.userstate import CombiningValueRuntimeState, CombiningValueStateSpec
-
-class Words(beam.DoFn):
-    def process(self, element: str) -> Iterator[str | beam.TaggedOutput[str, int]]:
-        yield from element.split()
-
-class InWindows(beam.DoFn):
-    COUNT = CombiningValueStateSpec("count", combine_fn=sum)
-
-    def process(
-        self,
-        element: tuple[str, int],
-        window: beam.window.BoundedWindow = beam.DoFn.WindowParam,
-        count: CombiningValueRuntimeState = beam.DoFn.StateParam(COUNT),
-    ) -> Iterator[tuple[str, float]]:
-        count.add(element[1])
-        yield element[0], window.end.micros / 1e6
-
-class Lengths(beam.PTransform):
-    def expand(self, pcoll: beam.PCollection[str]) -> beam.PCollection[int]:
-        return pcoll | beam.Map(len)
-
-class TypedLengths(beam.PTransform[beam.PCollection[str], beam.PCollection[int]]):
-    def expand(self, pcoll: beam.PCollection[str]) -> beam.PCollection[int]:
-        return pcoll | "Length" >> beam.Map(len)
-
-class Unannotated(beam.PTransform):
-    def expand(self, pcoll):  # type: ignore[no-untyped-def]
-        return pcoll
-
-@beam.ptransform_fn
-def Twice(pcoll: beam.PCollection[str], label: str) -> beam.PCollection[int]:
-    return pcoll | label >> beam.Map(len)
-
-class Mean(beam.CombineFn):
-    def create_accumulator(self) -> tuple[int, int]:
-        return 0, 0
-
-    def add_input(self, accumulator: tuple[int, int], element: int) -> tuple[int, int]:
-        return accumulator[0] + element, accumulator[1] + 1
-
-    def merge_accumulators(self, accumulators: Iterable[tuple[int, int]]) -> tuple[int, int]:
-        sums, counts = zip(*accumulators, strict=True)
-        return sum(sums), sum(counts)
-
-    def extract_output(self, accumulator: tuple[int, int]) -> float:
-        return accumulator[0] / accumulator[1]
-
-def pair(word: str) -> tuple[str, int]:
-    return word, len(word)
-
-def letters_of(word: str) -> PollResult[str]:
-    return PollResult.complete(word)
-
-p = beam.Pipeline()
-lines = p | "Read" >> ReadFromText("in.txt")
-words = lines | "Split" >> beam.FlatMap(str.split)
-pairs = words | "Pair" >> beam.Map(pair)
-outputs = words | beam.ParDo(Words()).with_outputs("a", main="b")
-main, tagged = outputs
-"""
-
-_TYPES = {
-    "lines": "PCollection[str]",
-    "words": "PCollection[str]",
-    "lines | beam.ParDo(Words())": "PCollection[str]",
-    "pairs | beam.ParDo(InWindows())": "PCollection[tuple[str, float]]",
-    "words | 'Letters' >> Watch(letters_of, 60)": "PCollection[tuple[str, str]]",
-    "words | beam.Filter(lambda word: len(word) > 3)": "PCollection[str]",
-    "words | 'Keep' >> beam.Filter(str.isupper)": "PCollection[str]",
-    "words | beam.Map(len).with_output_types(float)": "PCollection[float]",
-    "words | beam.Map(lambda word: (word, 1))": "PCollection[tuple[Any, int]]",
-    "words | beam.Map(lambda word: beam.window.TimestampedValue(1.5, 0))": "PCollection[float]",
-    "words | beam.FlatMap(lambda word: [beam.window.TimestampedValue(1.5, 0)])": "PCollection[float]",
-    "pairs": "PCollection[tuple[str, int]]",
-    "pairs | 'Group' >> beam.GroupByKey()": "PCollection[tuple[str, Iterable[int]]]",
-    "pairs | beam.CombinePerKey(sum)": "PCollection[tuple[str, Any]]",
-    "pairs | 'Mean' >> beam.CombinePerKey(Mean())": "PCollection[tuple[str, Any]]",
-    "words | beam.combiners.Count.PerElement()": "PCollection[tuple[str, int]]",
-    "words | beam.combiners.Count.Globally()": "PCollection[int]",
-    "words | beam.combiners.ToList()": "PCollection[list[str]]",
-    "words | beam.CombineGlobally(len)": "PCollection[Any]",
-    "words | beam.WindowInto(beam.window.FixedWindows(60))": "PCollection[str]",
-    "words | beam.Reshuffle()": "PCollection[str]",
-    "(words, lines) | beam.Flatten()": "PCollection[str]",
-    "[words, lines] | 'Both' >> beam.Flatten()": "PCollection[str]",
-    "(pairs, pairs) | beam.CoGroupByKey()": "PCollection[tuple[Any, Any]]",
-    "{'a': pairs, 'b': pairs} | beam.CoGroupByKey()": "PCollection[tuple[Any, Any]]",
-    "words | beam.GroupBy(len)": "PCollection[tuple[Any, Iterable[str]]]",
-    "words | beam.Select(length=len)": "PCollection[Row]",
-    "words | Lengths()": "PCollection[int]",
-    "words | 'Named' >> TypedLengths()": "PCollection[int]",
-    "words | Unannotated()": "Any",
-    "words | Twice('x')": "PCollection[int]",
-    "words | (beam.Map(len) | beam.Map(str))": "PCollection[str]",
-    "outputs": "DoOutputsTuple",
-    "outputs.a": "PCollection[Any]",
-    "outputs['b']": "PCollection[Any]",
-    "tagged": "PCollection[Any]",
-    "p | beam.Create([1, 2])": "PCollection[int]",
-    "p | 'Items' >> beam.Create({'a': 1})": "PCollection[tuple[str, int]]",
-    "p | beam.Impulse()": "PCollection[bytes]",
-    "p | ReadFromCsv('in.csv')": "PCollection[Row]",
-    "p | ReadFromParquet('in.parquet')": "PCollection[Any]",
-    "words | WriteToText('out')": "PCollection[str]",
-    "words | WriteToCsv('out')": "PCollection[FileResult]",
-    "words | WriteToParquet('out')": "PCollection[str]",
-    "[1, 2] | beam.Map(str)": "Any",
-}
-
-_WRONG = {
-    "words.nothing": 'has no attribute "nothing"',
-    "TypedLengths().nothing": 'has no attribute "nothing"',
-    "words | (lambda word: word)": "Unsupported operand",
-    "pairs | Lengths()": "Unsupported operand",
-    "p | beam.Create(1)": "No overload variant",
-    "[word for word in words]": "no attribute .__iter__",
-}
-
+_SNIPPETS = Path(__file__).with_name("editor_snippets")
+"""Programs of users. Behind a line is the type that ``reveal_type`` shows, or that the line is an error."""
 
 _LENIENT = [
+    "--allow-redefinition",  # A page uses a name for several things.
+] + [
     f"--disable-error-code={code}"
     # Libraries without types; empty lists; a doctest that knows which of several classes an object has.
     for code in ("import-untyped", "var-annotated", "union-attr")
@@ -175,10 +56,63 @@ def _checked(
 
 
 def _as_written(shown: str) -> str:
-    """A type in mypy's words as one would write it."""
-    without_modules = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", shown)
+    """A type in the words of a checker as one would write it."""
+    without_modules = re.sub(r"\b(?:[A-Za-z_]+\.)+(?=[A-Za-z])", "", shown)
     named = re.sub(r"tuple\[[^\[\]]*fallback=(\w+)\]", r"\1", without_modules)
-    return re.sub(r"Literal\[\d+\]\?", "int", named)
+    # The sum of no numbers is 0, which the type of `sum` says.
+    plain = re.sub(r"Literal\[\d+\]\??", "int", named.replace("int | Literal[0]", "int"))
+    return plain.replace("Unknown", "Any")
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A line of a snippet, and what each checker should say about it: a type, "error", or nothing."""
+
+    snippet: str
+    number: int
+    text: str
+    expected: Mapping[str, str]
+
+
+def _cases() -> Iterator[_Case]:
+    for path in sorted(_SNIPPETS.glob("*.txt")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            text, marked, expected = line.partition("  # ")
+            if not marked or expected.startswith("type: "):
+                yield _Case(path.stem, number, text, {"mypy": "", "pyright": ""})
+                continue
+            in_both, _, in_mypy = expected.removesuffix(")").partition(" (mypy: ")
+            yield _Case(path.stem, number, text, {"mypy": in_mypy or in_both, "pyright": in_both})
+
+
+_Said = Mapping[tuple[str, int], str]
+"""The words of a checker, by snippet and line."""
+
+
+def _said_by_mypy(folder: Path) -> _Said:
+    checked = _checked(*sorted(folder.glob("*.py")), folder=folder)
+    found = re.findall(r"^(\w+)\.py:(\d+): (error|note: Revealed type is)(.*)$", checked.stdout, re.MULTILINE)
+    said = {
+        (name, int(line)): _as_written(text.strip(' "'))
+        for name, line, kind, text in found
+        if kind != "error"
+    }
+    return said | {(name, int(line)): "error" for name, line, kind, _ in found if kind == "error"}
+
+
+def _said_by_pyright(folder: Path) -> _Said:
+    # The usual strictness of pyright; its warnings say that the expression `lines | WriteToText("out")` is not used.
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard", "include": ["*.py"]}')
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson"]
+    checked = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    said = {}
+    for each in json.loads(checked.stdout)["generalDiagnostics"]:
+        place = Path(each["file"]).stem, each["range"]["start"]["line"] + 1
+        if each["severity"] == "information":
+            said.setdefault(place, _as_written(each["message"].rpartition('" is "')[2].removesuffix('"')))
+        elif each["severity"] == "error":
+            said[place] = "error"
+    return said
 
 
 @pytest.fixture(scope="module")
@@ -186,24 +120,22 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("checked")
 
 
-def test_a_type_checker_knows_what_each_transform_gives(folder) -> None:
-    program = folder / "program.py"
-    program.write_text(_BEGINNING + "".join(f"reveal_type({each})\n" for each in _TYPES))
-    checked = _checked(program, folder=folder)
-    found = re.findall(r'Revealed type is "(.*)"', checked.stdout)
-    shown = [_as_written(each) for each in found]
-    assert dict(zip(_TYPES, shown, strict=True)) == _TYPES, checked.stdout
-    assert "error" not in checked.stdout, checked.stdout
-
-
-def test_a_type_checker_finds_what_is_wrong_with_a_pipeline(folder) -> None:
-    program = folder / "wrong.py"
-    program.write_text(_BEGINNING + "".join(f"_ = {each}\n" for each in _WRONG))
-    checked = _checked(program, folder=folder)
-    errors = [line for line in checked.stdout.splitlines() if ": error: " in line]
-    assert len(errors) == len(_WRONG), checked.stdout
-    for error, expected in zip(errors, _WRONG.values(), strict=True):
-        assert re.search(expected, error), checked.stdout
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_checker_knows_each_type_and_finds_each_mistake(checker, folder, tmp_path) -> None:
+    if checker == "pyright":
+        pytest.importorskip("basedpyright", reason="pyright is in the extra `test`")
+    for path in _SNIPPETS.glob("*.txt"):
+        (tmp_path / f"{path.stem}.py").write_text(path.read_text())
+    said = _said_by_mypy(tmp_path) if checker == "mypy" else _said_by_pyright(tmp_path)
+    cases = list(_cases())
+    wrong = {
+        f"{case.snippet}, line {case.number}: {case.text}": f"{found or 'nothing'}, not {expected or 'nothing'}"
+        for case in cases
+        if (found := said.get((case.snippet, case.number), "")) != (expected := case.expected[checker])
+    }
+    assert wrong == {}
+    assert sum(case.expected[checker] == "error" for case in cases) > 50
+    assert sum(bool(case.expected[checker]) for case in cases) > 200
 
 
 def test_the_examples_are_well_typed(folder) -> None:

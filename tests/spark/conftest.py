@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from penstock.error import UnsupportedByRunner
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,6 +17,7 @@ _HERE_ON = f"{_HERE}{os.sep}"
 
 ON_CONNECT = frozenset(
     {
+        "test_available_now",
         "test_combine",
         "test_grouping",
         "test_io_pipelines",
@@ -27,32 +26,22 @@ ON_CONNECT = frozenset(
         "test_pardo",
         "test_side_inputs",
         "test_state_and_timers",
+        "test_streams",
         "test_windowing",
     }
 )
-"""The modules whose tests pass in a session of Spark Connect, except those of streams. Others were not tried there,
-or look into Java."""
+"""The modules whose tests pass in a session of Spark Connect. Others were not tried there, or look into Java."""
 
-STREAMS_ON_CONNECT = frozenset(
-    {
-        "test_the_book_s_attribution[streaming]",
-        "test_the_book_s_attribution[micro_batch]",
-        "test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else",
-        "test_batches_and_duplicates_of_a_stream",
-    }
-)
-"""The tests of these modules that run a stream, which a session of Spark Connect refuses."""
+ALL = "PENSTOCK_TESTS_ALL_ON_CONNECT"
+"""The environment variable with which ``--connect`` runs all other modules, too."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if str(item.path).startswith(_HERE_ON):
             item.add_marker(pytest.mark.spark)
-            if config.getoption("--connect") and item.path.stem not in ON_CONNECT:
+            if config.getoption("--connect") and item.path.stem not in ON_CONNECT and ALL not in os.environ:
                 item.add_marker(pytest.mark.skip(reason="not known to pass in a session of Spark Connect"))
-            elif config.getoption("--connect") and item.name in STREAMS_ON_CONNECT:
-                reason = "a stream does not run in a session of Spark Connect yet"
-                item.add_marker(pytest.mark.xfail(strict=True, raises=UnsupportedByRunner, reason=reason))
 
 
 @pytest.fixture(scope="session", autouse=True)

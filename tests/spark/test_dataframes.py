@@ -112,11 +112,3 @@ def test_an_unknown_type_is_refused_before_anything_runs(spark):
     with pytest.raises(ValueError, match="a column cannot hold the type Any") as refused:
         to_dataframe(values)
     assert "test_dataframes.py" in str(refused.value)
-
-
-def test_a_streaming_frame_is_refused(spark):
-    stream = spark.readStream.format("rate").load()
-    pipeline = TestPipeline()
-    _ = pipeline | from_dataframe(stream) | beam.Map(print)
-    with pytest.raises(ValueError, match="is a stream"):
-        pipeline.run()

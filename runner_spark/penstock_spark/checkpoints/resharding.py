@@ -26,7 +26,7 @@ from penstock.error import RunnerError
 from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import WAITS
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files.file_store import SparkFiles, files_of_spark
 from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.session.spark_versions import transform_with_state
@@ -172,8 +172,8 @@ class Rewriting:
             self._check()
 
     @cached_property
-    def _files(self) -> HadoopFiles:
-        return HadoopFiles(self.spark, self.target)
+    def _files(self) -> SparkFiles:
+        return files_of_spark(self.spark, self.target)
 
     @cached_property
     def _division(self) -> Resharding:

@@ -15,7 +15,6 @@ import re
 import shutil
 import tempfile
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
@@ -28,6 +27,8 @@ from penstock.io.files.object_stores import ObjectStore, store_of, translate_err
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.utils import clock
+from penstock_spark.files.disk_files import DiskFiles, without_scheme
+from penstock_spark.files.store import FileStore, is_hidden
 from penstock_spark.session.backends import backend_of
 
 if TYPE_CHECKING:
@@ -89,66 +90,7 @@ def file_store(path: str, spark: SparkSession | None = None) -> FileStore:
         case Reach.STORE:
             return StoreFiles()
     assert spark is not None, path
-    return HadoopFiles(spark, path)
-
-
-class FileStore(ABC):
-    """The files of a store, by their paths, as a run of the runner needs them."""
-
-    renames = True
-    """True if `replace` renames a file, and does not copy its content."""
-
-    @abstractmethod
-    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
-        """Opens a file for reading its stored bytes; OSError if that fails.
-
-        Without `reads_ahead`, a store on a network fetches only the bytes of each read.
-        """
-
-    @abstractmethod
-    def names(self, folder: str, *beginnings: str) -> list[str]:
-        """Returns the sorted names in a folder that begin with one of the strings, if any are given; none if the
-        folder does not exist.
-        """
-
-    @abstractmethod
-    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the sorted names of files by their folders, as paths below the given one.
-
-        The names in such a path, and of the file, begin with the strings, in order.
-        """
-
-    @abstractmethod
-    def is_folder(self, path: str) -> bool:
-        """True if a folder has this path."""
-
-    @abstractmethod
-    def idle_seconds(self, folder: str) -> float:
-        """Returns for how long nothing in a folder has changed, as far as the store tells."""
-
-    @abstractmethod
-    def read(self, path: str) -> bytes | None:
-        """Returns the bytes of a small file; None if it does not exist."""
-
-    @abstractmethod
-    def write(self, path: str, content: bytes) -> None:
-        """Writes a small file, and makes the folders around it; others may see the file before it is whole."""
-
-    @abstractmethod
-    def make(self, folder: str) -> None:
-        """Makes a folder, and those around it, unless it exists."""
-
-    @abstractmethod
-    def replace(self, source: str, target: str) -> None:
-        """Commits a whole file under its final name, and replaces a file that has this name."""
-
-    @abstractmethod
-    def remove(self, path: str) -> None:
-        """Deletes a file, if it exists."""
-
-    @abstractmethod
-    def delete(self, path: str) -> None:
-        """Deletes a folder with its content, if it exists, as far as permissions allow."""
+    return files_of_spark(spark, path)
 
 
 class LocalFiles(FileStore):
@@ -231,10 +173,7 @@ class HadoopFiles(FileStore):
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         hadoop = backend_of(spark).hadoop()
-        if hadoop is None:
-            what = f"a session of Spark Connect does not reach {location} for this program"
-            hint = "write the path of a disk or volume that the server shares, or the URL of an object store"
-            raise UnsupportedByRunner(what, hint=hint)
+        assert hadoop is not None, location
         self._package = hadoop.package
         self._path = self._package.Path
         self._checked = self._path(location).getFileSystem(hadoop.configuration)
@@ -407,6 +346,29 @@ class HadoopFiles(FileStore):
 
     def _glob(self, pattern: str) -> Sequence[JavaObject]:
         return self._system.globStatus(self._path(pattern)) or ()
+
+
+SparkFiles = HadoopFiles | DiskFiles
+"""The files that both Spark and the driver program reach."""
+
+
+def files_of_spark(spark: SparkSession, location: str) -> SparkFiles:
+    """Returns the file system of a path that Spark reads and writes, and the driver program too.
+
+    Raises:
+        UnsupportedByRunner: The session reaches no file systems of Hadoop for this program, and the path is not on a
+            disk.
+    """
+    if backend_of(spark).hadoop() is not None:
+        return HadoopFiles(spark, location)
+    if not is_on_disk(without_scheme(location)):
+        raise UnsupportedByRunner(
+            f"in a session of Spark Connect, this program and Spark do not both reach {location}",
+            where="in the Spark Connect session that the pipeline would run in",
+            hint="name a folder on a disk or volume that this machine and the server share under the same path, such "
+            "as /Volumes/catalog/schema/volume/folder",
+        )
+    return DiskFiles()
 
 
 class _HadoopStream(io.RawIOBase):
@@ -604,15 +566,6 @@ def plain_path(path: str) -> str | None:
     plain = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
     # Java encodes other letters according to its locale.
     return plain if plain.startswith("/") and not plain.startswith("//") and plain.isascii() else None
-
-
-def is_hidden(name: str) -> bool:
-    """True if Spark's readers skip a file or a folder with this name.
-
-    >>> [is_hidden(name) for name in (".a", "_a", "_a=1", "a")]
-    [True, True, False, False]
-    """
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def escape_glob(text: str) -> str:

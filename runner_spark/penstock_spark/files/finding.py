@@ -21,18 +21,17 @@ from penstock.io.filesystems import FileSystems
 from penstock.options.value_provider import ValueProvider
 from penstock_spark.files.compressed import find_compression_error
 from penstock_spark.files.file_store import (
-    FileStore,
-    HadoopFiles,
     Reach,
     absolute_uri,
     escape_glob,
     file_store,
-    is_hidden,
+    files_of_spark,
     is_on_disk,
     reach_of,
 )
 from penstock_spark.files.listing import list_with_few_tasks
 from penstock_spark.files.splits import SHORTENED_FILE, leaves_files_out
+from penstock_spark.files.store import FileStore, is_hidden
 from penstock_spark.files.store_frames import frame_of_store, make_store_error
 from penstock_spark.files.temporary import is_unfinished
 from penstock_spark.session.backends import session_of_reader
@@ -281,7 +280,7 @@ def _on_hadoop(spark: SparkSession, pattern: str) -> list[str]:
     Hadoop's globs find them where these mean the same as Beam's.
     """
     base = _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0] + "/"
-    files = HadoopFiles(spark, base)
+    files = files_of_spark(spark, base)
     if "**" not in pattern and "[" not in pattern:
         return list(map(_with_authority, files.matching(re.sub(r"([\\{}])", r"\\\1", pattern))))
     if not files.exists(base):

@@ -7,9 +7,18 @@ import os
 
 from pyspark.sql import SparkSession
 
-from penstock.error import refusal
+from penstock.error import UnsupportedByRunner, refusal
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_store import HadoopFiles, Reach, absolute_uri, escape_glob, java_text, reach_of
+from penstock_spark.files.file_store import (
+    Reach,
+    SparkFiles,
+    absolute_uri,
+    escape_glob,
+    files_of_spark,
+    java_text,
+    reach_of,
+)
+from penstock_spark.session.backends import backend_of
 
 
 class Place:
@@ -19,7 +28,7 @@ class Place:
     """
 
     def __init__(
-        self, spark: SparkSession, location: str | os.PathLike[str], files: HadoopFiles | None = None
+        self, spark: SparkSession, location: str | os.PathLike[str], files: SparkFiles | None = None
     ) -> None:
         text = os.fspath(location)
         self.location = absolute_uri(text)
@@ -27,13 +36,15 @@ class Place:
         if files is not None:
             self._files = files
             return
-        if reach_of(text, spark) is Reach.STORE:
+        if backend_of(spark).hadoop() is not None and reach_of(text, spark) is Reach.STORE:
             scheme = text.partition("://")[0]
             what = f"Spark does not reach the folder {text}: it has no file system for {scheme}"
             hint = f"use a path on a disk, or add Hadoop's package for {scheme}: --spark_conf=spark.jars.packages=..."
             raise refusal(ValueError, what, hint=hint)
         try:
-            self._files = HadoopFiles(spark, self.location)
+            self._files = files_of_spark(spark, self.location)
+        except UnsupportedByRunner:
+            raise
         except Exception as error:
             what = f"Spark does not reach the folder {text}: {java_text(error)}"
             hint = "write a local path, or a URI whose file system Spark is set up for"

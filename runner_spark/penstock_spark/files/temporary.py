@@ -12,7 +12,7 @@ import logging
 import re
 
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_store import FileStore
+from penstock_spark.files.store import FileStore
 from penstock_spark.process.identity import Process, this_process
 
 PREFIX = "_penstock-temp-"

@@ -20,7 +20,7 @@ from penstock_spark.formats.registry import check_sink, prepare_sink
 from penstock_spark.lowering.context import Context, run_only, unreadable_step
 from penstock_spark.lowering.descriptions import of_stream, shorten
 from penstock_spark.lowering.stage import sink_rows
-from penstock_spark.lowering.stream_sink import StreamSink, rows_inside
+from penstock_spark.lowering.stream_sink import StreamSink, pages_in, pages_of, rows_inside
 from penstock_spark.reports.failure import fail_step, find_failure
 from penstock_spark.reports.reporting import current_reporting, reports_of
 from penstock_spark.reports.spark_errors import ErrorContext, translate
@@ -158,10 +158,10 @@ class BatchWriter:
                 if sink.is_inside:
                     self._commit(sink, batch, rows_inside(frame, sink))
                 elif sink.plan.partitions is None:
-                    self._encode(sink, batch, _pages_in(frame))
+                    self._encode(sink, batch, pages_in(frame))
                 else:
                     # With a shuffle: without one, the levels would run in so few tasks too.
-                    self._encode(sink, batch, _pages_in(frame).repartition(sink.plan.partitions))
+                    self._encode(sink, batch, pages_in(frame).repartition(sink.plan.partitions))
             case _:
                 kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
                 try:
@@ -181,7 +181,7 @@ class BatchWriter:
         self._check_files(kept)
         for sink in self._sinks:
             size = sizes.get(sink.level, Size(0, 0))
-            rows, batch = _rows_of(sink, kept), self._batch(sink, batch_id, may_be_retry)
+            rows, batch = pages_of(sink, kept), self._batch(sink, batch_id, may_be_retry)
             batch = replace(batch, is_small=size.bytes <= TASK_BYTES)
             with self._described(batch_id, sink.step.label):
                 if sink.is_inside:
@@ -294,15 +294,6 @@ def _streams(sinks: Sequence[StreamSink], app: str) -> dict[int, str]:
             name += " again"
         names[sink.level] = name
     return names
-
-
-def _rows_of(sink: StreamSink, frame: DataFrame) -> DataFrame:
-    return _pages_in(frame.where(frame["level"] == sink.level))
-
-
-def _pages_in(frame: DataFrame) -> DataFrame:
-    """Pages, as a `PageRoot` reads them."""
-    return frame.select(F.lit(0).alias("tag"), frame["payload"].alias("value"))
 
 
 class Size(NamedTuple):

@@ -24,6 +24,7 @@ from penstock_spark.session.backends import backend_of
 from penstock_spark.sinks.plan import SinkPlan
 from penstock_spark.sources.scan import Scan as Source
 from penstock_spark.sources.scan import StreamScan
+from penstock_spark.stream.program import PlanInState
 from penstock_spark.worker.batch import dumps_with_code
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Context:
     inline_values: int = INLINE_VALUES  # The largest number of in-memory values in one bundle.
     reporting: Reporting = field(default_factory=Reporting)
     seed: str = ""  # What the random numbers of tasks depend on: the run, or the checkpoint of a stream.
+    kept_plan: PlanInState | None = None  # The plan of a stream that its shards keep, if no folder keeps it.
     without: Set[str] = frozenset()  # The optimisations that are switched off.
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
     watched: bool = False  # Whether the workers of a stream count panes and elements for the view of the run.

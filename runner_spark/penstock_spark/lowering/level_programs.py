@@ -72,6 +72,7 @@ def level_program(
         waiting=tuple(
             _waiting(plan, step) for step in part.roots if step.label in plan.side_watermark_inputs
         ),
+        kept_plan=context.kept_plan if part.number else None,
         recorded=context.recorded,
         watched=context.watched,
     )

@@ -41,7 +41,7 @@ def columns_of(
     plan: StreamPlan,
     scan: StreamScan,
     context: Context,
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None,
     sinks: Sequence[StreamSink],
     beats: Sequence[DataFrame],
 ) -> tuple[DataFrame, Callable[[], Any]]:
@@ -71,7 +71,7 @@ def columns_of(
 
 
 def sums_of(
-    plan: StreamPlan, scan: StreamScan, context: Context, checkpoint: Checkpoint
+    plan: StreamPlan, scan: StreamScan, context: Context, checkpoint: Checkpoint | None
 ) -> tuple[DataFrame, Callable[[], Any]]:
     """The sums of the only source, which Python has added up in parts, and what makes the function that reads them."""
     sums = plan.sums
@@ -110,12 +110,13 @@ def _nothing() -> None:
 
 
 def _watermark(
-    plan: StreamPlan, stream: StreamSource, context: Context, checkpoint: Checkpoint
+    plan: StreamPlan, stream: StreamSource, context: Context, checkpoint: Checkpoint | None
 ) -> Watermark | None:
     grouping = plan.native_grouping
     if grouping is None:
         return None
     assert isinstance(stream.watermark, BoundedDisorder)
+    assert checkpoint is not None, "the driver sends the ends of sources through it"
     groupings = plan.columns.groupings if plan.columns is not None else (grouping,)
     windowings = [each.windowing for each in groupings]
     return Watermark(

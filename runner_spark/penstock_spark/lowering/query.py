@@ -27,7 +27,6 @@ from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.reports.metrics import forget_steps
 from penstock_spark.session.backend import ReportSink
 from penstock_spark.session.shard_keys import shard_keys
-from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
 from penstock_spark.stream.tasks import make_played_function, make_reading_function
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
@@ -69,13 +68,14 @@ class Query:
 def build_query(
     plan: StreamPlan,
     context: Context,
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None,
     events_per_batch: int | None,
     heartbeat: str,
     sinks: Sequence[StreamSink],
 ) -> Query:
     """Builds the query of a streaming plan; the checkpoint receives staged sources and commands.
 
+    A query without one, which the program starts itself, has no staged sources, and takes no commands.
     `events_per_batch` limits the recorded input of a micro-batch; None puts all into one.
     """
     if plan.views is not None:
@@ -105,9 +105,7 @@ def build_query(
         frames.append(context.metrics.map_in_arrow(clocked, reader, ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
-        processor = function(LevelProcessor, level)(context.metrics.sink)
-        with context.backend.workers_python():
-            frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
+        frame = context.metrics.transform_with_state(frame, function(LevelProcessor, level), ROWS)
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")
 
@@ -146,7 +144,7 @@ def _works_without_end(plan: StreamPlan) -> bool:
 
 
 def _beats(
-    plan: StreamPlan, context: Context, checkpoint: Checkpoint, heartbeat: str, keys: tuple[int, ...]
+    plan: StreamPlan, context: Context, checkpoint: Checkpoint | None, heartbeat: str, keys: tuple[int, ...]
 ) -> list[DataFrame]:
     """Returns the heartbeat: the number of each micro-batch for recorded input, else the clock for each shard."""
     stream = context.spark.readStream
@@ -160,7 +158,7 @@ def _beats(
             heartbeats = heartbeats if plan.clock is Clock.LIVE else heartbeats.where("value < 0")
         case _:
             seconds = stream.format("rate").options(rowsPerSecond=1, numPartitions=1).load()
-            planned = checkpoint.seconds_of(HEARTBEAT_SLOT).planned
+            planned = -1 if checkpoint is None else checkpoint.seconds_of(HEARTBEAT_SLOT).planned
             # After a pause, all missed seconds come at once; the last ones are enough. A micro-batch that runs again
             # after the clock was set back keeps its last second.
             is_recent = F.col("timestamp") > now() - F.expr("INTERVAL 10 SECONDS")
@@ -170,10 +168,10 @@ def _beats(
 
 
 def _commands(
-    plan: StreamPlan, context: Context, checkpoint: Checkpoint, keys: tuple[int, ...]
+    plan: StreamPlan, context: Context, checkpoint: Checkpoint | None, keys: tuple[int, ...]
 ) -> list[DataFrame]:
     """Returns the driver's commands: every line of a file in the control folder goes to every shard."""
-    if not plan.levels:
+    if not plan.levels or checkpoint is None:
         return []
     lines = context.spark.readStream.format("text").load(checkpoint.control_location)
     text = f"concat('{COMMAND}', CAST({NOW_MICROS} AS string), ' ', value)"

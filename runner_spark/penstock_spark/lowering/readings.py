@@ -62,7 +62,7 @@ def open_reading(
     plan: StreamPlan,
     part: Level,
     context: Context,
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None,
     sinks: Sequence[StreamSink],
     beats: Sequence[DataFrame],
 ) -> OpenReading:
@@ -97,9 +97,10 @@ def open_reading(
             has_windows=plan.native_grouping is not None,
         )
     if isinstance(source, _Clocked):
-        eras = checkpoint.seconds_of(step.label).eras
+        eras = () if checkpoint is None else checkpoint.seconds_of(step.label).eras
         spec = reading_spec(part, step, partial(scheduled_reader, source, eras))
         return OpenReading(open_heartbeats(context.spark), spec, ends_on_its_own(source))
+    assert checkpoint is not None, "the check of a query without one has refused it"
     staged = f"{checkpoint.inputs_location}/{_name(step.label)}"
     context.places = (step.where,)
     stage_bounded(_scan(source, context, step), staged, step.where, context.dumps, context.sys_path)

@@ -7,6 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from penstock.graph import Sink, Step, Write
 from penstock_spark.formats.registry import plan_sink
@@ -64,3 +65,13 @@ def rows_inside(frame: DataFrame, sink: StreamSink) -> DataFrame:
     name, kind = str(sink.plan.schema).split()
     # A text is one question to Java, and this comes with every micro-batch; each part of a column is five or more.
     return frame.selectExpr(f"CAST(payload AS {kind}) AS {name}")
+
+
+def pages_of(sink: StreamSink, frame: DataFrame) -> DataFrame:
+    """Returns the pages of a sink; the rows of other sinks, and of levels, stay away."""
+    return pages_in(frame.where(F.col("level") == sink.level))
+
+
+def pages_in(frame: DataFrame) -> DataFrame:
+    """Pages, as a `PageRoot` reads them."""
+    return frame.select(F.lit(0).alias("tag"), F.col("payload").alias("value"))

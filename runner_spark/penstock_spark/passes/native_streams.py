@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from penstock.functions.signature import signature_of
 from penstock.graph import Graph, Grouping, Output, ParDo, Read, Step
+from penstock.io.sparkio import DataFrameSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
@@ -56,6 +57,9 @@ def native_streams(graph: Graph, table_of: TableOf, mode: str, without: Set[str]
     """
     reads = [step for step in graph.steps if isinstance(step.primitive, Read)]
     if len(reads) == 1 and isinstance(stream := reads[0].primitive.source, StreamSource):  # type: ignore[union-attr]
+        if isinstance(stream.source, DataFrameSource):
+            # It may have a watermark of the program, and Spark's aggregates would wait for both.
+            return graph
         return _native(graph, reads[0], stream, table_of, mode, without)
     return graph
 

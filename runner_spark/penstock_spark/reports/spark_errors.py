@@ -34,6 +34,7 @@ from penstock_spark.session.classic.java_life import (
     find_packages_in_traceback,
     is_cut_off,
 )
+from penstock_spark.session.connect.server_life import explain_server_loss, is_of_connect
 
 _LOGGER = logging.getLogger("penstock_spark.spark")
 _RUNNER = __name__.partition(".")[0]
@@ -114,6 +115,10 @@ def translate(error: Exception, surroundings: ErrorContext | None = None) -> Bas
     death = explain_java_death(error, _places(known))
     if death is not None:
         return death
+    lost = explain_server_loss(error, _places(known))
+    if lost is not None:
+        _LOGGER.debug("the server's own text:\n%s", text)
+        return lost
     if not _is_sparks(error):
         return error
     _LOGGER.debug("Spark's own text:\n%s", text)
@@ -136,6 +141,8 @@ def translate(error: Exception, surroundings: ErrorContext | None = None) -> Bas
 
 def _is_sparks(error: Exception) -> bool:
     if isinstance(error, PySparkException) or any("py4j" in kind.__module__ for kind in type(error).__mro__):
+        return True
+    if is_of_connect(error):
         return True
     return is_cut_off(error) or (isinstance(error, TypeError) and "'JavaPackage' object" in str(error))
 

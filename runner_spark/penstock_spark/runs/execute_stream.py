@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from penstock.diagrams.steps import steps_of
 from penstock.error import refusal
+from penstock.graph import Read
+from penstock.io.sparkio import DataFrameSource
+from penstock.io.streaming.stream_sources import StreamSource
 from penstock.options.spark import SparkOptions
 from penstock.utils import clock
 from penstock_spark.checkpoints.contract.compare import Signature
@@ -18,6 +21,7 @@ from penstock_spark.checkpoints.custody.folder import Checkpoint, open_checkpoin
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.listing import setting_of_listing
 from penstock_spark.files.whole_files import WholeFiles
+from penstock_spark.formats.frames import check_frames_in_run
 from penstock_spark.live.elements import composites_of, flows_of
 from penstock_spark.live.stream_snapshots import RunFacts
 from penstock_spark.live.views import NO_VIEWS, SnapshotFile, Views
@@ -35,7 +39,7 @@ from penstock_spark.runs.execute import context_for
 from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import StreamResult
 from penstock_spark.runs.running import StreamRun
-from penstock_spark.session.backends import backend_of, is_local_session
+from penstock_spark.session.backends import backend_of
 from penstock_spark.session.parallelism import PARALLELISM, parallelism_of
 from penstock_spark.session.spark_versions import checkpoint_file_manager
 from penstock_spark.worker.disk_errors import make_unwritable_error
@@ -53,7 +57,7 @@ _SHUFFLES_GO = "spark.sql.classic.shuffleDependency.fileCleanup.enabled"
 def start(
     plan: StreamPlan, settings: SparkOptions, opened: OpenSession, views: Views = NO_VIEWS
 ) -> StreamResult:
-    backend_of(opened.spark).check_stream()
+    check_frames_in_run(_frames(plan))
     context = context_for(plan.all_steps, opened, settings)
     context.watched = views.is_watched
     try:
@@ -66,6 +70,14 @@ def start(
             known = replace(context.surroundings(plan.all_steps), checkpoint=settings.checkpoint_location)
             raise_translated(error, known)
         raise
+
+
+def _frames(plan: StreamPlan) -> Iterator[tuple[DataFrameSource, str]]:
+    """The streaming DataFrames that a plan reads, each with its step."""
+    for step in plan.all_steps.steps:
+        match step.primitive:
+            case Read(StreamSource(source=DataFrameSource() as source)):
+                yield source, step.where
 
 
 def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:
@@ -129,7 +141,7 @@ def _running(
     batch_writer.files = WholeFiles(context.spark, files, query.file_checks())
     # Without a sink, Spark needs to call the writer only if another run may take over, or if the query reads files.
     is_called = bool(plan.sinks) or checkpoint.lease is not None or bool(files)
-    called = writer.foreachBatch(batch_writer) if is_called else writer.format("noop")
+    served = checkpoint.place.inside(f".served-{context.run}")
     surroundings = replace(
         context.surroundings(plan.all_steps), checkpoint=checkpoint.place.location, places=()
     )
@@ -142,7 +154,7 @@ def _running(
         # Once Spark runs the query, there must be an object that can stop it.
         with defer_signals():
             running = StreamRun(
-                called.start(),
+                context.backend.start(writer, batch_writer if is_called else None, served.location),
                 query,
                 checkpoint,
                 # Spark's own aggregate reports like one shard.
@@ -197,15 +209,15 @@ def _about(
 
 def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> None:
     """Sets what a query takes from its session when it starts."""
-    context.spark.conf.set(PARALLELISM, str(checkpoint.plan["parallelism"]))
+    context.backend.set(PARALLELISM, str(checkpoint.plan["parallelism"]))
     if plan.native_grouping is not None:
         # Windows fire when the watermark has moved, and not only when data arrives after that.
-        context.spark.conf.set(_WITHOUT_DATA, "true")
+        context.backend.set(_WITHOUT_DATA, "true")
     if disk_path(checkpoint.spark_location) is not None:
         # By default, Spark starts more processes for each file that it writes to a local disk, and writes a file of
         # checksums beside each, as Hadoop's local file system already does.
-        context.spark.conf.set(_FILE_MANAGER, checkpoint_file_manager())
-        context.spark.conf.set(_FILE_CHECKSUM, "false")
+        context.backend.set(_FILE_MANAGER, checkpoint_file_manager())
+        context.backend.set(_FILE_CHECKSUM, "false")
         # By default, the files in which Spark has noted what it has read stay for ten minutes after Spark has put them
         # together, for file systems that show a new file late. A local disk shows it at once.
         _set_if_free(context, _READ_FILES_LOGS_GO, "60s")
@@ -222,7 +234,7 @@ def _configure(plan: StreamPlan, context: Context, checkpoint: Checkpoint) -> No
 def _set_if_free(context: Context, name: str, value: str) -> None:
     """Sets a property, unless the user has."""
     if context.spark.conf.get(name, None) is None:
-        context.spark.conf.set(name, value)
+        context.backend.set(name, value)
 
 
 def _name(settings: SparkOptions, context: Context) -> str:
@@ -231,9 +243,10 @@ def _name(settings: SparkOptions, context: Context) -> str:
 
 
 def _temporary(context: Context) -> str:
-    if not is_local_session(context.spark):
+    if not context.backend.shares_disk:
         what = "a stream on a cluster needs a folder for its state that all machines can reach"
-        raise refusal(ValueError, what, hint="pass --checkpoint_location=hdfs:///a/folder/of/its/own")
+        example = "hdfs:///a/folder/of/its/own" if context.backend.hadoop() else "/a/shared/folder/of/its/own"
+        raise refusal(ValueError, what, hint=f"pass --checkpoint_location={example}")
     folder = tempfile.mkdtemp(prefix="penstock-checkpoint-")
     context.tidy.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder

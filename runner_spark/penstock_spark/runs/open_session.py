@@ -74,8 +74,8 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
         ),
         on_start=lambda: print_progress("starting Spark"),
     )
-    check_version(spark.version, "the Spark session")
     backend = backend_of(spark)
+    check_version(backend.version, "the Spark session")
     if local_only and not backend.is_local:
         raise UnsupportedByRunner(
             "the program names a local runner of Beam, but the Spark session belongs to a cluster",

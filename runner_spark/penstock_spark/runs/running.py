@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, refusal
 from penstock.machines.pane_counts import Tally
 from penstock.machines.records import MAX_MICROS
@@ -191,15 +191,7 @@ class StreamRun:
         name = request.argument
         if name not in self.signals:
             what = f"no trigger of the run waits for the signal {name!r}"
-            near = find_nearest(name, self.signals)
-            known = (
-                f"there are {', '.join(sorted(self.signals))}"
-                if self.signals
-                else "there are no such triggers"
-            )
-            raise refusal(
-                ValueError, what, where="", hint=known if near is None else f"did you mean {near!r}?"
-            )
+            raise refusal(ValueError, what, where="", hint=hint_at_name(name, self.signals))
         self.signal(name)
         return f"all windows that wait for the signal {name!r} fire"
 
@@ -312,16 +304,22 @@ class StreamRun:
         if report is None or report == self._reported:
             return None
         before, self._reported = self._reported, report
-        self._fold(self._batch)
         progress: Mapping[str, Any] = self.started.lastProgress
-        self._reports |= native_reports(self.about.native_grouping, progress)
-        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
+        passed: list[Mapping[str, Any]] = []
         if self._batch > self._next_batch:
             # Several micro-batches have ended since the last look.
-            for earlier in self.started.recentProgress:
-                if before < (int(earlier["batchId"]), earlier["timestamp"]) < report:
-                    self._see(earlier)
-        self._see(progress)
+            passed = [
+                earlier
+                for earlier in self.started.recentProgress
+                if before < (int(earlier["batchId"]), earlier["timestamp"]) < report
+            ]
+        for each in (*passed, progress):
+            self.context.metrics.see(each)
+        self._fold(self._batch)
+        self._reports |= native_reports(self.about.native_grouping, progress)
+        self._is_any_away = any(is_away(source["endOffset"]) for source in progress["sources"])
+        for each in (*passed, progress):
+            self._see(each)
         self._next_batch = self._batch + ("addBatch" in progress["durationMs"])
         return progress
 

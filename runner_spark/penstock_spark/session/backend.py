@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject, JavaPackage
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import StructType
 
 Told = dict[tuple[str, int, Hashable], Any]
@@ -40,16 +42,27 @@ class TaskReports(ABC):
     def value(self) -> Told:
         """The reports that have come and were not taken out; the driver may add to them and take from them."""
 
-    @property
-    @abstractmethod
-    def sink(self) -> ReportSink:
-        """The sink for the reports of a stateful operator of a stream."""
-
     @abstractmethod
     def map_in_arrow(
         self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
         """Returns the frame of a function of tasks that tell something; `make` gets the sink for what they tell."""
+
+    @abstractmethod
+    def transform_with_state(
+        self, frame: DataFrame, make: Callable[[ReportSink], StatefulProcessor], schema: str
+    ) -> DataFrame:
+        """Returns the rows of a stateful operator, whose keys are shards, over the rows of a stream.
+
+        Args:
+            frame: The rows, with the columns of `schema`.
+            make: Makes the operator; it gets the sink for what it tells.
+            schema: The columns ``level``, ``shard`` and ``payload`` of the result.
+        """
+
+    @abstractmethod
+    def see(self, progress: Mapping[str, Any]) -> None:
+        """Takes the reports that come with Spark's report of a micro-batch."""
 
 
 class Pages(Protocol):
@@ -110,8 +123,18 @@ class Backend(ABC):
 
     @property
     @abstractmethod
+    def version(self) -> str:
+        """The version of the session's Spark."""
+
+    @property
+    @abstractmethod
     def is_local(self) -> bool:
         """True if this program's own Java runs the tasks."""
+
+    @property
+    @abstractmethod
+    def shares_disk(self) -> bool:
+        """True if the tasks certainly see the disks of this machine."""
 
     @property
     @abstractmethod
@@ -131,8 +154,8 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def check_stream(self) -> None:
-        """Refuses a session in which a stream cannot run."""
+    def set(self, name: str, value: str) -> None:
+        """Sets a property of the session; a server may refuse one, which changes no result."""
 
     @abstractmethod
     def hand_settings(self, settings: Mapping[str, str]) -> None:
@@ -167,6 +190,10 @@ class Backend(ABC):
     @abstractmethod
     def check_query(self, text: str) -> None:
         """Raises Spark's error if a text is not a query: Spark would carry out a command at once."""
+
+    @abstractmethod
+    def analysed_plan(self, frame: DataFrame) -> str:
+        """Returns Spark's analysed plan of a frame, as text."""
 
     @abstractmethod
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
@@ -223,6 +250,18 @@ class Backend(ABC):
     @abstractmethod
     def watch_for_waiting(self) -> AbstractContextManager[None]:
         """Within the block, warns if the program's tasks wait for a core, and ends a wait that would have no end."""
+
+    @abstractmethod
+    def start(
+        self, writer: DataStreamWriter, function: Callable[[DataFrame, int], None] | None, folder: str
+    ) -> StreamingQuery:
+        """Starts a query.
+
+        Args:
+            writer: What starts it.
+            function: Called in this program with each micro-batch and its number; None if no one takes the rows.
+            folder: A folder of the checkpoint that may be made for this run, and which goes with its end.
+        """
 
     @abstractmethod
     def last_report(self, query: StreamingQuery) -> tuple[int, str] | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock_spark.session.backend import Backend, Function
-from penstock_spark.session.classic.backend import ClassicBackend
 from penstock_spark.session.classic.java_connection import leave_connection
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = [
     "is_local_session",
     "leave_connection",
     "map_in_arrow",
+    "open_remote",
     "session_of_reader",
 ]
 
@@ -34,7 +35,17 @@ def backend_of(spark: SparkSession) -> Backend:
         from penstock_spark.session.connect.backend import ConnectBackend
 
         return ConnectBackend(spark)
+    # It needs parts of PySpark that the package pyspark-client lacks.
+    from penstock_spark.session.classic.backend import ClassicBackend
+
     return ClassicBackend(spark)
+
+
+def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
+    """Returns a session of the server of Spark Connect at an address, with some properties."""
+    from penstock_spark.session.connect import opening
+
+    return opening.open_remote(address, conf)
 
 
 def is_local_session(spark: SparkSession) -> bool:

@@ -6,14 +6,15 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.error import RunnerError, refusal
+from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import end_first, keep_handlers
-from penstock_spark.session.backends import is_connect
+from penstock_spark.session.backends import is_connect, open_remote
 from penstock_spark.session.class_archive import archive_arguments
 from penstock_spark.session.classic.gateway import start_java
 from penstock_spark.session.classic.java_connection import has_context, kill_java
@@ -22,6 +23,7 @@ from penstock_spark.session.collector import collector
 from penstock_spark.session.configuration import configuration_folder, read_spark_property
 from penstock_spark.session.java import find_java, wrap_java
 from penstock_spark.session.masters import is_local, local_cores
+from penstock_spark.session.spark_versions import is_client_only
 from penstock_spark.session.unpacked_spark import HOME, unpack_spark_home
 
 if TYPE_CHECKING:
@@ -81,31 +83,65 @@ def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: 
     """Returns the session to run in; calls `on_start` before it starts one, which takes a while.
 
     The user's own session comes first, then an active session (on Databricks, in a notebook, in
-    spark-submit's shell); neither is changed. Without either, it starts a new one.
+    spark-submit's shell); neither is changed. Then comes the server of Spark Connect that the option master names,
+    or else ``$SPARK_REMOTE``. Without any, it starts a new one.
     """
     existing = options.spark if options.spark is not None else existing_session()
     if existing is not None:
         return _checked(existing)
+    server = server_for(options.master)
     on_start()
-    if (options.master or "").startswith(_SERVER):
-        return _connect(options)
+    if server is not None:
+        return open_remote(server, options.conf)
     return _start(options)
 
 
 def existing_session() -> SparkSession | None:
     """Returns the process's session, if it has one, with its settings unchanged."""
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
     from pyspark.sql.utils import is_remote
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if is_remote() or "SPARK_REMOTE" in os.environ:
+    # Another thread may have made it. A builder without options returns it unchanged.
+    if has_context():
         return SparkSession.builder.getOrCreate()
-    if not has_context():
-        return None
-    # Another thread made it. A builder without options returns it unchanged.
-    return SparkSession.builder.getOrCreate()
+    if is_remote():
+        with suppress(PySparkException):
+            return SparkSession.active()
+    return None
+
+
+def server_for(master: str | None) -> str | None:
+    """Returns the address of the server of Spark Connect to run on; None if the program runs a Spark of its own.
+
+    Args:
+        master: The option master.
+
+    Raises:
+        RunnerError: if the option and ``$SPARK_REMOTE`` contradict each other, or the installed PySpark needs a server
+            and neither names one.
+    """
+    if master is not None and master.startswith(_SERVER):
+        return master
+    remote = os.environ.get("SPARK_REMOTE")
+    if is_client_only() and (master is not None or not (remote or "").startswith(_SERVER)):
+        named = f"runs no Spark of its own for master={master!r}" if master else "has no server to talk to"
+        raise UnsupportedByRunner(
+            f"the installed PySpark is only a client of Spark Connect, and {named}",
+            where="in this Python",
+            hint="name a server (master='sc://host:15002', or $SPARK_REMOTE); to run Spark on this machine, run pip "
+            "uninstall pyspark-client databricks-connect, then pip install 'penstock[java]'",
+        )
+    if remote and master is not None:
+        raise RunnerError(
+            f"the option master is {master!r}, but $SPARK_REMOTE names the server {remote.partition(';')[0]!r}",
+            where="in the options of the pipeline",
+            hint="leave out the option, or unset SPARK_REMOTE",
+        )
+    return remote or None
 
 
 def _checked(spark: SparkSession) -> SparkSession:
@@ -115,14 +151,6 @@ def _checked(spark: SparkSession) -> SparkSession:
         what = f"the option spark is of the type {type(spark).__name__}, and not a SparkSession"
         raise refusal(TypeError, what, hint="pass spark=SparkSession.builder.getOrCreate()")
     return spark
-
-
-def _connect(options: SessionOptions) -> SparkSession:
-    """Returns a session of the Spark Connect server that the option master names."""
-    from pyspark.sql import SparkSession
-
-    assert options.master is not None
-    return SparkSession.builder.remote(options.master).config(map={**options.conf}).getOrCreate()
 
 
 def _start(options: SessionOptions) -> SparkSession:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 OLDEST = (4, 0)
 NEWEST = (4, 3)
 _INSTALL = f"run pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]},<{NEWEST[0]}.{NEWEST[1] + 1}'"
+_INSTALL_ONE = (
+    "run pip install 'penstock[java]' for Spark and a Java, or 'penstock[spark]' with a Java of your own, or "
+    "'penstock[client]' if a server of Spark Connect runs your pipelines"
+)
 
 
 def version_of(text: str) -> tuple[int, int]:
@@ -52,17 +56,25 @@ def check_package() -> None:
         from penstock.error import UnsupportedByRunner
 
         raise UnsupportedByRunner(
-            "penstock needs PySpark, which is not installed", where="in this Python", hint=_INSTALL
+            "penstock needs PySpark, which is not installed", where="in this Python", hint=_INSTALL_ONE
         ) from error
     check_version(pyspark.__version__, "the installed package pyspark")
-    if not hasattr(pyspark, "SparkContext"):
-        from penstock.error import UnsupportedByRunner
 
-        raise UnsupportedByRunner(
-            "the installed PySpark can only talk to Spark Connect, but penstock needs a classic session",
-            where="in this Python",
-            hint=f"run pip uninstall pyspark-client databricks-connect, then {_INSTALL}",
-        )
+
+def describe_package() -> str:
+    """Returns the version of the installed PySpark, and its kind; the errors are those of `check_package`."""
+    check_package()
+    import pyspark
+
+    kind = ", which needs a server of Spark Connect" if is_client_only() else ""
+    return f"pyspark {pyspark.__version__}{kind}"
+
+
+def is_client_only() -> bool:
+    """True if the installed PySpark can only talk to servers of Spark Connect, as the package pyspark-client can."""
+    from pyspark.util import is_remote_only
+
+    return is_remote_only()
 
 
 def unpacks_zstandard() -> bool:

@@ -36,18 +36,18 @@ from penstock.io.files.shards import Shards
 from penstock.io.formats.partition_folders import escape_value, move_into_folders
 from penstock.utils.identifiers import identifier
 from penstock_spark.files.file_store import (
-    FileStore,
-    HadoopFiles,
     LocalFiles,
     Reach,
     StoreFiles,
     absolute_uri,
     file_store,
+    files_of_spark,
     folder_of,
     is_on_disk,
     reach_of,
 )
 from penstock_spark.files.naming import SHARD, SHARDS, Naming, match_names_like
+from penstock_spark.files.store import FileStore
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
@@ -213,7 +213,7 @@ class _Writing:
         folder = absolute_uri(self.files.names.folder)
 
         def commit(frame: DataFrame, batch: MicroBatch) -> list[Any]:
-            system = HadoopFiles(frame.sparkSession, folder)
+            system = files_of_spark(frame.sparkSession, folder)
             temporary = f"{folder}/{name_of_claim(self.temporary, batch.claim)}"
             if batch.may_be_retry:
                 remove_of_earlier_claims(system, folder, self.temporary, batch.claim)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.error import RunnerError
 from penstock.utils import clock
 from penstock.utils.identifiers import identifier
-from penstock_spark.files.file_store import HadoopFiles, escape_glob
+from penstock_spark.files.file_store import SparkFiles, escape_glob, files_of_spark
 from penstock_spark.process.written_formats import STAGED
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.reports.reporting import Reporting, current_reporting, report_with
@@ -55,7 +55,7 @@ def stage_bounded(
     An interrupted call leaves no mark of completeness, and the next call starts again.
     """
     spark = scan.frame.sparkSession
-    files, complete = HadoopFiles(spark, folder), f"{folder}/_complete"
+    files, complete = files_of_spark(spark, folder), f"{folder}/_complete"
     mark = files.read(complete)
     if mark is not None:
         STAGED.check(_format_in(mark), where)
@@ -89,7 +89,7 @@ def open_staged(spark: SparkSession, folder: str, options: Iterable[tuple[str, A
     return pages.select("value", "last", "_metadata.file_name", "_metadata.file_block_start")
 
 
-def _write_end(files: HadoopFiles, pages: str, where: str) -> None:
+def _write_end(files: SparkFiles, pages: str, where: str) -> None:
     """Adds the file with the end mark, which must be the latest: streams read files in the order of their
     changes.
     """

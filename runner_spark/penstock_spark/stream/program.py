@@ -151,6 +151,16 @@ LevelWriter = MessageWriterSpec | RestrictionWriterSpec | SpreadWriterSpec | Sin
 
 
 @dataclass(frozen=True, eq=False)
+class PlanInState:
+    """The plan of a query that the program starts itself: no folder keeps it, and so each shard does."""
+
+    text: str
+    digest: str  # Of the text, for the header, which every micro-batch writes.
+    # Returns the text to keep, given the one of an earlier plan and this one; raises if its state does not fit.
+    succeed: Callable[[str, str], str]
+
+
+@dataclass(frozen=True, eq=False)
 class LevelProgram:
     """A level, or the sources of level 0 that run together."""
 
@@ -168,6 +178,9 @@ class LevelProgram:
     played: tuple[str, ...]  # The origins of recorded sources.
     groupings: tuple[GroupingSpec, ...]  # Empty at level 0.
     waiting: tuple[WaitingSpec, ...]  # The steps of the level that wait for side inputs.
+    kept_plan: PlanInState | None = (
+        None  # The plan that its shards keep; None if the checkpoint's folder does.
+    )
     recorded: int = 0  # How many elements and panes of each grouping a worker records in a micro-batch.
     watched: bool = False  # Whether panes are counted for the view of the run; the stage knows of elements.
 

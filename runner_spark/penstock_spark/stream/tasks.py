@@ -8,7 +8,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Row as SparkRow
 
 from penstock.metrics.execution import ELEMENTS, Snapshot, merge_snapshots
@@ -17,7 +16,7 @@ from penstock_spark.reports.reporting import report_with
 from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import import_like_driver
 from penstock_spark.stages.stage import collect_less_often, seed_random
-from penstock_spark.stream.program import LevelProgram
+from penstock_spark.stream.program import LevelProgram, PlanInState
 from penstock_spark.stream.resharding.moved_pages import Assembly, Waits
 from penstock_spark.stream.shards.levels import play_shard
 from penstock_spark.stream.sources.played_sources import play_sources
@@ -29,6 +28,7 @@ from penstock_spark.stream.transport.inbox import open_rows
 from penstock_spark.stream.transport.outbox import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
+from penstock_spark.worker.micro_batches import batch_number, current_task
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 HEADER_KEY = ("", 0)
 """The key of the header among the pages: no grouping has that label."""
+
+PLAN_KEY = ("", 1)
+"""The key of the plan among the pages, if the shards keep it."""
 
 Views = Mapping[int, Any]
 """Broadcasts of the pages of side inputs, by edge."""
@@ -125,19 +128,9 @@ def _begin_task(
     if first is None:
         return None
     loaded = prepare_program(program, sys_path)
-    number, batch = _task().partitionId(), batch_number()
+    number, batch = current_task().partitionId(), batch_number()
     seed_random(loaded.stage, batch, number)
     return loaded, number, batch, chain([first], records)
-
-
-def batch_number() -> int:
-    return int(_task().getLocalProperty("streaming.sql.batchId") or "")
-
-
-def _task() -> TaskContext:
-    task = TaskContext.get()
-    assert task is not None, "only tasks ask for it"
-    return task
 
 
 def _count(metrics: ReportSink, program: LevelProgram, batch: int, producer: int, snapshot: Snapshot) -> None:
@@ -174,6 +167,16 @@ def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: MapState) ->
         pages.updateValue(HEADER_KEY, (header.encoded(),))
 
 
+def _keep_plan(plan: PlanInState, header: Header, pages: MapState) -> None:
+    """Keeps the plan in the state of a shard; raises if the state belongs to a plan that this one cannot succeed."""
+    if header.plan == plan.digest:
+        return
+    kept = pages.getValue(PLAN_KEY) if header.plan else None
+    text = plan.text if kept is None else plan.succeed(bytes(kept[0]).decode(), plan.text)
+    pages.updateValue(PLAN_KEY, (text.encode(),))
+    header.plan = plan.digest
+
+
 def run_shard(
     program: LevelProgram,
     shard_keys: tuple[int, ...],
@@ -195,6 +198,8 @@ def run_shard(
     seed_random(program.stage, batch, number)
     stored = pages.getValue(HEADER_KEY)
     header = Header.decoded(None if stored is None else bytes(stored[0]))
+    if program.kept_plan is not None:
+        _keep_plan(program.kept_plan, header, pages)
     playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
     done = yield from send_to_spark(playing, shard_keys)
     pages.updateValue(HEADER_KEY, (header.encoded(),))

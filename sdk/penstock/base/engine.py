@@ -71,6 +71,6 @@ def make_spark_runner(**arguments: object) -> Any:
         runner = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
         what = f"the Spark runner cannot be imported: {error}"
-        hint = "pip install penstock, which brings the runner and Spark"
+        hint = "pip install 'penstock[java]', which brings the runner, Spark and a Java"
         raise refusal(ImportError, what, where=f"in {module}", hint=hint) from error
     return runner

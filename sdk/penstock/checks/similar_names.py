@@ -21,3 +21,22 @@ def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str 
         return None
     spellings = spelled[found[0]]
     return name if name in spellings else spellings[0]
+
+
+def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
+    """Returns the hint at a wrong name: the known one that is most like it, or what to do if none is.
+
+    Args:
+        name: The wrong name.
+        names: The known names.
+        otherwise: The hint if no name is similar; by default the first of all names.
+
+    >>> hint_at_name("scroe", ["team", "score"]), hint_at_name("x", ["team", "score"]), hint_at_name("x", [])
+    ("did you mean 'score'?", 'there are score, team', 'there are none')
+    """
+    names = sorted(set(names))
+    if near := find_nearest(name, names):
+        return f"did you mean {near!r}?"
+    if otherwise is not None:
+        return otherwise
+    return f"there are {', '.join(names[:10])}" if names else "there are none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal, three_parts
 from penstock.where import here
 
@@ -37,8 +37,7 @@ def _not_found(name: str) -> str:
     if not known:
         what = f"no time zone {name!r}: this machine has no database of time zones"
         return three_parts(what, where=here(), hint="install the package tzdata on all machines")
-    near = find_nearest(name, known)
-    hint = f"did you mean {near!r}?" if near else "use a name such as 'Europe/Berlin'"
+    hint = hint_at_name(name, known, "use a name such as 'Europe/Berlin'")
     return three_parts(f"no time zone {name!r}", where=here(), hint=hint)
 
 

@@ -7,7 +7,18 @@ import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeAlias, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    cast,
+    overload,
+)
 
 from typing_extensions import TypeVar
 
@@ -34,6 +45,9 @@ from penstock.typehints.decorators import (
 from penstock.typehints.trivial_inference import instance_to_type
 from penstock.where import find_caller
 from penstock.windows.windowing import Windowing, default_windowing
+
+if TYPE_CHECKING:
+    from penstock.construction.typed_steps import Maps
 
 Begins: TypeAlias = Sequence[pvalue.PValue] | Mapping[str, pvalue.PValue]
 """Several PCollections left of ``|``, in a container that does not define ``|``."""
@@ -82,6 +96,12 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
 
     _user_label: str | None = None
 
+    if TYPE_CHECKING:
+
+        @property
+        def _own_function(self) -> None:
+            """None, except for a step that shows its function to type checkers."""
+
     def __init__(self, label: str | None = None) -> None:
         super().__init__()
         self.label = label
@@ -102,7 +122,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         """The name of a step without a given name."""
         return type(self).__name__
 
-    def expand(self, input_or_inputs: InputT) -> OutputT:
+    def expand(self, input_or_inputs: InputT, /) -> OutputT:
         """Applies the parts of a composite, or makes the output of a primitive.
 
         Returns:
@@ -212,10 +232,18 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
         # The program sees the same transform: the one around it passes everything on.
         return cast(Self, NamedPTransform(self, label))
 
-    def __or__(self: Expands[SelfT, PartT], right: Expands[PartT, ResultT]) -> PTransform[SelfT, ResultT]:
+    @overload
+    def __or__(
+        self: Expands[SelfT, PCollection[T]], right: Maps[Callable[[T], ResultT]]
+    ) -> PTransform[SelfT, PCollection[ResultT]]: ...
+
+    @overload
+    def __or__(self: Expands[SelfT, PartT], right: Expands[PartT, ResultT]) -> PTransform[SelfT, ResultT]: ...
+
+    def __or__(self, right: object) -> PTransform[Any, Any]:
         if not isinstance(right, PTransform):
             return NotImplemented
-        return _ChainedPTransform(cast(PTransform, self), right)
+        return _ChainedPTransform(self, right)
 
     @overload
     def __ror__(self: Expands[Any, ResultT], left: Begins, label: str | None = None) -> ResultT: ...
@@ -358,6 +386,7 @@ class NamedPTransform(PTransform[Any, Any]):
 
 
 P = ParamSpec("P")
+PTransformT = TypeVar("PTransformT")
 
 
 class _PTransformFnPTransform(PTransform[Any, Any]):
@@ -429,6 +458,17 @@ def ptransform_fn(fn: Callable[Concatenate[PartT, P], ResultT]) -> Callable[P, P
     return make
 
 
+def shown_as(
+    step: Callable[[], PTransformT],
+) -> Callable[[Callable[P, PTransform[Any, Any]]], Callable[P, PTransformT]]:
+    """A decorator above `ptransform_fn` that says which class type checkers see; it is never made.
+
+    The result of `ptransform_fn` has type parameters of its own, which a checker would have to know before it knows the
+    elements. In a class, they belong to ``expand``.
+    """
+    return lambda make: cast(Callable[P, PTransformT], make)
+
+
 def annotate_yaml(constructor: Callable[..., Any]) -> Callable[..., Any]:
     """Returns its argument: transforms have no YAML form here (Beam's decorator)."""
     return constructor
@@ -468,7 +508,7 @@ class PTransformWithSideInputs(PTransform[InputT, OutputT], Generic[InputT, Outp
 
     def with_input_types(
         self, input_type_hint: object, *side_hints: object, **side_keyword_hints: object
-    ) -> Any:
+    ) -> Self:
         """Declares the types of the elements and of the arguments; returns the transform itself."""
         args = [check_hint(hint) for hint in (input_type_hint, *side_hints)]
         kwargs = {name: check_hint(hint) for name, hint in side_keyword_hints.items()}

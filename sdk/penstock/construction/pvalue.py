@@ -5,14 +5,14 @@ They hold no data. They say which step makes what, and the runner makes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, overload
 
 from typing_extensions import TypeVar
 
 from penstock.base.shown import Elements, render_facts
-from penstock.construction.applicable import Expands, ResultT, SelfT
+from penstock.construction.applicable import Expands, K, ResultT, SelfT, V
 from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
 from penstock.graph import type_name
@@ -20,6 +20,27 @@ from penstock.typehints import typehints
 from penstock.typehints.io_hints import WithElements, WithoutElements
 from penstock.windows.side_input_windows import default_window_mapping_fn
 from penstock.windows.windowing import Windowing
+
+if TYPE_CHECKING:
+    from penstock.construction.typed_steps import (
+        Combines,
+        CombinesAll,
+        CombinesKeys,
+        DeadLetterOf,
+        ExpandsWhole,
+        Groups,
+        HandlesErrors,
+        Keeps,
+        Maps,
+        MapsParts,
+        MapsPartsToMany,
+        MapsToMany,
+        MoreP,
+        OtherParts,
+        Outputs,
+        PartTs,
+    )
+    from penstock.elements.bounded_window import TimestampedValue
 
 T = TypeVar("T")
 ElementT_co = TypeVar("ElementT_co", covariant=True, default=Any)
@@ -131,7 +152,129 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         }
         return render_facts("PCollection", facts)
 
-    if not TYPE_CHECKING:  # A type checker must see that it is not iterable.
+    if TYPE_CHECKING:
+        # Each overload looks at the type of a step's function for these elements: `sum` has another one for each type.
+        # Those with `Concatenate` take functions with further arguments.
+
+        @overload  # type: ignore[override]
+        def __or__(
+            self: PCollection[T], transform: Maps[Callable[[T], TimestampedValue[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(self: PCollection[T], transform: Maps[Callable[[T], Awaitable[V]]]) -> PCollection[V]: ...
+
+        @overload
+        def __or__(self: PCollection[T], transform: Maps[Callable[[T], V]]) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: Maps[Callable[Concatenate[T, MoreP], TimestampedValue[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: Maps[Callable[Concatenate[T, MoreP], Awaitable[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: Maps[Callable[Concatenate[T, MoreP], V]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T],
+            transform: MapsToMany[Callable[Concatenate[T, MoreP], Iterable[TimestampedValue[V]] | None]],
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: MapsToMany[Callable[Concatenate[T, MoreP], Outputs[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[*PartTs]], transform: MapsParts[Callable[[*PartTs], TimestampedValue[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[*PartTs]], transform: MapsParts[Callable[[*PartTs], Awaitable[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[*PartTs]], transform: MapsParts[Callable[[*PartTs], V]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[OtherParts], transform: MapsParts[Callable[..., V]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[*PartTs]], transform: MapsPartsToMany[Callable[[*PartTs], Outputs[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[OtherParts], transform: MapsPartsToMany[Callable[..., Outputs[V]]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: Keeps[Callable[Concatenate[T, MoreP], object]]
+        ) -> PCollection[T]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[K, T]], transform: CombinesKeys[Combines[T, V]]
+        ) -> PCollection[tuple[K, V]]: ...
+
+        @overload
+        def __or__(self: PCollection[T], transform: CombinesAll[Combines[T, V]]) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[K, T]], transform: CombinesKeys[Callable[[Iterable[T]], V]]
+        ) -> PCollection[tuple[K, V]]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[tuple[K, T]],
+            transform: CombinesKeys[Callable[Concatenate[Iterable[T], MoreP], V]],
+        ) -> PCollection[tuple[K, V]]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: CombinesAll[Callable[[Iterable[T]], V]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: CombinesAll[Callable[Concatenate[Iterable[T], MoreP], V]]
+        ) -> PCollection[V]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: Groups[Callable[[T], K]]
+        ) -> PCollection[tuple[K, Iterable[T]]]: ...
+
+        @overload
+        def __or__(
+            self: PCollection[T], transform: HandlesErrors[Expands[PCollection[T], PCollection[V]]]
+        ) -> GoodAndBad[V, T]: ...
+
+        @overload
+        def __or__(self: SelfT, transform: ExpandsWhole[SelfT, ResultT]) -> ResultT: ...
+
+        def __or__(self, transform: object) -> object:
+            """Applies a transform to this PCollection."""
+            ...
+
+    else:  # A type checker must see that it is not iterable.
 
         def __iter__(self) -> Iterator[Any]:
             what = "a PCollection cannot be iterated: it has no elements before the pipeline runs"
@@ -160,7 +303,7 @@ class PDone(PValue, WithoutElements):
     """The output of a transform without results (Beam's ``PDone``)."""
 
 
-class DoOutputsTuple:
+class DoOutputsTuple(Generic[ElementT_co]):
     """The outputs of a ``ParDo`` with ``with_outputs`` (Beam's ``DoOutputsTuple``).
 
     Read an output by attribute (``result.errors``), by item (``result["errors"]``), or by unpacking: the main output
@@ -190,19 +333,19 @@ class DoOutputsTuple:
     def __repr__(self) -> str:
         return f"<DoOutputsTuple main_tag={self._main_tag} tags={self._tags} transform={self._transform}>"
 
-    def __iter__(self) -> Iterator[PCollection[Any]]:
+    def __iter__(self) -> Iterator[PCollection[ElementT_co]]:
         if self._main_tag is not None:
             yield self[self._main_tag]
         for tag in self._tags:
             yield self[tag]
 
-    def __getattr__(self, tag: str) -> PCollection[Any]:
+    def __getattr__(self, tag: str) -> PCollection[ElementT_co]:
         # Python itself looks up such names, for example to copy an object.
         if tag.startswith("_"):
             raise AttributeError(tag)
         return self[tag]
 
-    def __getitem__(self, tag: int | str | None) -> PCollection[Any]:
+    def __getitem__(self, tag: int | str | None) -> PCollection[ElementT_co]:
         if isinstance(tag, int):
             tag = str(tag)
         if tag == self._main_tag:
@@ -231,6 +374,42 @@ class DoOutputsTuple:
         pcoll.producer = producer
         producer.outputs[tag] = pcoll
         return pcoll
+
+
+if TYPE_CHECKING:
+    # A checker knows the type of each part of a tuple when it is unpacked. But mypy does not call `__getitem__` of a
+    # tuple, and says that ``outputs["bad"]`` may be any of its parts; so it does not see tuples.
+    MYPY = False
+
+    if MYPY:
+
+        class MainAndTagged(DoOutputsTuple[Any], Generic[V, *PartTs]):
+            """The outputs of a ParDo whose main output has a tag."""
+
+        class GoodAndBad(DoOutputsTuple[Any], Generic[V, T]):
+            """The outputs of ``with_exception_handling``: results, and elements with their exception."""
+
+            good: PCollection[V]
+            bad: PCollection[DeadLetterOf[T]]
+
+    else:
+
+        class MainAndTagged(DoOutputsTuple[Any], tuple[PCollection[V], *PartTs]):
+            """The outputs of a ParDo whose main output has a tag: they unpack to the main output and the others."""
+
+            def __getitem__(self, tag: int | str | None) -> PCollection[Any]: ...
+
+        class GoodAndBad(DoOutputsTuple[Any], tuple[PCollection[V], PCollection[DeadLetterOf[T]]]):
+            """The outputs of ``with_exception_handling``: results, and elements with their exception."""
+
+            good: PCollection[V]
+            bad: PCollection[DeadLetterOf[T]]
+
+            @overload
+            def __getitem__(self, tag: Literal["bad"]) -> PCollection[DeadLetterOf[T]]: ...
+
+            @overload
+            def __getitem__(self, tag: int | str | None) -> PCollection[Any]: ...
 
 
 def declared_tags(outputs: DoOutputsTuple) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ from penstock.io.sparkio import ReadFromSpark as ReadFromSpark
 from penstock.io.sparkio import WriteToSpark as WriteToSpark
 from penstock.io.sparkio import from_dataframe as from_dataframe
 from penstock.io.sparkio import to_dataframe as to_dataframe
+from penstock.io.sparkio import to_streaming_dataframe as to_streaming_dataframe
 from penstock.io.streaming.stream_sources import Streamable as Streamable
 from penstock.io.textio import ReadAllFromText as ReadAllFromText
 from penstock.io.textio import ReadAllFromTextContinuously as ReadAllFromTextContinuously

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.absent import hint_at_absent_names
+from penstock.construction.applicable import ResultT
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
 from penstock.io.files.paths import Path
 from penstock.io.files.shards import Shards
@@ -16,6 +17,8 @@ from penstock.io.source_transforms import SourceTransform
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from penstock.elements.row import Row
 
 __all__ = [
     "ReadAllFromParquet",
@@ -74,7 +77,7 @@ class ParquetSink(RecordFileSink):
     batched: bool = False  # Whether the elements are ``pyarrow.Table`` values.
 
 
-class _ReadParquet(SourceTransform[Any]):
+class _ReadParquet(SourceTransform[ResultT]):
     source: ParquetSource
 
     def __init__(
@@ -100,7 +103,7 @@ def _wanted(columns: Any) -> tuple[str, ...] | None:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-class ReadFromParquet(_ReadParquet):
+class ReadFromParquet(_ReadParquet[ResultT]):
     """The records of Parquet files (Beam's ``ReadFromParquet``).
 
     Values are Python's: ``int`` for all whole numbers, with a sign or without one, ``Decimal``, ``datetime`` in UTC if
@@ -135,6 +138,32 @@ class ReadFromParquet(_ReadParquet):
     'parquet /visits/country=*/day=*/*'
     """
 
+    @overload
+    def __init__(
+        self: ReadFromParquet[Row],
+        file_pattern: object = None,
+        min_bundle_size: int = 0,
+        validate: bool = True,
+        columns: object = None,
+        *,
+        as_rows: Literal[True],
+        partition_by: object = (),
+        schema: object = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        file_pattern: object = None,
+        min_bundle_size: int = 0,
+        validate: bool = True,
+        columns: object = None,
+        as_rows: bool = False,
+        *,
+        partition_by: object = (),
+        schema: object = None,
+    ) -> None: ...
+
     def __init__(
         self,
         file_pattern: object = None,
@@ -153,7 +182,7 @@ class ReadFromParquet(_ReadParquet):
         return hint_of_records(self.source.elements == "row")
 
 
-class ReadFromParquetBatched(_ReadParquet):
+class ReadFromParquetBatched(_ReadParquet[Any]):
     """The records of Parquet files, many at a time, as ``pyarrow.Table`` values (Beam's name).
 
     A table is a batch of records of Spark; in Beam it is a row group. The columns have the types of Python

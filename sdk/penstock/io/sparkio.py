@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
-from penstock.error import refusal
+from penstock.error import make_value_error, refusal
 from penstock.graph import Sink
 from penstock.io.sink_transforms import TableSinkTransform
 from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import Streamable
+from penstock.io.streaming.watermark_policy import WatermarkPolicy
+from penstock.io.watermarks import BoundedDisorder
 
-__all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe"]
+__all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe", "to_streaming_dataframe"]
+
+ElementT = TypeVar("ElementT")
 
 FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
 """Spark's file formats, in lower case."""
@@ -55,9 +60,11 @@ class SparkSource(Streamable):
 
 @dataclass(frozen=True)
 class DataFrameSource(Streamable):
-    """An existing Spark DataFrame of the program; its rows become ``Row`` values."""
+    """An existing Spark DataFrame of the program, which may be a streaming one; its rows become ``Row`` values."""
 
     frame: Any
+
+    reads_files = False
 
     has_fields = True
     has_columns = True
@@ -66,9 +73,23 @@ class DataFrameSource(Streamable):
     def describe(self) -> str:
         return f"dataframe [{', '.join(self.frame.columns)}]"
 
+    def __getstate__(self) -> dict[str, object]:
+        # The description travels to the workers, and the DataFrame cannot.
+        return {"frame": None}
+
+    @property
+    def is_streaming(self) -> bool:
+        """True if the DataFrame never ends."""
+        return bool(getattr(self.frame, "isStreaming", False))
+
     def why_no_stream(self) -> tuple[str, str] | None:
-        hint = "read its own source, with ReadFromSpark(format, path).as_stream(...)"
-        return "a DataFrame of the program cannot be read as a stream", hint
+        if self.is_streaming:
+            return None
+        hint = "make the DataFrame with spark.readStream, or use ReadFromSpark(format, path).as_stream(...)"
+        return "the DataFrame is not a streaming one, so it cannot be read as a stream", hint
+
+    def known_fields(self) -> tuple[str, ...]:
+        return tuple(self.frame.columns)
 
 
 @dataclass(frozen=True)
@@ -98,8 +119,9 @@ class FrameSink(Sink):
     """
 
     into: list[Any]
-    element_type: Any
+    element_type: object
     schema: Any = None
+    sequence: str | None = None  # The column that numbers the rows of a stream.
 
     def describe(self) -> str:
         return "dataframe"
@@ -110,16 +132,88 @@ class _ReadRows(SourceTransform[Row]):
         return Row
 
 
-def from_dataframe(frame: object) -> _ReadRows:
-    """The rows of a DataFrame, which must not be a streaming one, as a root of the pipeline (penstock's own).
+_WATERMARK_DELAY = "spark.watermarkDelayMs"
+"""The key of a column's metadata with the delay of ``withWatermark``, in milliseconds."""
+
+
+def from_dataframe(
+    frame: object,
+    event_time: str | Callable[[Row], object] | None = None,
+    watermark: WatermarkPolicy | None = None,
+) -> SourceTransform[Row]:
+    """The rows of a DataFrame, as a root of the pipeline (penstock's own).
 
     Elements are ``Row`` values, as with `ReadFromSpark`, and have the types of the columns. Two columns with the same
     name raise a ValueError when the transform is applied. Example: ``pipeline | from_dataframe(frame)``.
+
+    A streaming DataFrame becomes an unbounded PCollection. ``frame.withWatermark("time", "10 minutes")`` says when its
+    elements happened: their timestamps are the column ``time``, and the watermark follows the latest of them by 10
+    minutes, as `BoundedDisorder(600)` does. Without a watermark, elements get the time at which they arrive, and the
+    watermark follows the clock.
+
+    Args:
+        frame: A DataFrame of Spark.
+        event_time: The time of each row of a streaming DataFrame instead of the one that its watermark names: a column,
+            or a function of the row. It needs a `watermark`.
+        watermark: A policy of `penstock.io.watermarks`, for this time.
+
+    Raises:
+        ValueError: The DataFrame has watermarks of several columns, or one that is not a timestamp; or `event_time` is
+            given for a DataFrame that is not a streaming one.
+
+    Example: ``pipeline | from_dataframe(spark.readStream.table("scores").withWatermark("time", "10 minutes"))``.
     """
-    return _ReadRows(DataFrameSource(frame), "from_dataframe")
+    source = DataFrameSource(frame)
+    read = _ReadRows(source, "from_dataframe")
+    if not source.is_streaming:
+        if event_time is not None or watermark is not None:
+            what = "event_time and watermark are for streaming DataFrames, and this one ends"
+            raise make_value_error(what, "leave them out, and give rows their times with WithTimestamps(...)")
+        return read
+    if event_time is None and watermark is None:
+        event_time, watermark = _watermark_of(source.frame.schema.fields)
+    # Spark's own watermark also follows times that are far ahead of the clock.
+    stream: SourceTransform[Row] = read.as_stream(event_time, watermark, max_ahead=None)
+    return stream
 
 
-def to_dataframe(pcoll: PCollection[Any], schema: object = None) -> Any:
+class _Type(Protocol):
+    """A type of a column, as PySpark has it."""
+
+    def typeName(self) -> str: ...
+    def simpleString(self) -> str: ...
+
+
+class _Field(Protocol):
+    """A column, as PySpark has it."""
+
+    name: str
+    dataType: _Type
+    metadata: Mapping[str, float] | None
+
+
+def _watermark_of(columns: Iterable[_Field]) -> tuple[str | None, WatermarkPolicy | None]:
+    """The column whose values the watermark of a streaming DataFrame follows, and the policy that does the same."""
+    delays = [(field, (field.metadata or {}).get(_WATERMARK_DELAY)) for field in columns]
+    fields = [(field, delay) for field, delay in delays if delay is not None]
+    if not fields:
+        return None, None
+    if len(fields) > 1:
+        names = ", ".join(field.name for field, _ in fields)
+        what = f"the DataFrame has watermarks of several columns: {names}"
+        raise make_value_error(
+            what, "select only one of them, or pass event_time and watermark to from_dataframe"
+        )
+    [(field, delay)] = fields
+    if field.dataType.typeName() not in ("timestamp", "timestamp_ntz"):
+        what = f"the watermark is of the column {field.name!r}, whose type is {field.dataType.simpleString()}"
+        raise make_value_error(
+            what, f"select window_time({field.name}), or another column with a timestamp, instead"
+        )
+    return field.name, BoundedDisorder(delay / 1_000)
+
+
+def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
     """A PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
 
     The DataFrame's plan has only the steps that lead to the PCollection; the pipeline itself does not run. Side
@@ -131,6 +225,46 @@ def to_dataframe(pcoll: PCollection[Any], schema: object = None) -> Any:
     otherwise a ValueError says so.
     """
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
+
+
+def to_streaming_dataframe(
+    pcoll: PCollection[ElementT], schema: object = None, *, sequence: str | None = None
+) -> Any:
+    """An unbounded PCollection as a streaming DataFrame of the program's Spark session (penstock's own).
+
+    ``frame.writeStream`` starts the query, with a sink, a trigger and a ``checkpointLocation`` of your own, and a flow
+    of Spark Declarative Pipelines may return it. It is the query that ``pipeline.run()`` would start, without its
+    sinks: windows, triggers and timers work as they do there, and Spark's checkpoint has all state. What needs more
+    than this checkpoint is refused by name: drains and signals, sources that end, and options of runs.
+
+    The columns are those of `to_dataframe`, in the output mode ``append``. A pipeline whose results take earlier ones
+    back needs ``Changelog()`` or ``Upserts()`` first.
+
+    Args:
+        pcoll: An unbounded PCollection of a pipeline in the mode ``streaming`` or ``micro_batch``.
+        schema: A Spark schema, as an object or as text. Without one, the element type must give the columns.
+        sequence: The name of one more column, a bigint that grows with each change of a key as `Upserts` emits
+            them, such as ``sequence_by`` of ``create_auto_cdc_flow`` asks for. A micro-batch that runs again
+            repeats its numbers.
+
+    Raises:
+        UnsupportedByRunner: The pipeline, or an option, needs more than a query of Spark has.
+        ValueError: The columns are not known; or a setting of the session differs from what the query needs, and the
+            message has the line that sets it.
+
+    >>> import penstock as beam
+    >>> from penstock.io import to_streaming_dataframe
+    >>> to_streaming_dataframe(beam.Pipeline() | beam.Create([1]))
+    Traceback (most recent call last):
+      ...
+    penstock.error.UnsupportedByRunner: the PCollection is bounded, and so it cannot become a streaming DataFrame
+      at step 'to_streaming_dataframe' (...)
+      hint: use to_dataframe(), or read the source of the pipeline with as_stream(...)
+    """
+    if sequence is not None and (not isinstance(sequence, str) or not sequence):
+        what = f"sequence must be the name of a column, but is {sequence!r}"
+        raise refusal(TypeError, what, hint="write sequence='sequence', for example")
+    return pcoll.pipeline.runner.to_streaming_dataframe(pcoll, schema, sequence)
 
 
 def _check_format(format: str) -> None:

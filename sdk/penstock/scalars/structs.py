@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.casting import Compute
 from penstock.scalars.function import Arguments, PythonForms, ScalarFunction
 from penstock.scalars.nested_resolving import element_of, is_any_value_nullable, key_of
@@ -72,9 +72,7 @@ def _field_of(function: ScalarFunction, arguments: Arguments) -> Scalar:
         raise SqlTypeError(f"{held} is {held.type.or_null()}, which has no field {name!r}", hint)
     known = [each for each, _ in kind.fields if each.lower() == name.lower()]
     if not known:
-        names = [each for each, _ in kind.fields]
-        near = find_nearest(name, names)
-        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names[:10])}"
+        hint = hint_at_name(name, (each for each, _ in kind.fields))
         raise SqlTypeError(f"there is no field {name!r} in {held}", hint)
     found = dict(kind.fields)[known[0]]
     literal = Literal(known[0], STRING.or_null(False))

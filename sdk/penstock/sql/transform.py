@@ -148,7 +148,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
                 )
         return dict(named), tuple(named.values())
 
-    def expand(self, pcolls: Any) -> Any:
+    def expand(self, pcolls: Any) -> PCollection[RowT]:
         """Binds the names of the query, and lowers its relations to transforms."""
         pcolls = self._with_tables(pcolls)
         columns = {name: self._columns(name, pcoll) for name, pcoll in pcolls.items()}

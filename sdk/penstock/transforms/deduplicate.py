@@ -68,7 +68,7 @@ class DeduplicatePerKey(_WithDurations):
     Example: ``events_by_id | DeduplicatePerKey(event_time_duration=3600)``.
     """
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, V]]:
         if not pcoll.is_bounded:
             kept = _First(self.processing_time_duration, self.event_time_duration)
             return pcoll | "First" >> ParDo(kept).with_output_types(pcoll.element_type)
@@ -90,7 +90,7 @@ class Deduplicate(_WithDurations):
     Example: ``events | Deduplicate(processing_time_duration=600)``.
     """
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         element_type = pcoll.element_type
         per_key = DeduplicatePerKey(self.processing_time_duration, self.event_time_duration)
         return (

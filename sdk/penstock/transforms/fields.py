@@ -6,10 +6,12 @@ import copy
 import keyword
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, overload
+
+from typing_extensions import TypeVar
 
 from penstock.construction import pvalue
-from penstock.construction.applicable import T
+from penstock.construction.applicable import K, T
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
@@ -33,6 +35,10 @@ from penstock.transforms.elements.pardo import Map, ParDo
 from penstock.transforms.grouping.group_by_key import GroupByKey
 from penstock.typehints import row_type, trivial_inference, typehints
 from penstock.typehints.decorators import WithTypeHints, get_type_hints
+
+KeyFunctionT_co = TypeVar(
+    "KeyFunctionT_co", bound=Callable[[Any], Any], covariant=True, default=Callable[[Any], Any]
+)
 
 Given = str | Callable[[Any], Any]
 """A field's name, or any function of an element; one that is an `Expression` can be read."""
@@ -74,14 +80,36 @@ def _name_of(given: Given) -> str | None:
     return given if isinstance(given, str) else None
 
 
-class GroupBy(PTransform[Any, Any]):
+class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
     """Groups elements by fields or expressions (Beam's ``GroupBy``): to ``(key, iterable of elements)``.
 
     Args:
         fields: Names of attributes, or functions of the element. One alone is the key itself; several make a
             named tuple.
         kwargs: Names for parts of the key, with attributes or functions.
+
+    Example: ``words | GroupBy(len)`` over ``"to"`` and ``"be"`` emits ``(2, ["to", "be"])``.
+
+    >>> GroupBy("team", size=len).label
+    'GroupBy(team, size)'
     """
+
+    if TYPE_CHECKING:
+
+        @property
+        def _own_function(self) -> KeyFunctionT_co: ...  # type: ignore[override]
+
+        @property
+        def _groups(self) -> KeyFunctionT_co: ...
+
+    @overload
+    def __init__(self: GroupBy[Callable[[Any], Any]], field: str, /) -> None: ...
+
+    @overload
+    def __init__(self, field: KeyFunctionT_co, /) -> None: ...
+
+    @overload
+    def __init__(self: GroupBy[Callable[[Any], Any]], *fields: Given, **kwargs: Given) -> None: ...
 
     def __init__(self, *fields: Given, **kwargs: Given) -> None:
         super().__init__()
@@ -103,9 +131,9 @@ class GroupBy(PTransform[Any, Any]):
         """
         return _GroupAndAggregate(self, ()).aggregate_field(field, combine_fn, dest)
 
-    def force_tuple_keys(self, value: bool = True) -> GroupBy:
+    def force_tuple_keys(self, value: bool = True) -> GroupBy[Callable[[Any], Any]]:
         """This transform, with a named tuple as the key even if there is one field."""
-        clone = copy.copy(self)
+        clone: GroupBy[Any] = copy.copy(self)
         clone._force_tuple_keys = value
         return clone
 
@@ -137,17 +165,17 @@ class GroupBy(PTransform[Any, Any]):
             [(name, _type_of(expression, input_type)) for name, expression in self._key_fields]
         )
 
-    def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[Any, Iterable[T]]]:
+    def expand(self: GroupBy[Callable[[T], K]], pcoll: PCollection[T]) -> PCollection[tuple[K, Iterable[T]]]:
         input_type = pcoll.element_type or typehints.Any
         keyed = Map(KeyedBy(self.key_function())).with_output_types(
             typehints.Tuple[self.key_type(input_type), input_type]
         )
-        result: PCollection[tuple[Any, Iterable[T]]] = pcoll | "Key" >> keyed | GroupByKey()
+        result: PCollection[tuple[K, Iterable[T]]] = pcoll | "Key" >> keyed | GroupByKey()
         return result
 
 
 class _GroupAndAggregate(PTransform[Any, Any]):
-    def __init__(self, grouping: GroupBy, aggregations: tuple[tuple[Any, Any, str], ...]) -> None:
+    def __init__(self, grouping: GroupBy[Any], aggregations: tuple[tuple[Any, Any, str], ...]) -> None:
         super().__init__()
         self._grouping = grouping.force_tuple_keys(True)
         self._aggregations = aggregations
@@ -196,6 +224,11 @@ class Select(PTransform[Any, Any]):
     Args:
         args: Names of attributes, or functions of the element.
         kwargs: Names for the row's fields, with attributes or functions.
+
+    Example: ``words | Select(word=str.lower, size=len)`` over ``"To"`` emits ``Row(word="to", size=2)``.
+
+    >>> Select("team", size=len).label
+    'ToRows(team, size)'
     """
 
     def __init__(self, *args: Given, **kwargs: Given) -> None:
@@ -224,8 +257,8 @@ class Select(PTransform[Any, Any]):
         """The rows; with exception handling, a dict of the rows and the failed elements."""
         fields = tuple(self._fields)
         in_window = any(reads_window(each) for _, each in fields)
-        rows = Map(RowInWindow(fields) if in_window else RowOf(fields))
-        rows = rows.with_output_types(self.infer_output_type(pcoll.element_type or typehints.Any))
+        make_row = Map(RowInWindow(fields) if in_window else RowOf(fields))
+        rows = make_row.with_output_types(self.infer_output_type(pcoll.element_type or typehints.Any))
         if self._exception_handling is None:
             return pcoll | "Row" >> rows
         result = pcoll | "Row" >> rows.with_exception_handling(**self._exception_handling)
@@ -289,7 +322,7 @@ class Partition(PTransformWithSideInputs):
     def make_fn(self, fn: Any, has_side_inputs: bool) -> PartitionFn:
         return fn if isinstance(fn, PartitionFn) else CallableWrapperPartitionFn(fn)
 
-    def expand(self, pcoll: PCollection[Any]) -> pvalue.DoOutputsTuple:
+    def expand(self, pcoll: PCollection[T]) -> pvalue.DoOutputsTuple[T]:
         """The parts, to unpack in order; ValueError if the number of parts is missing, or below 1."""
         args, kwargs = self.raw_side_inputs
         if not args or not isinstance(args[0], int) or args[0] < 1:
@@ -297,7 +330,7 @@ class Partition(PTransformWithSideInputs):
             raise refusal(ValueError, what, where=self._where(), hint="Partition(fn, 2)")
         tags = [str(index) for index in range(args[0])]
         pardo = ParDo(_ApplyPartitionFn(), self.fn, *args, **kwargs)
-        outputs: pvalue.DoOutputsTuple = pcoll | "Part" >> pardo.with_output_types(
+        outputs: pvalue.DoOutputsTuple[T] = pcoll | "Part" >> pardo.with_output_types(
             pcoll.element_type or typehints.Any, **dict.fromkeys(tags, pcoll.element_type or typehints.Any)
         ).with_outputs(*tags)
         return outputs

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.construction.applicable import K, T, V
-from penstock.construction.ptransform import ptransform_fn
+from penstock.construction.ptransform import PTransform, ptransform_fn, shown_as
 from penstock.construction.pvalue import PCollection
 from penstock.transforms.combining.combine import CombinePerKey
 from penstock.transforms.combining.ready_combiners import CountCombineFn, pair_with_none
@@ -16,7 +16,35 @@ from penstock.typehints import KV, Tuple, with_input_types, with_output_types
 from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.trivial_inference import infer_return_type, instance_to_type, key_value_types
 
+if TYPE_CHECKING:
 
+    class FirstParts(PTransform[Any, Any]):
+        """Takes pairs, and emits keys."""
+
+        def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[K]: ...
+
+    class SecondParts(PTransform[Any, Any]):
+        """Takes pairs, and emits values."""
+
+        def expand(self, pcoll: PCollection[tuple[Any, V]]) -> PCollection[V]: ...
+
+    class SwappedParts(PTransform[Any, Any]):
+        """Swaps the parts of pairs."""
+
+        def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[V, K]]: ...
+
+    class SameElements(PTransform[Any, Any]):
+        """Emits elements of the type of its input."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]: ...
+
+    class KeyedElements(PTransform[Any, Any]):
+        """Adds a key to each element."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[Any, T]]: ...
+
+
+@shown_as(lambda: FirstParts())
 @ptransform_fn
 @with_input_types(Tuple[K, V])
 @with_output_types(K)
@@ -28,6 +56,7 @@ def Keys(pcoll: PCollection[Any], label: str = "Keys") -> PCollection[Any]:
     return pcoll | label >> MapTuple(_first)
 
 
+@shown_as(lambda: SecondParts())
 @ptransform_fn
 @with_input_types(Tuple[K, V])
 @with_output_types(V)
@@ -39,6 +68,7 @@ def Values(pcoll: PCollection[Any], label: str = "Values") -> PCollection[Any]:
     return pcoll | label >> MapTuple(_second)
 
 
+@shown_as(lambda: SwappedParts())
 @ptransform_fn
 @with_input_types(Tuple[K, V])
 @with_output_types(Tuple[V, K])
@@ -51,6 +81,7 @@ def KvSwap(pcoll: PCollection[Any], label: str = "KvSwap") -> PCollection[Any]:
     return pcoll | label >> MapTuple(_swapped).with_output_types(KV[value_type, key_type])
 
 
+@shown_as(lambda: SameElements())
 @ptransform_fn
 @with_input_types(T)
 @with_output_types(T)
@@ -71,6 +102,7 @@ def Distinct(pcoll: PCollection[Any]) -> PCollection[Any]:
     )
 
 
+@shown_as(lambda: SameElements())
 @ptransform_fn
 @with_input_types(T)
 @with_output_types(T)
@@ -79,6 +111,7 @@ def RemoveDuplicates(pcoll: PCollection[Any]) -> PCollection[Any]:
     return pcoll | "RemoveDuplicates" >> Distinct()
 
 
+@shown_as(lambda: KeyedElements())
 @ptransform_fn
 @with_input_types(T)
 @with_output_types(Tuple[Any, T])

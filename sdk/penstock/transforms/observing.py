@@ -52,7 +52,7 @@ class LogElements(PTransform[Any, Any]):
         super().__init__(label)
         self._fn = LoggingDoFn(prefix, with_timestamp, with_window, level, with_pane_info, use_epoch_time)
 
-    def expand(self, input: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, input: PCollection[T]) -> PCollection[T]:
         return input | ParDo(self._fn).with_output_types(input.element_type)
 
 
@@ -109,7 +109,7 @@ class Tee(PTransform[Any, Any]):
         super().__init__()
         self._consumers = consumers
 
-    def expand(self, input: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, input: PCollection[T]) -> PCollection[T]:
         for consumer in self._consumers:
             input | (consumer if isinstance(consumer, PTransform) else ptransform_fn(consumer)())
         return input
@@ -127,7 +127,7 @@ class WaitOn(PTransform[Any, Any]):
         super().__init__()
         self._to_be_waited_on = to_be_waited_on
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
         """Takes each of the others, emptied, as a side input, which is ready when its window is over."""
         # The grouping waits for the end of the window.
         sides = [

@@ -15,7 +15,7 @@ from penstock.graph import Step, Write
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.stream_sink import StreamSink
-from penstock_spark.session.backends import backend_of
+from penstock_spark.session.backends import backend_of, is_connect
 from penstock_spark.worker.batch import Batch, encode_page
 from tests.spark.stream_sinks.writing import ROWS
 
@@ -51,8 +51,11 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
             for number, values in enumerate(elements, 1)
             for value in values
         ]
-        pages = spark.sparkContext.parallelize(found, partitions)
-        frame = backend_of(session).moved(spark.createDataFrame(pages, ROWS))
+        if is_connect(spark):
+            pages = spark.createDataFrame(found, ROWS).repartition(partitions)
+        else:
+            pages = spark.createDataFrame(spark.sparkContext.parallelize(found, partitions), ROWS)
+        frame = backend_of(session).moved(pages)
         return frame if effects is None else frame.mapInArrow(_noting(effects), ROWS)
 
     return make

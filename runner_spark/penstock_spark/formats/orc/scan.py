@@ -17,7 +17,7 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.common_types import merge_types, require_same_type
 from penstock_spark.columns.types import has_unknown_type, is_unsupported_by_spark, struct_of
 from penstock_spark.columns.values import check_names, to_dicts, to_rows
-from penstock_spark.files.file_store import FileStore, LocalFiles, file_store, size_of
+from penstock_spark.files.file_store import LocalFiles, file_store, size_of
 from penstock_spark.files.finding import (
     find_files,
     find_local_paths,
@@ -26,6 +26,7 @@ from penstock_spark.files.finding import (
     make_unreadable_error,
 )
 from penstock_spark.files.splits import distribute_parts, leaves_files_out
+from penstock_spark.files.store import FileStore
 from penstock_spark.formats.orc.records import OrcRecords
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.session.backends import map_in_arrow

@@ -19,8 +19,9 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.columns.common_types import find_narrower_column
 from penstock_spark.columns.types import arrow_schema_of, has_unknown_type, struct_of
 from penstock_spark.columns.values import cast_column, cast_to_python_types, check_names, to_tables
-from penstock_spark.files.file_store import FileStore, LocalFiles, Reach, file_store, reach_of, size_of
+from penstock_spark.files.file_store import LocalFiles, Reach, file_store, reach_of, size_of
 from penstock_spark.files.finding import Namer, look_at_all, make_changed_error, make_unreadable_error
+from penstock_spark.files.store import FileStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
 from penstock_spark.formats.parquet.footers import (
     has_fixed_lists,

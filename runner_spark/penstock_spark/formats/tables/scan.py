@@ -15,7 +15,7 @@ from penstock.error import refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSource
 from penstock.io.streaming.stream_sources import StreamSource
 from penstock_spark.columns.values import to_rows
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files.file_store import files_of_spark
 from penstock_spark.plan.schema_text import schema_of_text
 from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.column_hints import hint_of_schema
@@ -123,7 +123,7 @@ def _found_schema(source: SparkSource, spark: SparkSession, where: str) -> Any:
         raise refusal(
             ValueError, f"{source.describe()} has no path", where=where, hint="pass the path of a folder"
         )
-    files = HadoopFiles(spark, source.path)
+    files = files_of_spark(spark, source.path)
     if files.exists(source.path) and not files.is_folder(source.path):
         what = f"{source.describe()} is one file, but a stream watches a folder"
         raise refusal(ValueError, what, where=where, hint="give its folder, or a pattern such as /logs/*")

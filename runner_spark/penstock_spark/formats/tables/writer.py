@@ -23,7 +23,7 @@ from pyspark.sql.functions import lit
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.sparkio import FILE_FORMATS, SparkSink
 from penstock_spark.columns.records import schema_of
-from penstock_spark.files.file_store import HadoopFiles, escape_glob
+from penstock_spark.files.file_store import escape_glob, files_of_spark
 from penstock_spark.files.temporary import (
     PREFIX,
     begin,
@@ -106,7 +106,7 @@ def prepare_table(sink: SparkSink, spark: SparkSession, where: str, stream: str)
 
 def _prepare_files(sink: SparkSink, spark: SparkSession, where: str, stream: str) -> None:
     path = _path(sink)
-    files = HadoopFiles(spark, path)
+    files = files_of_spark(spark, path)
     is_there = files.exists(path)
     remove_abandoned(files, path)
     match sink.mode:
@@ -138,7 +138,7 @@ def _keeps_other_partitions(sink: SparkSink, spark: SparkSession) -> bool:
 def _add_files(rows: DataFrame, sink: SparkSink, batch: MicroBatch) -> None:
     """Lets Spark write files beside their place, and moves them there under the micro-batch's names."""
     path = _path(sink).rstrip("/")
-    files = HadoopFiles(rows.sparkSession, path)
+    files = files_of_spark(rows.sparkSession, path)
     if sink.mode == "ignore" and not files.exists(f"{path}/{_mark(batch.stream)}"):
         rows.write.format("noop").mode("overwrite").save()
         return

@@ -31,6 +31,7 @@ from penstock_spark.session.classic.task_activity import activity_of, longest_ta
 from penstock_spark.session.classic.waiting import watch_for_waiting
 from penstock_spark.session.classic.workers_python import check_workers_python, workers_python
 from penstock_spark.session.masters import is_local
+from penstock_spark.session.spark_versions import transform_with_state
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.accumulators import Accumulator
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import StructType
 
 _DESCRIPTION = "spark.job.description"
@@ -63,15 +66,21 @@ class Accumulated(TaskReports):
     def value(self) -> Told:
         return self.accumulator.value
 
-    @property
-    def sink(self) -> ReportSink:
-        return self.accumulator
-
     def map_in_arrow(
         self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
         with workers_python():
             return frame.mapInArrow(make(self.accumulator), schema)
+
+    def transform_with_state(
+        self, frame: DataFrame, make: Callable[[ReportSink], StatefulProcessor], schema: str
+    ) -> DataFrame:
+        with workers_python():
+            made: DataFrame = transform_with_state(frame.groupBy("shard"), make(self.accumulator), schema)
+            return made
+
+    def see(self, progress: Mapping[str, Any]) -> None:
+        """Does nothing: all reports have come by the accumulator."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,16 @@ class ClassicBackend(Backend):
     """A session whose Java this program calls."""
 
     @property
+    def version(self) -> str:
+        return self.spark.version
+
+    @property
     def is_local(self) -> bool:
         return is_local(self.spark.sparkContext.master or "")
+
+    @property
+    def shares_disk(self) -> bool:
+        return self.is_local
 
     @property
     def app_name(self) -> str:
@@ -96,8 +113,8 @@ class ClassicBackend(Backend):
             clone.conf.set(name, value)
         return clone
 
-    def check_stream(self) -> None:
-        """Does nothing: streams run in each classic session."""
+    def set(self, name: str, value: str) -> None:
+        self.spark.conf.set(name, value)
 
     def hand_settings(self, settings: Mapping[str, str]) -> None:
         context = self.spark.sparkContext
@@ -147,6 +164,10 @@ class ClassicBackend(Backend):
 
     def check_query(self, text: str) -> None:
         self.spark._jsparkSession.sessionState().sqlParser().parseQuery(text)
+
+    def analysed_plan(self, frame: DataFrame) -> str:
+        # A source that is the whole plan has a text of its own.
+        return str(frame._jdf.queryExecution().analyzed().treeString())
 
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         return order_of(frame._jdf.queryExecution().analyzed(), frame.columns)
@@ -211,6 +232,11 @@ class ClassicBackend(Backend):
 
     def watch_for_waiting(self) -> AbstractContextManager[None]:
         return watch_for_waiting(self.spark.sparkContext)
+
+    def start(
+        self, writer: DataStreamWriter, function: Callable[[DataFrame, int], None] | None, folder: str
+    ) -> StreamingQuery:
+        return (writer.format("noop") if function is None else writer.foreachBatch(function)).start()
 
     def last_report(self, query: StreamingQuery) -> tuple[int, str] | None:
         # Java takes long to write all of it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from penstock_spark.session.classic.context import context_class
+
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
@@ -16,9 +18,7 @@ def leave_connection() -> bool:
     """
     # Whatever goes wrong, the program must end.
     with contextlib.suppress(Exception):
-        from pyspark import SparkContext
-
-        gateway: JavaGateway = SparkContext._gateway
+        gateway: JavaGateway = context_class()._gateway  # type: ignore[union-attr]
         connection = gateway._gateway_client.get_thread_connection()
         if connection is not None:
             connection.close()
@@ -27,15 +27,13 @@ def leave_connection() -> bool:
 
 def kill_java() -> None:
     """Kills the Java process that this program has started, if there is one."""
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)
+    context = context_class()
+    process = None if context is None else getattr(context._gateway, "proc", None)
     if process is not None:
         process.kill()
 
 
 def has_context() -> bool:
     """True if the program has a SparkContext."""
-    from pyspark import SparkContext
-
-    return SparkContext._active_spark_context is not None
+    context = context_class()
+    return context is not None and context._active_spark_context is not None

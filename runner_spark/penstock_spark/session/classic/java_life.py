@@ -8,6 +8,7 @@ import subprocess
 import traceback
 
 from penstock.error import RunnerError
+from penstock_spark.session.classic.context import context_class
 
 _MOMENT_SECONDS = 0.5
 _WAIT_SECONDS = 2.0
@@ -79,13 +80,11 @@ def _has_lost_java(error: BaseException) -> bool:
 
 
 def _is_no_answer(error: BaseException) -> bool:
-    from pyspark import SparkContext
-
     kinds = _py4j_kinds(error)
     if kinds or is_cut_off(error):
         return "Py4JJavaError" not in kinds
     # Without a Java, PySpark fails in many ways: it looks for attributes of None, for example.
-    is_away = SparkContext._gateway is None and _is_pysparks(error)
+    is_away = _java_gateway() is None and _is_pysparks(error)
     return is_away and _NOT_STARTED not in str(error)
 
 
@@ -99,22 +98,23 @@ def _is_pysparks(error: BaseException) -> bool:
 
 def is_java_dead() -> bool:
     """True if Java is gone; waits a little for a Java that is about to end."""
-    from pyspark import SparkContext
-
-    return SparkContext._gateway is None or _find_exit_status(_MOMENT_SECONDS) is not None
+    return _java_gateway() is None or _find_exit_status(_MOMENT_SECONDS) is not None
 
 
 def _find_exit_status(seconds: float) -> int | None:
     """Java's exit status; None if Java lives, or is not this program's child."""
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)
+    process = getattr(_java_gateway(), "proc", None)
     if process is None:
         return None
     try:
         return int(process.wait(seconds))
     except subprocess.TimeoutExpired:
         return None
+
+
+def _java_gateway() -> object:
+    context = context_class()
+    return None if context is None else context._gateway
 
 
 def _what_to_do(status: int | None) -> str:
@@ -139,11 +139,10 @@ def _how(status: int | None) -> str:
 
 
 def _forget_java(status: int | None) -> None:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    context = SparkContext
-    context._gateway = context._jvm = context._active_spark_context = None
+    if (context := context_class()) is not None:
+        context._gateway = context._jvm = context._active_spark_context = None
     session = SparkSession
     session._instantiatedSession = None
     _deaths.append(status)

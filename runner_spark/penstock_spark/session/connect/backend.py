@@ -21,7 +21,10 @@ from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActivity, TaskReports
+from penstock_spark.session.connect.opening import version_of_server
 from penstock_spark.session.connect.reports import ObservedReports
+from penstock_spark.session.connect.served_batches import ServedQuery
+from penstock_spark.session.connect.server_life import client_of
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
@@ -29,10 +32,13 @@ from penstock_spark.session.meaning import SQL_MEANING
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType
 
 _IN_PROGRAM_BYTES_MAX = 256 << 10
 """Larger side inputs travel once for each run and machine, and not with each task."""
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 _shipped: set[tuple[str, str]] = set()
 
@@ -76,8 +82,17 @@ class ConnectBackend(Backend):
         return str(self.spark.session_id)  # type: ignore[attr-defined]
 
     @property
+    def version(self) -> str:
+        return version_of_server(self.spark)
+
+    @property
     def is_local(self) -> bool:
         return False
+
+    @property
+    def shares_disk(self) -> bool:
+        host = str(self.spark.client.host)
+        return host in _THIS_MACHINE and is_local(str(self.spark.conf.get("spark.master", "")))
 
     @property
     def app_name(self) -> str:
@@ -97,15 +112,11 @@ class ConnectBackend(Backend):
             _set(clone, name, value)
         _clones[self._session] = _Clone(clone, state)
         _open.add(clone)
+        client_of(clone)
         return clone
 
-    def check_stream(self) -> None:
-        raise UnsupportedByRunner(
-            "a stream does not run in a session of Spark Connect yet",
-            where="in the Spark Connect session that the pipeline would run in",
-            hint="run it with a classic session (spark-submit, or master='local[*]'), or pass mode='batch' if the "
-            "input ends",
-        )
+    def set(self, name: str, value: str) -> None:
+        _set(self.spark, name, value)
 
     def hand_settings(self, settings: Mapping[str, str]) -> None:
         """Does nothing: tasks have the environment of the server's workers."""
@@ -138,6 +149,10 @@ class ConnectBackend(Backend):
             raise
         except PySparkException:
             return
+
+    def analysed_plan(self, frame: DataFrame) -> str:
+        whole = str(cast("Any", frame)._explain_string(extended=True))
+        return whole.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
 
     def order_of(self, frame: DataFrame) -> tuple[tuple[str, bool, bool], ...]:
         """Returns nothing: a server shows no plan."""
@@ -193,6 +208,15 @@ class ConnectBackend(Backend):
 
     def watch_for_waiting(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def start(
+        self, writer: DataStreamWriter, function: Callable[[DataFrame, int], None] | None, folder: str
+    ) -> StreamingQuery:
+        if function is None:
+            return writer.format("noop").start()
+        # A checkpoint that this program and the server share is on a disk.
+        path = Path(folder.removeprefix("file://"))
+        return cast("StreamingQuery", ServedQuery(self.spark, writer, function, path))
 
     def last_report(self, query: StreamingQuery) -> tuple[int, str] | None:
         progress = query.lastProgress

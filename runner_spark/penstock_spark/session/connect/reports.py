@@ -2,29 +2,36 @@
 
 Spark observes the rows (``DataFrame.observe``) and then takes them out, so that no other step sees them. A task that
 Spark runs again adds its row again, under the same key. A frame that Spark has persisted brings them again with each
-reader, which changes nothing.
+reader, which changes nothing. The reports of a stream come with Spark's report of a micro-batch.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql.functions import col, collect_list
+from pyspark.sql import Column, DataFrame, Observation, Row
+from pyspark.sql.functions import base64, col, collect_list, when
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Function, ReportSink, TaskReports, Told
-from penstock_spark.session.spark_versions import to_arrow_schema
+from penstock_spark.session.spark_versions import to_arrow_schema, transform_with_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.stateful_processor import TimerValues
 
 COLUMN = "penstock_report"
+
+REPORTS = -(2**31)
+"""The level of the rows between the operators of a stream that have reports: no step has such a level."""
+
+_NAME = "penstock reports "
 
 
 class LastRow:
@@ -74,12 +81,35 @@ def _with_column(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*fields, pa.field(COLUMN, pa.binary())])
 
 
+class _ReportingProcessor(StatefulProcessor):
+    """A stateful operator, with a last row for each of its keys that has what it tells."""
+
+    def __init__(self, processor: StatefulProcessor, sink: LastRow) -> None:
+        # Together, so that both have the same sink in a task.
+        self._own = processor, sink
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._own[0].init(handle)
+
+    def handleInputRows(
+        self, key: tuple[int, ...], rows: Iterator[Any], timerValues: TimerValues
+    ) -> Iterator[Any]:
+        processor, sink = self._own
+        yield from processor.handleInputRows(key, rows, timerValues)
+        if (report := sink.take()) is not None:
+            yield Row(level=REPORTS, shard=key[0], payload=report)
+
+    def close(self) -> None:
+        self._own[0].close()
+
+
 @dataclass(eq=False)
 class ObservedReports(TaskReports):
     """TaskReports that come with the results of the jobs that made them."""
 
     _told: Told = field(default_factory=dict)
     _open: list[Observation] = field(default_factory=list)
+    _streaming: int = 0  # How many operators of streams are observed.
 
     @property
     def value(self) -> Told:
@@ -93,13 +123,6 @@ class ObservedReports(TaskReports):
         self._open = waiting
         return self._told
 
-    @property
-    def sink(self) -> ReportSink:
-        raise UnsupportedByRunner(
-            "a stream with groupings does not run on Spark Connect yet",
-            hint="run it with a classic session (spark-submit, or master='local[*]'), or pass mode='batch'",
-        )
-
     def map_in_arrow(
         self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
@@ -107,10 +130,48 @@ class ObservedReports(TaskReports):
         function = _WithReport(make(sink), sink, to_arrow_schema(columns))
         nullable = [StructField(each.name, each.dataType) for each in columns]
         rows = frame.mapInArrow(function, StructType([*nullable, StructField(COLUMN, BinaryType())]))
-        observation = Observation()
-        self._open.append(observation)
-        observed = rows.observe(observation, collect_list(COLUMN).alias("reports"))
+        if frame.isStreaming:
+            observed = self._observed_stream(rows, col(COLUMN))
+        else:
+            observation = Observation()
+            self._open.append(observation)
+            observed = rows.observe(observation, collect_list(COLUMN).alias("reports"))
         return observed.where(col(COLUMN).isNull()).drop(COLUMN)
+
+    def transform_with_state(
+        self, frame: DataFrame, make: Callable[[ReportSink], StatefulProcessor], schema: str
+    ) -> DataFrame:
+        sink = LastRow()
+        processor = _ReportingProcessor(make(sink), sink)
+        rows = transform_with_state(frame.groupBy("shard"), processor, schema)
+        is_report = col("level") == REPORTS
+        return self._observed_stream(rows, when(is_report, col("payload"))).where(~is_report)
+
+    def _observed_stream(self, rows: DataFrame, report: Column) -> DataFrame:
+        self._streaming += 1
+        # Spark writes its report of a micro-batch as text.
+        reports = collect_list(base64(report)).alias("reports")
+        return rows.observe(f"{_NAME}{self._streaming}", reports)
+
+    def see(self, progress: Mapping[str, Any]) -> None:
+        for name, row in (progress.get("observedMetrics") or {}).items():
+            if name.startswith(_NAME):
+                for report in _texts_in(row):
+                    self._told.update(pickle.loads(b64decode(report)))
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Returns the strings in a value of a metric; a client of Spark Connect leaves it as Spark has written it."""
+    match value:
+        case str():
+            yield value
+        case Row() if "values" in value.__fields__:
+            yield from _texts_in(value["values"])
+        case Mapping():
+            yield from _texts_in(value["values"])
+        case list() | tuple():
+            for each in value:
+                yield from _texts_in(each)
 
 
 def _schema(schema: StructType | str, spark: SparkSession) -> StructType:

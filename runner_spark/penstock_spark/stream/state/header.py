@@ -36,6 +36,7 @@ class Header:
     last: LogicalTime | None = None  # The last logical time that was processed.
     # Messages that wait for the next micro-batch, because their logical time is not over.
     pending: list[Message] = field(default_factory=list)
+    plan: str = ""  # The digest of the plan, if the shards keep it because no folder does.
     is_draining: bool = False  # Whether the driver has asked for the end of all sources.
 
     def learn(self, origin: str, state: Any) -> None:

@@ -208,7 +208,7 @@ class MatchContinuously(PTransform[Any, Any]):
     def expand(self, pbegin: PBegin) -> PCollection[FileMetadata]:
         start, stop = self._times
         ticks = pbegin | PeriodicImpulse(Timestamp.now() if start is None else start, stop, self._interval)
-        patterns = ticks | "Pattern" >> Map(_second, self._pattern)
+        patterns: PCollection[Any] = ticks | "Pattern" >> Map(_second, self._pattern)
         if self.timestamp_cursor:
             looks = patterns | "Look" >> ParDo(_Look(self._treatment))
             files = looks | "PastTheCursor" >> ParDo(_PastTheCursor()).with_output_types(FileMetadata)

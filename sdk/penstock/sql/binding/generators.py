@@ -8,8 +8,9 @@ from typing import Any, NoReturn, Protocol
 
 from sqlglot import exp
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.tree import Literal, Scalar, columns_of, shift_columns
-from penstock.sql.binding.scopes import Grouping, Scope, Visible, suggest
+from penstock.sql.binding.scopes import Grouping, Scope, Visible
 from penstock.sql.binding.statement import Statement, text_of
 from penstock.sql.generators.functions import NAMES, REFUSED
 from penstock.sql.generators.generator import Generator
@@ -173,7 +174,7 @@ def view_of(statement: Statement, node: exp.Expression, scope: Scope, expression
     if called is None or called.record.in_from_only:
         name = node.this.name.upper() if called is None else called.name
         what = f"LATERAL VIEW takes a generator that may be selected, and {name} is not one"
-        hint = "write it in FROM" if called is not None else suggest(name, _SELECTED)
+        hint = "write it in FROM" if called is not None else hint_at_name(name, _SELECTED)
         statement.refuse(node.this, what, hint)
     bound = bind_generator(statement, called, expressions)
     if node.args.get("outer"):

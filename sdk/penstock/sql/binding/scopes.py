@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.tree import (
     Column,
     OuterColumn,
@@ -87,8 +87,10 @@ class Scope:
         full = name if qualifier is None else f"{qualifier}.{name}"
         qualifiers = {str(each.qualifier) for each in self.visible if each.qualifier}
         if qualifier is not None and not any(_same(each, qualifier) for each in qualifiers):
-            refuse(f"there is no table {qualifier!r} here", suggest(qualifier, qualifiers))
-        return refuse(f"there is no column {full!r}", suggest(name, (each.name for each in self.visible)))
+            refuse(f"there is no table {qualifier!r} here", hint_at_name(qualifier, qualifiers))
+        return refuse(
+            f"there is no column {full!r}", hint_at_name(name, (each.name for each in self.visible))
+        )
 
     def has(self, qualifier: str | None, name: str) -> bool:
         """True if a name stands for a column here."""
@@ -279,14 +281,6 @@ def window_columns(scope: Scope) -> tuple[Column | None, Column | None]:
     scalars = columns_as_scalars(scope.relation.columns)
     start, end = (None if at is None else scalars[at] for at in window_bounds(scope.relation))
     return start, end
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Returns the hint at a wrong name: the known one that is most like it, or the first of all."""
-    names = sorted(set(known))
-    if near := find_nearest(name, names):
-        return f"did you mean {near!r}?"
-    return f"there are {', '.join(names[:10])}" if names else "there are none"
 
 
 def _same(one: str | None, other: object) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlglot import exp
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.tree import Literal, Scalar
 from penstock.scalars.types import STRING
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.orders import order_of
-from penstock.sql.binding.scopes import Grouping, Scope, suggest
+from penstock.sql.binding.scopes import Grouping, Scope
 from penstock.sql.binding.statement import Statement, text_of
 from penstock.sql.plan.relations import Order
 
@@ -76,7 +77,7 @@ class SelectionBinder:
                 return self._fields(node, scope, qualifier, left_out)
             known = [str(each.qualifier) for each in scope.visible]
             what = f"there is no table {qualifier!r} here"
-            self.statement.refuse(node, what, suggest(qualifier, known))
+            self.statement.refuse(node, what, hint_at_name(qualifier, known))
         shown = [(each.name, each.scalar) for each in found if each.name.lower() not in left_out]
         return [(name, self._key(node, name, scalar)) for name, scalar in shown]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars import functions
 from penstock.scalars.tree import Column, Scalar
 from penstock.scalars.types import TIMESTAMP
@@ -15,7 +16,7 @@ from penstock.sql.binding import generators
 from penstock.sql.binding.expressions import ExpressionBinder
 from penstock.sql.binding.joining import make_join
 from penstock.sql.binding.on_queries import bind_on_with_queries
-from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of, suggest
+from penstock.sql.binding.scopes import Scope, Visible, move_to_right, retype, scope_of
 from penstock.sql.binding.statement import Statement, text_of
 from penstock.sql.binding.subqueries import refused
 from penstock.sql.binding.time_windows import (
@@ -183,7 +184,7 @@ class SourceBinder:
         found = _by_name(tables.inputs, name)
         if found is None:
             known = [*tables.inputs, *tables.views, *self.ctes]
-            self.statement.refuse(node, f"there is no table {name!r}", suggest(name, known))
+            self.statement.refuse(node, f"there is no table {name!r}", hint_at_name(name, known))
         relation = Scan(found, tables.inputs[found], self.statement.has_arrival, self.statement.until_micros)
         if not self.statement.has_arrival:
             return scope_of(relation, name)
@@ -329,7 +330,7 @@ class SourceBinder:
             return self._table_function(node.expressions[0])
         if name not in WINDOWS:
             what = f"there is no table function {node.name!r}"
-            self.statement.refuse(node, what, suggest(name, (*WINDOWS, *generators.IN_FROM)))
+            self.statement.refuse(node, what, hint_at_name(name, (*WINDOWS, *generators.IN_FROM)))
         named = {
             each.this.name.lower(): each.expression
             for each in node.expressions

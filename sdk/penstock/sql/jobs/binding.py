@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pipeline import Pipeline
 from penstock.elements.row import Row
 from penstock.error import split_hint
@@ -217,8 +217,7 @@ class JobBinder:
             if statement.if_there:
                 return
             kind = statement.kind.lower()
-            meant = find_nearest(statement.name, there)
-            hint = f"did you mean {meant!r}?" if meant else f"write DROP {statement.kind} IF EXISTS"
+            hint = hint_at_name(statement.name, there, f"write DROP {statement.kind} IF EXISTS")
             self._script.refuse(f"there is no {kind} {statement.name!r}", statement.at, hint)
         if statement.kind == "TABLE":
             del state.tables[name]
@@ -376,9 +375,10 @@ class JobBinder:
             if self._state.view(statement.table) is not None:
                 hint = "insert into a table, which has a connector"
                 self._script.refuse(f"{statement.table!r} is a view", statement.at, hint)
-            meant = find_nearest(statement.table, [each.name for each in self._state.tables.values()])
-            hint = (
-                f"did you mean {meant!r}?" if meant else f"write CREATE TABLE {statement.table} (…) WITH (…)"
+            hint = hint_at_name(
+                statement.table,
+                [each.name for each in self._state.tables.values()],
+                f"write CREATE TABLE {statement.table} (…) WITH (…)",
             )
             self._script.refuse(f"there is no table {statement.table!r}", statement.at, hint)
         connector = table.connector
@@ -450,8 +450,7 @@ class JobBinder:
             columns = self._query(QueryText(text, statement.at)).columns
         else:
             names = [each.name for each in self._state.tables.values()] + list(self._state.catalog.views)
-            meant = find_nearest(statement.name, names)
-            hint = f"did you mean {meant!r}?" if meant else "SHOW TABLES and SHOW VIEWS name all"
+            hint = hint_at_name(statement.name, names, "SHOW TABLES and SHOW VIEWS name all")
             self._script.refuse(f"there is no table or view {statement.name!r}", statement.at, hint)
         key = {name.lower() for name in table.declared.key} if table is not None else set()
         mark = table.declared.watermark if table is not None else None
@@ -480,8 +479,9 @@ class JobBinder:
                 return align_cells(["function", "kind", "type"], rows)
         table = state.table(statement.name)
         if table is None:
-            meant = find_nearest(statement.name, [each.name for each in state.tables.values()])
-            hint = f"did you mean {meant!r}?" if meant else "SHOW TABLES names all"
+            hint = hint_at_name(
+                statement.name, [each.name for each in state.tables.values()], "SHOW TABLES names all"
+            )
             self._script.refuse(f"there is no table {statement.name!r}", statement.at, hint)
         return write_create_table(table).splitlines()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.spark_forms import quote_name
 from penstock.scalars.types import SqlType
 from penstock.sql.plan.relations import ColumnDef, Columns
@@ -112,8 +112,9 @@ def _count(number: int) -> str:
 
 
 def _refuse_unknown(insert: Insert, table: Table, name: str, script: Script) -> NoReturn:
-    meant = find_nearest(name, [each.name for each in table.types])
-    hint = f"did you mean {meant!r}?" if meant else f"it has {', '.join(each.name for each in table.types)}"
+    hint = hint_at_name(
+        name, [each.name for each in table.types], f"it has {', '.join(each.name for each in table.types)}"
+    )
     script.refuse(f"the table {table.name!r} has no column {name!r}", insert.at, hint)
 
 

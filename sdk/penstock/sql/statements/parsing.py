@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import find_nearest, hint_at_name
 from penstock.sql.language.dialect import micros_of
 from penstock.sql.statements.forms import (
     CreateFunction,
@@ -207,8 +207,7 @@ def _check_columns(cursor: Cursor, table: CreateTable) -> None:
         places.append(table.watermark.at)
     for name, at in zip(named, places, strict=True):
         if name.lower() not in names:
-            meant = find_nearest(name, [each.name for each in table.columns])
-            hint = f"did you mean {meant!r}?" if meant else "declare it among the columns"
+            hint = hint_at_name(name, [each.name for each in table.columns], "declare it among the columns")
             cursor.refuse(f"the table {table.name!r} declares no column {name!r}", hint, at)
 
 

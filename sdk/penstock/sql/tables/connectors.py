@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeAlias
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.ptransform import PTransform
 from penstock.error import refusal
 from penstock.io.avroio import ReadFromAvro, WriteToAvro
@@ -227,9 +227,8 @@ def find_connector(name: str) -> TableConnector:
     points = {point.name.lower(): point for point in entry_points(group=GROUP)}
     if name.lower() in points:
         return _load(points[name.lower()])
-    meant = find_nearest(name, [*CONNECTORS, *points])
     known = f"there are {', '.join(sorted([*CONNECTORS, *points]))}"
-    hint = f"did you mean {meant!r}?" if meant else known
+    hint = hint_at_name(name, [*CONNECTORS, *points], known)
     raise refusal(ValueError, f"there is no connector {name!r}", hint=hint)
 
 

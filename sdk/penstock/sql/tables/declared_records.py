@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import split_hint
 from penstock.sql.plan.relations import Columns
 from penstock.sql.statements.forms import CreateTable
@@ -36,10 +36,9 @@ def make_records(
             continue
         wanted = METADATA.get(column.metadata, ("STRING", "BINARY"))
         if column.metadata not in METADATA and not column.metadata.startswith(HEADER):
-            meant = find_nearest(column.metadata, METADATA)
             known = f"there are {', '.join(METADATA)}, and {HEADER}NAME"
             what = f"nothing of a record is called {column.metadata!r}"
-            script.refuse(what, column.at, f"did you mean {meant!r}?" if meant else known)
+            script.refuse(what, column.at, hint_at_name(column.metadata, METADATA, known))
         if typed.type.name not in wanted:
             what = f"the {column.metadata} of a record is not {typed.type.or_null()}"
             script.refuse(what, column.at, f"write {column.name} {wanted[0]} METADATA")

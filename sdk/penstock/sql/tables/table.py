@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import split_hint
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder, IdleTimeout
@@ -172,8 +172,7 @@ def _connector(
     if form is not None and form is not named:
         forms = (*FORMATS, "text") if connector.records else ()
         if form.value.lower() not in forms:
-            meant = find_nearest(form.value, forms)
-            hint = f"did you mean {meant!r}?" if meant else f"it has {', '.join(FORMATS)}"
+            hint = hint_at_name(form.value, forms, f"it has {', '.join(FORMATS)}")
             hint = hint if forms else "leave format out"
             script.refuse(f"a table of {system} has no format {form.value!r}", form.value_at, hint)
     if connector.needs_columns and not declared.columns and declared.query is None:
@@ -229,10 +228,7 @@ def _refuse_unknown(
         **dict.fromkeys(_WATERMARK, "it belongs to a WATERMARK among the columns"),
     }
     names = sorted({*(name for settings in known for name in settings), *free, *_OF_SQL})
-    meant = find_nearest(option.name, names)
-    hint = instead.get(option.name.lower()) or (
-        f"did you mean {meant!r}?" if meant else f"it has {', '.join(names)}"
-    )
+    hint = instead.get(option.name.lower()) or hint_at_name(option.name, names, f"it has {', '.join(names)}")
     what = f"the table {declared.name!r} of {system} has no setting {option.name!r}"
     script.refuse(what, option.at, hint)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Self, cast, overload
+
+from typing_extensions import TypeVar
 
 from penstock import graph
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
 from penstock.construction import pvalue
-from penstock.construction.applicable import K
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform, PTransformWithSideInputs
 from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import check_combine_fn
@@ -31,6 +33,12 @@ from penstock.typehints.unions import without_none
 from penstock.utils.timestamp import MIN_TIMESTAMP
 from penstock.windows.triggers import AccumulationMode, can_fire_early
 from penstock.windows.window_fn import GlobalWindows
+
+if TYPE_CHECKING:
+    from penstock.construction.typed_steps import Combines, MoreP
+
+CombinerT_co = TypeVar("CombinerT_co", covariant=True, default=Any)
+"""A CombineFn, or a function from an iterable to a value."""
 
 
 class CombineValuesDoFn(DoFn):
@@ -73,14 +81,29 @@ def _facts_about(fn: object) -> dict[str, Any]:
     return {"combine_fn": DisplayDataItem(type(fn), label="Combine Function"), "combine_fn_dd": fn}
 
 
-class CombinePerKey(Grouping, PTransformWithSideInputs):
+class CombinePerKey(Grouping, PTransformWithSideInputs, Generic[CombinerT_co]):
     """Combines the values of each key and window, from ``(k, v)`` to ``(k, result)`` (Beam's name).
 
     Args:
         fn: A `CombineFn`, or a function from an iterable to a value such as ``sum``.
         args: Further arguments of the CombineFn, side inputs among them.
         kwargs: Likewise, by name.
+
+    Example: ``sales | CombinePerKey(sum)`` over ``("tea", 2)`` and ``("tea", 3)`` emits ``("tea", 5)``.
+
+    >>> CombinePerKey(sum).label
+    'CombinePerKey(sum)'
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, fn: CombinerT_co, *args: object, **kwargs: object) -> None: ...
+
+        @property
+        def _own_function(self) -> CombinerT_co: ...  # type: ignore[override]
+
+        @property
+        def _combines_keys(self) -> CombinerT_co: ...
 
     def make_fn(self, fn: object, has_side_inputs: bool) -> CombineFn:
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
@@ -121,7 +144,17 @@ class CombinePerKey(Grouping, PTransformWithSideInputs):
             return None
         return graph.CombinePerKey(curry_combine_fn(self.fn, self.args, self.kwargs))
 
-    def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
+    @overload
+    def expand(
+        self: CombinePerKey[Combines[T, V]], pcoll: PCollection[tuple[K, T]]
+    ) -> PCollection[tuple[K, V]]: ...
+
+    @overload
+    def expand(
+        self: CombinePerKey[Callable[Concatenate[Iterable[T], MoreP], V]], pcoll: PCollection[tuple[K, T]]
+    ) -> PCollection[tuple[K, V]]: ...
+
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         """The results; with side inputs, by way of groups, since views are only there after the grouping."""
         check_combine_fn(self.fn, pcoll, self._where())
         if self.side_inputs:
@@ -142,8 +175,15 @@ def result_type(fn: object, value_type: object) -> Any:
     return kept if function in (min, max) or (function is sum and kept in (int, float)) else typehints.Any
 
 
-class CombineValues(PTransformWithSideInputs):
-    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)``, as `CombinePerKey` (Beam's)."""
+class CombineValues(PTransformWithSideInputs, Generic[CombinerT_co]):
+    """Combines the values of groups, from ``(k, iterable of v)`` to ``(k, result)``, as `CombinePerKey` (Beam's).
+
+    Example: ``groups | CombineValues(sum)`` over ``("tea", [2, 3])`` emits ``("tea", 5)``.
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, fn: CombinerT_co, *args: object, **kwargs: object) -> None: ...
 
     def make_fn(self, fn: object, has_side_inputs: bool) -> CombineFn:
         return CombineFn.maybe_from_callable(fn, has_side_inputs)
@@ -154,7 +194,17 @@ class CombineValues(PTransformWithSideInputs):
     def default_type_hints(self) -> IOTypeHints:
         return CombineValuesDoFn(None, self.fn, False).get_type_hints()
 
-    def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
+    @overload
+    def expand(
+        self: CombineValues[Combines[T, V]], pcoll: PCollection[tuple[K, Iterable[T]]]
+    ) -> PCollection[tuple[K, V]]: ...
+
+    @overload
+    def expand(
+        self: CombineValues[Callable[..., V]], pcoll: PCollection[tuple[K, Iterable[Any]]]
+    ) -> PCollection[tuple[K, V]]: ...
+
+    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         args, kwargs = self.raw_side_inputs
         key_type, _ = key_value_types(self, pcoll.element_type)
         output = typehints.KV[key_type, self.fn.get_type_hints().simple_output_type("") or typehints.Any]
@@ -162,7 +212,7 @@ class CombineValues(PTransformWithSideInputs):
         return pcoll | pardo.with_output_types(output)
 
 
-class CombineGlobally(PTransform[Any, Any]):
+class CombineGlobally(PTransform[Any, Any], Generic[CombinerT_co]):
     """Combines all elements, per window, to one (Beam's ``CombineGlobally``).
 
     An empty PCollection in the global window has the result of no elements, unless `without_defaults`.
@@ -174,13 +224,26 @@ class CombineGlobally(PTransform[Any, Any]):
 
     Raises:
         ValueError: When applied to windows other than the global one, with defaults.
+
+    Example: ``amounts | CombineGlobally(sum)`` over ``2`` and ``3`` emits ``5``.
+
+    >>> CombineGlobally(sum).label
+    'CombineGlobally(sum)'
     """
+
+    if TYPE_CHECKING:
+
+        @property
+        def _own_function(self) -> CombinerT_co: ...  # type: ignore[override]
+
+        @property
+        def _combines_all(self) -> CombinerT_co: ...
 
     has_defaults = True
     as_view = False
     fanout: int | None = None
 
-    def __init__(self, fn: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, fn: CombinerT_co, *args: object, **kwargs: object) -> None:
         super().__init__()
         self.fn = fn
         if not (isinstance(fn, CombineFn) or callable(fn)):
@@ -196,26 +259,34 @@ class CombineGlobally(PTransform[Any, Any]):
         fanout = "" if self.fanout is None else f", fanout={self.fanout}"
         return f"CombineGlobally({label_from_callable(self.fn)}{fanout})"
 
-    def _with(self, **attributes: object) -> CombineGlobally:
+    def _with(self, **attributes: object) -> Self:
         clone = copy.copy(self)
         clone.__dict__.update(attributes)
         return clone
 
-    def with_fanout(self, fanout: int) -> CombineGlobally:
+    def with_fanout(self, fanout: int) -> Self:
         """This transform, combining in two rounds with `fanout` parts in the first."""
         return self._with(fanout=fanout)
 
-    def with_defaults(self, has_defaults: bool = True) -> CombineGlobally:
+    def with_defaults(self, has_defaults: bool = True) -> Self:
         """This transform, with or without a result for an empty PCollection."""
         return self._with(has_defaults=has_defaults)
 
-    def without_defaults(self) -> CombineGlobally:
+    def without_defaults(self) -> Self:
         """This transform, with no result for an empty PCollection."""
         return self.with_defaults(False)
 
     def as_singleton_view(self) -> PTransform[Any, pvalue.AsSingleton]:
         """This transform, giving a `penstock.pvalue.AsSingleton` for use as a side input."""
-        return self._with(as_view=True)
+        return cast(PTransform[Any, pvalue.AsSingleton], self._with(as_view=True))
+
+    @overload
+    def expand(self: CombineGlobally[Combines[T, V]], pcoll: PCollection[T]) -> PCollection[V]: ...
+
+    @overload
+    def expand(
+        self: CombineGlobally[Callable[Concatenate[Iterable[T], MoreP], V]], pcoll: PCollection[T]
+    ) -> PCollection[V]: ...
 
     def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
         self._check_pcollection(pcoll)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Self, Union
 
 from penstock.base.chunks import split_into_chunks
 from penstock.checks.whole_numbers import check_whole_number
 from penstock.construction.applicable import K, T, V
-from penstock.construction.ptransform import PTransform, ptransform_fn
+from penstock.construction.ptransform import PTransform, ptransform_fn, shown_as
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn, is_whole
@@ -42,13 +42,13 @@ class CombinerWithoutDefaults(PTransform[Any, Any]):
         super().__init__()
         self.has_defaults = has_defaults
 
-    def with_defaults(self, has_defaults: bool = True) -> PTransform[Any, Any]:
+    def with_defaults(self, has_defaults: bool = True) -> Self:
         """A copy that returns a default for empty input, or, with ``False``, nothing."""
         changed = copy.copy(self)
         changed.has_defaults = has_defaults
         return changed
 
-    def without_defaults(self) -> Any:
+    def without_defaults(self) -> Self:
         """A copy that returns nothing for empty input; needed in windows other than the global one."""
         return self.with_defaults(False)
 
@@ -296,6 +296,19 @@ def _top(fn: TopCombineFn) -> Fold | None:
     return replace(accumulator_fold(fn), name="top") if fn.key is None else None
 
 
+if TYPE_CHECKING:
+
+    class ListOfElements(PTransform[Any, Any]):
+        """Makes one list of all elements."""
+
+        def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]: ...
+
+    class ListsOfValues(PTransform[Any, Any]):
+        """Makes a list for each key."""
+
+        def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, list[V]]]: ...
+
+
 class Top:
     """The greatest or least elements, as a list (Beam's ``combiners.Top``).
 
@@ -320,7 +333,7 @@ class Top:
         def default_label(self) -> str:
             return f"Top({self._fn.n})"
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
             return pcoll | self.combined(self._fn, List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
@@ -335,10 +348,11 @@ class Top:
         def default_label(self) -> str:
             return f"TopPerKey({self._fn.n})"
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, list[V]]]:
             return pcoll | CombinePerKey(self._fn)
 
     @staticmethod
+    @shown_as(lambda: ListOfElements())
     @ptransform_fn
     @with_input_types(T)
     @with_output_types(List[T])
@@ -349,6 +363,7 @@ class Top:
         return pcoll | Top.Of(n, key).with_defaults(has_defaults)
 
     @staticmethod
+    @shown_as(lambda: ListOfElements())
     @ptransform_fn
     @with_input_types(T)
     @with_output_types(List[T])
@@ -359,6 +374,7 @@ class Top:
         return pcoll | Top.Of(n, key, reverse=True).with_defaults(has_defaults)
 
     @staticmethod
+    @shown_as(lambda: ListsOfValues())
     @ptransform_fn
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
@@ -367,6 +383,7 @@ class Top:
         return pcoll | Top.PerKey(n, key)
 
     @staticmethod
+    @shown_as(lambda: ListsOfValues())
     @ptransform_fn
     @with_input_types(Tuple[K, V])
     @with_output_types(Tuple[K, List[V]])
@@ -471,7 +488,7 @@ class Sample:
     class FixedSizeGlobally(_OfSize, CombinerWithoutDefaults):
         """One list of n elements, or of all if there are fewer; each subset of that size is as likely."""
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
             return pcoll | self.combined(SampleCombineFn(self._n), List[pcoll.element_type])
 
     @with_input_types(Tuple[K, V])
@@ -479,7 +496,7 @@ class Sample:
     class FixedSizePerKey(_OfSize):
         """For each key, a list of n of its values; each subset of that size is as likely."""
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, list[V]]]:
             return pcoll | CombinePerKey(SampleCombineFn(self._n))
 
     @with_input_types(T)
@@ -492,11 +509,11 @@ class Sample:
                 raise refusal(ValueError, f"Expected non-negative n, received {n}.", hint="use 0 or more")
             super().__init__(n)
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
             return _any_elements(pcoll, self._n)
 
 
-def _any_elements(pcoll: PCollection[Any], n: int) -> PCollection[Any]:
+def _any_elements(pcoll: PCollection[T], n: int) -> PCollection[T]:
     # Outside of `Sample`, where the name `Any` means the transform.
     picked = pcoll | CombineGlobally(AnySampleCombineFn(n)).without_defaults()
     return picked | FlatMap(iter).with_output_types(pcoll.element_type)
@@ -656,7 +673,7 @@ class ToList(CombinerWithoutDefaults):
 class ToDict(CombinerWithoutDefaults):
     """One dict of all pairs; of a key that comes twice, one of the values (Beam's ``combiners.ToDict``)."""
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[dict[K, V]]:
         key_type, value_type = key_value_types(pcoll.element_type)
         return pcoll | self.label >> self.combined(ToDictCombineFn(), Dict[key_type, value_type])
 
@@ -666,7 +683,7 @@ class ToDict(CombinerWithoutDefaults):
 class ToSet(CombinerWithoutDefaults):
     """One set of all elements (Beam's ``combiners.ToSet``)."""
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[set[T]]:
         return pcoll | self.label >> self.combined(ToSetCombineFn(), Set[pcoll.element_type])
 
 
@@ -686,7 +703,7 @@ class Latest:
             """The element with its timestamp."""
             return element, timestamp
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
             timed = Map(self.add_timestamp).with_output_types(Tuple[pcoll.element_type, Timestamp])
             return pcoll | timed | self.combined(LatestCombineFn(), pcoll.element_type)
 
@@ -703,10 +720,11 @@ class Latest:
             key, value = element
             return key, (value, timestamp)
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, V]]:
             key_type, value_type = key_value_types(pcoll.element_type)
             timed = Map(self.add_timestamp).with_output_types(KV[key_type, Tuple[value_type, Timestamp]])
-            return pcoll | timed | CombinePerKey(LatestCombineFn())
+            latest: PCollection[Any] = pcoll | timed | CombinePerKey(LatestCombineFn())
+            return latest
 
 
 class _SideBySide(CombineFn):

@@ -9,18 +9,19 @@ import logging
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Self, cast, overload
+
+from typing_extensions import TypeVar
 
 from penstock import graph
 from penstock.base.display import DisplayDataItem
 from penstock.base.labels import label_from_callable
 from penstock.base.late_binding import LateBinding
 from penstock.construction import pvalue
-from penstock.construction.applicable import Processes, ResultT, T
+from penstock.construction.applicable import T, V
 from penstock.construction.ptransform import PTransformWithSideInputs, where_of
 from penstock.construction.pvalue import PCollection
 from penstock.construction.retractions import check_dofn
-from penstock.elements.tagged_output import TaggedOutput
 from penstock.error import refusal
 from penstock.functions.asynchronous import ASYNCHRONOUS_FORMS, Concurrency, ConcurrentDoFn
 from penstock.functions.batches import batch_types_of
@@ -43,45 +44,30 @@ from penstock.typehints import typehints
 from penstock.typehints.code_reading import read
 
 if TYPE_CHECKING:
+    from penstock.construction.applicable import Expands
+    from penstock.construction.ptransform import PTransform
+    from penstock.construction.pvalue import GoodAndBad, MainAndTagged
+    from penstock.construction.typed_steps import (
+        FunctionT,
+        FunctionT_co,
+        MoreP,
+        Outputs,
+        PartTs,
+        Processes,
+        StepT_co,
+    )
     from penstock.elements.bounded_window import TimestampedValue
 
-
-class _OfResults(Protocol):
-    @overload
-    def __call__(
-        self, fn: Callable[..., TimestampedValue[T]], *args: object, **kwargs: object
-    ) -> ParDo[T]: ...
-
-    @overload
-    def __call__(self, fn: Callable[..., ResultT], *args: object, **kwargs: object) -> ParDo[ResultT]: ...
-
-
-class _OfElements(Protocol):
-    @overload
-    def __call__(
-        self, fn: Callable[..., Iterable[TimestampedValue[T]] | None], *args: object, **kwargs: object
-    ) -> ParDo[T]: ...
-
-    @overload
-    def __call__(
-        self, fn: Callable[..., Iterable[ResultT] | None] = ..., *args: object, **kwargs: object
-    ) -> ParDo[ResultT]: ...
-
-
-def gives_results(short_form: Callable[..., Any]) -> _OfResults:
-    """A decorator of short forms that output the function's results."""
-    return cast(_OfResults, short_form)
-
-
-def gives_elements(short_form: Callable[..., Any]) -> _OfElements:
-    """A decorator of short forms that output the elements of the function's results."""
-    return cast(_OfElements, short_form)
+ElementT = TypeVar("ElementT", default=Any)
+OutputT = TypeVar("OutputT", default=Any)
+InputT = TypeVar("InputT")
+OutputsT = TypeVar("OutputsT")
 
 
 _LOGGER = logging.getLogger(__name__)
 
 
-def check_process(transform: ParDo[Any]) -> None:
+def check_process(transform: ParDo[Any, Any]) -> None:
     """Raises TypeError if the DoFn of a ParDo has neither ``process`` nor ``process_batch``."""
     dofn = transform.fn
     if not dofn.defines_process and not dofn.defines_process_batch:
@@ -146,7 +132,9 @@ handling_errors: LateBinding[..., Any] = LateBinding("penstock.transforms.dead_l
 """Makes the transform that catches the errors of a ParDo. It uses CombineGlobally, which uses ParDo."""
 
 
-class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
+class ParDo(
+    PTransformWithSideInputs[PCollection[ElementT], PCollection[OutputT]], Generic[ElementT, OutputT]
+):
     """Runs a DoFn on each element (Beam's ``ParDo``).
 
     Args:
@@ -161,9 +149,22 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
 
     needs_pcollection = True
 
+    @overload
+    def __init__(
+        self, fn: Processes[ElementT, TimestampedValue[OutputT]], *args: object, **kwargs: object
+    ) -> None: ...
+
+    @overload
+    def __init__(self, fn: Processes[ElementT, OutputT], *args: object, **kwargs: object) -> None: ...
+
+    @overload
+    def __init__(
+        self: ParDo[Any, OutputT], fn: Callable[..., Outputs[OutputT]], *args: object, **kwargs: object
+    ) -> None: ...
+
     def __init__(
         self,
-        fn: Processes[ResultT] | Callable[..., Iterable[ResultT | TaggedOutput[Any, Any]] | None],
+        fn: Processes[Any, Any] | Callable[..., Any],
         *args: object,
         **kwargs: object,
     ) -> None:
@@ -208,14 +209,18 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
     if TYPE_CHECKING:
 
         @overload
-        def with_output_types(self, type_hint: type[T], **tagged_type_hints: object) -> ParDo[T]: ...
+        def with_output_types(
+            self, type_hint: type[T], **tagged_type_hints: object
+        ) -> ParDo[ElementT, T]: ...
 
         @overload
-        def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> ParDo[Any]: ...
+        def with_output_types(
+            self, type_hint: object, **tagged_type_hints: object
+        ) -> ParDo[ElementT, Any]: ...
 
         def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> Any: ...
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[ResultT]:
+    def expand(self, pcoll: PCollection[ElementT]) -> PCollection[OutputT]:
         """The main output.
 
         Raises:
@@ -246,9 +251,38 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         marked = getattr(self.fn.timer_owner().process, "unbounded_per_element", False)
         return not marked and all(pcoll.is_bounded for pcoll in inputs)
 
+    @overload
+    def with_outputs(
+        self: Expands[InputT, PCollection[T]],
+        tag: str,
+        /,
+        *,
+        main: str,
+        allow_unknown_tags: bool | None = None,
+    ) -> WithOutputs[InputT, MainAndTagged[T, PCollection[Any]]]: ...
+
+    @overload
+    def with_outputs(
+        self: Expands[InputT, PCollection[T]],
+        tag: str,
+        tag2: str,
+        /,
+        *,
+        main: str,
+        allow_unknown_tags: bool | None = None,
+    ) -> WithOutputs[InputT, MainAndTagged[T, PCollection[Any], PCollection[Any]]]: ...
+
+    @overload
+    def with_outputs(
+        self: Expands[InputT, PCollection[Any]],
+        *tags: str,
+        main: str | None = None,
+        allow_unknown_tags: bool | None = None,
+    ) -> WithOutputs[InputT, pvalue.DoOutputsTuple[Any]]: ...
+
     def with_outputs(
         self, *tags: str, main: str | None = None, allow_unknown_tags: bool | None = None
-    ) -> _MultiParDo:
+    ) -> ParDo[Any, Any]:
         """Adds tagged outputs to the main one.
 
         Args:
@@ -281,7 +315,7 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         retry_delay_seconds: float = 0.1,
         max_retry_delay_seconds: float = 60.0,
         calls_per_second: float | None = None,
-    ) -> Any:
+    ) -> Self:
         """Says how the calls of an asynchronous function or DoFn are made (penstock's own).
 
         All numbers are for each task, and Spark runs as many tasks at a time as it has cores. Outputs leave in the
@@ -328,6 +362,40 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
         result.fn = result.dofn = ConcurrentDoFn(self.fn, concurrency)
         result.signature = signature_of(result.fn)
         return result
+
+    @overload
+    def with_exception_handling(
+        self,
+        main_tag: str = "good",
+        dead_letter_tag: str = "bad",
+        *,
+        exc_class: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        partial: bool = False,
+        use_subprocess: bool = False,
+        threshold: float = 1,
+        threshold_windowing: object = None,
+        timeout: float | None = None,
+        error_handler: None = None,
+        on_failure_callback: Callable[[Exception, Any], None] | None = None,
+        allow_unsafe_userstate_in_process: bool = False,
+    ) -> HandlingErrors[Self]: ...
+
+    @overload
+    def with_exception_handling(
+        self: Expands[InputT, OutputsT],
+        main_tag: str = "good",
+        dead_letter_tag: str = "bad",
+        *,
+        exc_class: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        partial: bool = False,
+        use_subprocess: bool = False,
+        threshold: float = 1,
+        threshold_windowing: object = None,
+        timeout: float | None = None,
+        error_handler: object,
+        on_failure_callback: Callable[[Exception, Any], None] | None = None,
+        allow_unsafe_userstate_in_process: bool = False,
+    ) -> PTransform[InputT, OutputsT]: ...
 
     def with_exception_handling(
         self,
@@ -392,17 +460,126 @@ class ParDo(PTransformWithSideInputs[Any, PCollection[ResultT]]):
 
 if TYPE_CHECKING:
 
-    class Keeps(ParDo[Any]):
-        """A Filter: its output has the type of its input."""
+    class Mapped(ParDo[Any, Any], Generic[FunctionT_co]):
+        """A Map, with the type of its function."""
 
-        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
-            """The elements that pass."""
+        @property
+        def _own_function(self) -> FunctionT_co: ...  # type: ignore[override]
+
+        @property
+        def _maps(self) -> FunctionT_co: ...
+
+        def expand(
+            self: Mapped[Callable[Concatenate[T, MoreP], V]], pcoll: PCollection[T]
+        ) -> PCollection[V]: ...
+
+    class FlatMapped(ParDo[Any, Any], Generic[FunctionT_co]):
+        """A FlatMap, with the type of its function."""
+
+        @property
+        def _own_function(self) -> FunctionT_co: ...  # type: ignore[override]
+
+        @property
+        def _maps_to_many(self) -> FunctionT_co: ...
+
+        def expand(
+            self: FlatMapped[Callable[Concatenate[T, MoreP], Outputs[V]]], pcoll: PCollection[T]
+        ) -> PCollection[V]: ...
+
+    class Filtered(ParDo[Any, Any], Generic[FunctionT_co]):
+        """A Filter, with the type of its function: its output has the type of its input."""
+
+        @property
+        def _own_function(self) -> FunctionT_co: ...  # type: ignore[override]
+
+        @property
+        def _keeps(self) -> FunctionT_co: ...
+
+        def expand(
+            self: Filtered[Callable[Concatenate[T, MoreP], object]], pcoll: PCollection[T]
+        ) -> PCollection[T]: ...
+
+    class PartsMapped(ParDo[Any, Any], Generic[FunctionT_co]):
+        """A MapTuple, with the type of its function."""
+
+        @property
+        def _own_function(self) -> FunctionT_co: ...  # type: ignore[override]
+
+        @property
+        def _maps_parts(self) -> FunctionT_co: ...
+
+        def expand(
+            self: PartsMapped[Callable[[*PartTs], V]], pcoll: PCollection[tuple[*PartTs]]
+        ) -> PCollection[V]: ...
+
+    class PartsFlatMapped(ParDo[Any, Any], Generic[FunctionT_co]):
+        """A FlatMapTuple, with the type of its function."""
+
+        @property
+        def _own_function(self) -> FunctionT_co: ...  # type: ignore[override]
+
+        @property
+        def _maps_parts_to_many(self) -> FunctionT_co: ...
+
+        def expand(
+            self: PartsFlatMapped[Callable[[*PartTs], Outputs[V]]], pcoll: PCollection[tuple[*PartTs]]
+        ) -> PCollection[V]: ...
+
+    class WithOutputs(ParDo[Any, Any], Generic[InputT, OutputsT]):
+        """A ParDo with tagged outputs."""
+
+        def expand(self, pcoll: InputT, /) -> OutputsT: ...  # type: ignore[override]
+
+        def with_output_types(self, type_hint: object, **tagged_type_hints: object) -> Self: ...
+
+        def with_exception_handling(self, *args: Any, **kwargs: Any) -> Any:
+            """As of a `ParDo` without tags."""
             ...
 
+    class HandlingErrors(PTransform[Any, Any], Generic[StepT_co]):
+        """A ParDo with exception handling."""
 
-class _MultiParDo(ParDo[Any]):
+        @property
+        def _own_function(self) -> StepT_co: ...  # type: ignore[override]
+
+        @property
+        def _handled_step(self) -> StepT_co: ...
+
+        def expand(
+            self: HandlingErrors[Expands[PCollection[T], PCollection[V]]], pcoll: PCollection[T]
+        ) -> GoodAndBad[V, T]: ...
+
+        def with_outputs(self, *tags: str, main: str | None = None) -> PTransform[Any, Any]:
+            """This transform with tagged outputs."""
+            ...
+
+        def with_concurrency(
+            self,
+            max_concurrency: int = DEFAULT_CONCURRENCY,
+            *,
+            timeout_seconds: float | None = None,
+            retries: int = 0,
+            retry_on: type[Exception] | tuple[type[Exception], ...] = OSError,
+            retry_delay_seconds: float = 0.1,
+            max_retry_delay_seconds: float = 60.0,
+            calls_per_second: float | None = None,
+        ) -> Self:
+            """This transform with ``ParDo.with_concurrency``."""
+            ...
+
+    class Itemized(ParDo[Any, Any]):
+        """A FlatMap without a function."""
+
+        def expand(self, pcoll: PCollection[Iterable[T]]) -> PCollection[T]: ...
+
+
+class _MultiParDo(ParDo[Any, Any]):
     def __init__(
-        self, pardo: ParDo[Any], tags: tuple[str, ...], main_tag: str | None, allow_unknown_tags: bool | None
+        self,
+        pardo: ParDo[Any, Any],
+        tags: tuple[str, ...],
+        main_tag: str | None,
+        allow_unknown_tags: bool | None,
     ) -> None:
         # It differs from the ParDo only in its outputs.
         self.__dict__.update(pardo.__dict__)
@@ -433,7 +610,7 @@ class _MultiParDo(ParDo[Any]):
 
 def _short_form(
     name: str, dofn_class: type[FlatMapDoFn], fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> ParDo[Any]:
+) -> ParDo[Any, Any]:
     if not callable(fn):
         what = f"{name} can be used only with callable objects. Received {fn!r} instead"
         hint = "use ParDo for a DoFn" if isinstance(fn, DoFn) else "pass a function"
@@ -444,26 +621,37 @@ def _short_form(
             what = f"{name} of {label_from_callable(fn)}, an asynchronous generator"
             raise refusal(TypeError, what, hint="use FlatMap, or return a value")
         dofn_class = ASYNCHRONOUS_FORMS.get(dofn_class, dofn_class)
-    pardo: ParDo[Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
+    pardo: ParDo[Any, Any] = ParDo(ItemsDoFn() if gives_items else dofn_class(fn), *args, **kwargs)
     pardo.label = f"{name}({label_from_callable(fn)})"
     return pardo
 
 
-@gives_elements
-def FlatMap(fn: Callable[..., Any] = identity, *args: object, **kwargs: object) -> ParDo[Any]:
-    """Gives each element of what a function returns (Beam's ``FlatMap``).
+@overload
+def FlatMap() -> Itemized: ...
+
+
+@overload
+def FlatMap(fn: FunctionT, *args: object, **kwargs: object) -> FlatMapped[FunctionT]: ...
+
+
+def FlatMap(fn: Callable[..., Any] = identity, *args: object, **kwargs: object) -> ParDo[Any, Any]:
+    """Outputs each element of what a function returns (Beam's ``FlatMap``).
 
     Args:
         fn: A function that returns an iterable; without it, the items of each element.
         args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
+
+    Example: ``lines | FlatMap(str.split)`` over ``"to be"`` emits ``"to"`` and ``"be"``.
+
+    >>> FlatMap(str.split).label
+    'FlatMap(split)'
     """
     return _short_form("FlatMap", FlatMapDoFn, fn, args, kwargs)
 
 
-@gives_results
-def Map(fn: Callable[..., Any], *args: object, **kwargs: object) -> ParDo[Any]:
-    """Gives what a function returns (Beam's ``Map``).
+def Map(fn: FunctionT, *args: object, **kwargs: object) -> Mapped[FunctionT]:
+    """Outputs what a function returns (Beam's ``Map``).
 
     Args:
         fn: A function of an element.
@@ -472,29 +660,48 @@ def Map(fn: Callable[..., Any], *args: object, **kwargs: object) -> ParDo[Any]:
 
     Raises:
         TypeError: If `fn` is not callable, or the arguments do not fit.
+
+    Example: ``words | Map(len)`` over ``"amy"`` emits ``3``.
+
+    >>> Map(len).label
+    'Map(len)'
     """
-    return _short_form("Map", MapDoFn, fn, args, kwargs)
+    return cast("Mapped[FunctionT]", _short_form("Map", MapDoFn, fn, args, kwargs))
 
 
-def Filter(fn: Callable[..., Any], *args: object, **kwargs: object) -> Keeps:
-    """Keeps the elements for which a function is true (Beam's ``Filter``); arguments and errors are as in `Map`."""
-    return cast("Keeps", _short_form("Filter", FilterDoFn, fn, args, kwargs))
+def Filter(fn: FunctionT, *args: object, **kwargs: object) -> Filtered[FunctionT]:
+    """Keeps the elements for which a function is true (Beam's ``Filter``); arguments and errors are as in `Map`.
+
+    Example: ``words | Filter(str.isupper)`` over ``"AMY"`` and ``"bob"`` emits ``"AMY"``.
+
+    >>> Filter(str.isupper).label
+    'Filter(isupper)'
+    """
+    return cast("Filtered[FunctionT]", _short_form("Filter", FilterDoFn, fn, args, kwargs))
 
 
-@gives_results
-def MapTuple(fn: Callable[..., Any], *args: object, **kwargs: object) -> ParDo[Any]:
-    """Gives what a function of an element's parts returns (Beam's ``MapTuple``).
+def MapTuple(fn: FunctionT, *args: object, **kwargs: object) -> PartsMapped[FunctionT]:
+    """Outputs what a function of an element's parts returns (Beam's ``MapTuple``).
 
     Args:
         fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
         args: These, and the errors, are as in `Map`.
         kwargs: Likewise, by name.
+
+    Example: ``ages | MapTuple(lambda name, age: age)`` over ``("amy", 30)`` emits ``30``.
+
+    >>> MapTuple(max).label
+    'MapTuple(max)'
     """
-    return _short_form("MapTuple", MapTupleDoFn, fn, args, kwargs)
+    return cast("PartsMapped[FunctionT]", _short_form("MapTuple", MapTupleDoFn, fn, args, kwargs))
 
 
-def FlatMapTuple(
-    fn: Callable[..., Iterable[ResultT] | None], *args: object, **kwargs: object
-) -> ParDo[ResultT]:
-    """Gives each element of what a function of an element's parts returns; as `MapTuple` (Beam's ``FlatMapTuple``)."""
-    return _short_form("FlatMapTuple", FlatMapTupleDoFn, fn, args, kwargs)
+def FlatMapTuple(fn: FunctionT, *args: object, **kwargs: object) -> PartsFlatMapped[FunctionT]:
+    """Outputs each element of what a function of an element's parts returns; as `MapTuple` (Beam's ``FlatMapTuple``).
+
+    Example: ``counts | FlatMapTuple(lambda word, n: [word] * n)`` over ``("a", 2)`` emits ``"a"`` twice.
+
+    >>> FlatMapTuple(range).label
+    'FlatMapTuple(range)'
+    """
+    return cast("PartsFlatMapped[FunctionT]", _short_form("FlatMapTuple", FlatMapTupleDoFn, fn, args, kwargs))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.construction.ptransform import ptransform_fn
+from penstock.construction.ptransform import PTransform, ptransform_fn, shown_as
 from penstock.construction.pvalue import PCollection
 from penstock.error import refusal
 from penstock.transforms.elements.pardo import FlatMap, Map
@@ -81,6 +81,15 @@ def _split_of(regex: Pattern, output_empty: bool) -> Callable[[str], list[Any]]:
     return parts
 
 
+if TYPE_CHECKING:
+
+    class _TextToText(PTransform[Any, Any]):
+        def expand(self, pcoll: PCollection[str]) -> PCollection[str]: ...
+
+    class _TextToTexts(PTransform[Any, Any]):
+        def expand(self, pcoll: PCollection[str]) -> PCollection[list[str]]: ...
+
+
 class Regex:
     r"""Regular expressions over elements that are text (Beam's ``Regex``).
 
@@ -143,6 +152,7 @@ class Regex:
         return pcoll | FlatMap(_find_kv_of(regex, keyGroup, valueGroup)).with_output_types(Tuple[str, str])
 
     @staticmethod
+    @shown_as(lambda: _TextToText())
     @ptransform_fn
     @with_input_types(str)
     def replace_all(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
@@ -150,6 +160,7 @@ class Regex:
         return pcoll | Map(_replaced_by(regex, replacement, 0)).with_output_types(str)
 
     @staticmethod
+    @shown_as(lambda: _TextToText())
     @ptransform_fn
     @with_input_types(str)
     def replace_first(pcoll: PCollection[Any], regex: Pattern, replacement: str) -> PCollection[Any]:
@@ -157,6 +168,7 @@ class Regex:
         return pcoll | Map(_replaced_by(regex, replacement, 1)).with_output_types(str)
 
     @staticmethod
+    @shown_as(lambda: _TextToTexts())
     @ptransform_fn
     @with_input_types(str)
     def split(pcoll: PCollection[Any], regex: Pattern, outputEmpty: bool = False) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.construction.applicable import K, V
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.elements.bounded_window import TimestampedValue
@@ -34,7 +34,7 @@ class Reify:
             """Returns the element at its timestamp."""
             return TimestampedValue(element, timestamp)
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[T]:
             return pcoll | Map(self.add_timestamp_info).with_output_types(pcoll.element_type)
 
     class Window(PTransform[Any, Any]):
@@ -47,7 +47,7 @@ class Reify:
             """Returns the triple, at the element's timestamp."""
             return TimestampedValue((element, timestamp, window), timestamp)
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[T]) -> PCollection[tuple[T, Timestamp, Any]]:
             output_type = Tuple[pcoll.element_type, Timestamp, Any]
             return pcoll | Map(self.add_window_info).with_output_types(output_type)
 
@@ -63,7 +63,7 @@ class Reify:
             key, value = element
             return key, TimestampedValue(value, timestamp)
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[tuple[K, Any]]) -> PCollection[tuple[K, Any]]:
             key_type, _ = key_value_types(pcoll.element_type)
             return pcoll | Map(self.add_timestamp_info).with_output_types(KV[key_type, Any])
 
@@ -81,7 +81,7 @@ class Reify:
             key, value = element
             return TimestampedValue((key, (value, timestamp, window)), timestamp)
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, tuple[V, Timestamp, Any]]]:
             key_type, value_type = key_value_types(pcoll.element_type)
             output_type = KV[key_type, Tuple[value_type, Timestamp, Any]]
             return pcoll | Map(self.add_window_info).with_output_types(output_type)

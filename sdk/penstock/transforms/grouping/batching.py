@@ -457,7 +457,7 @@ class SortAndBatchElements(PTransform[Any, Any]):
             raise refusal(TypeError, "element_size_fn must be callable", hint="pass a function")
         self._fn = SortingBatchDoFn(max_batch_size, max_batch_weight, element_size_fn or LengthOrOne())
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[T]) -> PCollection[list[T]]:
         return pcoll | ParDo(self._fn).with_output_types(List[pcoll.element_type])
 
 

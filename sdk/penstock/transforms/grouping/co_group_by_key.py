@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
+from penstock.construction.applicable import K, T, V
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PCollection
 from penstock.elements.pairs import NEVER_PAIRS, make_pair_error
@@ -44,6 +45,25 @@ class CoGroupByKey(PTransform[Any, Any]):
         # The iterable is needed twice.
         pcolls = tuple(pvalueish)
         return pcolls, pcolls
+
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def __ror__(
+            self, left: tuple[PCollection[tuple[K, T]], PCollection[tuple[K, V]]], label: str | None = None
+        ) -> PCollection[tuple[K, tuple[Iterable[T], Iterable[V]]]]: ...
+
+        @overload
+        def __ror__(
+            self, left: Mapping[Any, PCollection[tuple[K, Any]]], label: str | None = None
+        ) -> PCollection[tuple[K, dict[Any, Any]]]: ...
+
+        @overload
+        def __ror__(
+            self, left: Iterable[PCollection[Any]], label: str | None = None
+        ) -> PCollection[tuple[Any, Any]]: ...
+
+        def __ror__(self, left: object, label: str | None = None) -> object: ...
 
     def expand(self, pcolls: Any) -> PCollection[tuple[Any, Any]]:
         tags = tuple(pcolls) if isinstance(pcolls, Mapping) else None

@@ -101,7 +101,7 @@ class GroupIntoBatches(_Batches):
         key_type, value_type = key_value_types(input_type)
         return KV[key_type, IterableHint[value_type]]
 
-    def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+    def expand(self, pcoll: PCollection[tuple[K, V]]) -> PCollection[tuple[K, Iterable[V]]]:
         return self.grouped(pcoll, self.infer_output_type(pcoll.element_type))
 
     @with_input_types(Tuple[K, V])
@@ -115,7 +115,7 @@ class GroupIntoBatches(_Batches):
             key_type, value_type = key_value_types(input_type)
             return KV[ShardedKeyTypeConstraint(key_type), IterableHint[value_type]]
 
-        def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:
+        def expand(self, pcoll: PCollection[tuple[Any, V]]) -> PCollection[tuple[Any, Iterable[V]]]:
             key_type, value_type = key_value_types(pcoll.element_type)
             sharded_type = KV[ShardedKeyTypeConstraint(key_type), value_type]
             sharded = ParDo(ShardingDoFn(self.batch_size)).with_output_types(sharded_type)

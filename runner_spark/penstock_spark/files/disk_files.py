@@ -1,0 +1,200 @@
+"""Files on a disk that Spark and this program share, for a session without Hadoop's file systems in this program."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from penstock.utils import clock
+from penstock_spark.files.store import FileStore, is_hidden
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WILDCARD = re.compile(r"(?<!\\)[*?\[]")
+
+
+class DiskFiles(FileStore):
+    """A disk, by paths with or without the scheme ``file``; it does what `HadoopFiles` does."""
+
+    is_local = True
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(without_scheme(path))
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(without_scheme(path))
+
+    def names(self, folder: str, *beginnings: str) -> list[str]:
+        names = self.names_in(folder) or []
+        return [name for name in names if name.startswith(beginnings or "")]
+
+    def names_in(self, folder: str) -> list[str] | None:
+        """Returns the sorted names in a folder, an empty list if it does not exist; None if it is a file."""
+        try:
+            return sorted(os.listdir(without_scheme(folder)))
+        except (FileNotFoundError, ValueError):
+            # No folder has a name with U+0000, which Python refuses by a ValueError; a damaged plan may name one.
+            return []
+        except NotADirectoryError:
+            return None if os.path.exists(without_scheme(folder)) else []
+
+    def names_below(self, folder: str, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        plain, (*levels, last) = without_scheme(folder), beginnings
+        folders = [""]
+        for beginning in levels:
+            inner = [
+                (outer, name)
+                for outer in folders
+                for name in self.names(os.path.join(plain, outer), beginning)
+            ]
+            folders = [os.path.join(outer, name) for outer, name in inner]
+        found = {below: self.names(os.path.join(plain, below), last) for below in folders}
+        return {below: names for below, names in found.items() if names}
+
+    def matching(self, pattern: str) -> list[str]:
+        """Returns the paths of the files whose whole paths match a glob pattern of Hadoop."""
+        plain = without_scheme(pattern)
+        scheme = pattern[: len(pattern) - len(plain)]
+        found = ["/"]
+        for level in plain.strip("/").split("/"):
+            found = [path for folder in found for path in _inside(folder, level)]
+        return [f"{scheme}{path}" for path in found if os.path.isfile(path)]
+
+    def all_below(self, folder: str) -> Iterator[str]:
+        plain = without_scheme(folder)
+        scheme = folder[: len(folder) - len(plain)]
+        for outer, _, names in os.walk(plain):
+            yield from (f"{scheme}{os.path.join(outer, name)}" for name in names)
+
+    def below(self, folder: str, inside: str = "") -> list[tuple[str, str, int]]:
+        """Returns the files below a folder that are not hidden, each as its folder, relative to the given one, its
+        name, and its size.
+        """
+        found: list[tuple[str, str, int]] = []
+        for each in os.scandir(without_scheme(folder)):
+            if is_hidden(each.name):
+                continue
+            if each.is_file():
+                found.append((inside, each.name, each.stat().st_size))
+            else:
+                found += self.below(f"{folder}/{each.name}", f"{inside}/{each.name}".lstrip("/"))
+        return sorted(found)
+
+    def changed_millis(self, folder: str) -> dict[str, int]:
+        return {
+            each.name: each.stat().st_mtime_ns // 1_000_000 for each in os.scandir(without_scheme(folder))
+        }
+
+    def idle_seconds(self, folder: str) -> float:
+        try:
+            return clock.seconds() - os.stat(without_scheme(folder)).st_mtime
+        except OSError:
+            return 0.0  # Another process deletes it.
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            with open(without_scheme(path), "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def open(self, path: str, *, reads_ahead: bool = True) -> BinaryIO:
+        return cast(BinaryIO, open(without_scheme(path), "rb"))
+
+    def write(self, path: str, content: bytes, replaces: bool = True) -> None:
+        plain = without_scheme(path)
+        os.makedirs(os.path.dirname(plain), exist_ok=True)
+        with open(plain, "wb" if replaces else "xb") as file:
+            file.write(content)
+
+    def claim(self, path: str, content: bytes) -> bool:
+        """Makes a small file; returns False if another process has made it. Others may see it before it is whole."""
+        try:
+            self.write(path, content, replaces=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def make(self, folder: str) -> None:
+        os.makedirs(without_scheme(folder), exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        """Renames a file or a folder to a name that does not exist yet."""
+        if self.exists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+        os.rename(without_scheme(source), without_scheme(target))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies a file, or a folder with its content, to a name that does not exist yet."""
+        if self.is_folder(source):
+            shutil.copytree(without_scheme(source), without_scheme(target))
+        else:
+            shutil.copyfile(without_scheme(source), without_scheme(target))
+
+    def replace(self, source: str, target: str) -> None:
+        os.replace(without_scheme(source), without_scheme(target))
+
+    def remove(self, path: str) -> None:
+        """Deletes a file with the checksums that Spark keeps beside it, if it exists."""
+        folder, name = os.path.split(without_scheme(path))
+        for each in (name, f".{name}.crc"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(os.path.join(folder, each))
+
+    def delete(self, path: str) -> None:
+        if self.is_folder(path):
+            shutil.rmtree(without_scheme(path), ignore_errors=True)
+        else:
+            self.remove(path)
+
+
+def without_scheme(path: str) -> str:
+    """Returns a path without its scheme.
+
+    >>> without_scheme("file:///a b"), without_scheme("file:/a"), without_scheme("/a")
+    ('/a b', '/a', '/a')
+    """
+    return path.removeprefix("file:").replace("///", "/", 1) if path.startswith("file:") else path
+
+
+def _inside(folder: str, level: str) -> list[str]:
+    r"""Returns the paths in a folder that one level of a glob pattern of Hadoop matches.
+
+    >>> _inside("/", r"\*")
+    []
+    """
+    if _WILDCARD.search(level) is None:
+        path = os.path.join(folder, re.sub(r"\\(.)", r"\1", level))
+        return [path] if os.path.exists(path) else []
+    matches = re.compile(_expression_of(level), re.DOTALL).fullmatch
+    try:
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if matches(name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _expression_of(level: str) -> str:
+    r"""Returns a glob pattern of Hadoop as a regular expression.
+
+    >>> _expression_of(r"a\*b*[!cd]?")
+    'a\\*b.*[^cd].'
+    """
+
+    def translated(found: re.Match[str]) -> str:
+        match found[0]:
+            case "*":
+                return ".*"
+            case "?":
+                return "."
+            case text if text.startswith("[") and len(text) > 1:
+                return f"[^{text[2:]}" if text[1] in "!^" else text
+            case text:
+                return re.escape(text[1:] if text.startswith("\\") else text)
+
+    return re.sub(r"\\.|\[[^\]]+\]|.", translated, level, flags=re.DOTALL)
