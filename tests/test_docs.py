@@ -142,6 +142,19 @@ def test_the_files_that_a_document_names_exist(path: Path) -> None:
     assert [file for file in named if file not in files] == []
 
 
+def test_the_page_of_examples_has_every_example() -> None:
+    page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
+    programs = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "examples").rglob("*"))
+        if path.suffix in (".py", ".sql", ".ipynb")
+        and not path.name.startswith("_")
+        and not any(name in path.parts for name in ("data", "redis_connector", "__pycache__"))
+    ]
+    assert len(programs) > 20
+    assert [program for program in programs if f"](../{program})" not in page] == []
+
+
 def test_architecture_names_every_folder_of_code() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     packages = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -41,6 +42,15 @@ def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) 
     assert 'id="penstock.Pipeline.run"' in reference
     assert "site.css" in (tmp_path / "docs/bad_input.html").read_text(encoding="utf-8")
     assert "url=docs/index.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    search = (tmp_path / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(search[search.index("{") : search.rindex("}") + 1])
+    apart = {number for number, name in enumerate(index["docnames"]) if name.startswith("docs/decisions/0")}
+    found = [
+        each for each in index["terms"].values() for each in (each if isinstance(each, list) else [each])
+    ]
+    assert len(apart) > 50
+    assert len(found) > 10_000
+    assert apart.isdisjoint(found)
     tables = (tmp_path / "docs/reference/index.html").read_text(encoding="utf-8")
     assert [name for name in names_of_tables() if f'.html#{name}"' not in tables] == []
 
