@@ -85,8 +85,9 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Streami
         else:
             keyed = frame.selectExpr("value", "0 as shard").groupBy("shard")
             frame = transform_with_state(keyed, counting(effects), ROWS)
+        called = tmp_path / f"called {len(started)}"
         stream = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        started.append(stream.foreachBatch(write).start())
+        started.append(backend_of(session).start(stream, write, str(called)))
         return started[-1]
 
     yield run
@@ -202,7 +203,7 @@ def test_errors_name_the_step_of_the_sink_and_keep_their_type(
     cases = [
         (WriteToText(f"{tmp_path}/o", coder=Breaks()), KeyError),
         (WriteToText(f"{tmp_path}/file/o"), OSError),
-        (SparkSink("json", f"{tmp_path}/file", "append", schema="team string"), RunnerError),
+        (SparkSink("json", f"{tmp_path}/file", "append", schema="team string"), (RunnerError, OSError)),
         (EachBatchSink(refuse), LookupError),
     ]
     for sink, kind in cases:
