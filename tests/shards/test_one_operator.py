@@ -15,8 +15,9 @@ from penstock.testing.test_stream import TestStream
 from penstock.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark
 from penstock.transforms.window import FixedWindows, TimestampedValue
 from penstock_spark.checkpoints.contract.compare import compare
+from penstock_spark.checkpoints.contract.operators import levels_of_operators
 from penstock_spark.checkpoints.contract.signature import signature_of
-from penstock_spark.checkpoints.resharding import levels_of_operators, must_rewrite
+from penstock_spark.checkpoints.resharding import must_rewrite
 from penstock_spark.passes.one_operator import one_operator
 from penstock_spark.reports.metrics import GroupingReport, Report
 from penstock_spark.runner import SparkRunner
@@ -103,6 +104,10 @@ def test_another_division_into_operators_rewrites_the_state_and_says_so() -> Non
         assert notes == ["its state is rewritten, because the stateful operators have other levels"]
     assert not must_rewrite(together, together)
     assert not must_rewrite(older, apart)
+    # One level is in one operator either way.
+    alone = [{**own, "levels": own["levels"][:1]} for own in (apart, together)]
+    assert not must_rewrite(*alone)
+    assert compare(*alone, ()).notes == []
 
 
 def run_levels(query: ToyQuery, together: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], _Told]:

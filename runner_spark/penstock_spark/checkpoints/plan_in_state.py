@@ -9,7 +9,8 @@ from functools import partial
 
 from penstock.error import refusal
 from penstock_spark.checkpoints.contract.compare import Signature, compare
-from penstock_spark.checkpoints.resharding import levels_of_operators, slots_of
+from penstock_spark.checkpoints.contract.operators import levels_of_operators
+from penstock_spark.checkpoints.resharding import slots_of
 from penstock_spark.stream.program import PlanInState
 
 

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.error import RunnerError
 from penstock_spark.checkpoints.contract.compare import Signature
+from penstock_spark.checkpoints.contract.operators import levels_of_operators
 from penstock_spark.checkpoints.contract.signature import WAITS
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.files.file_store import SparkFiles, files_of_spark
@@ -128,20 +129,6 @@ def slots_of(plan: Signature) -> list[str]:
         *(each["label"] for each in read),
         *(commands if waits_for_end else []),
     ]
-
-
-def levels_of_operators(plan: Signature) -> list[tuple[int, ...]]:
-    """Returns the numbers of the levels of each operator, by the number of the operator.
-
-    Spark counts operators from the end of the query: operator 0 has the deepest level.
-
-    >>> levels_of_operators({"levels": [{}, {}]}), levels_of_operators({"levels": [{}, {}], "is_one_operator": True})
-    ([(2,), (1,)], [(1, 2)])
-    """
-    numbers = tuple(range(1, len(plan["levels"]) + 1))
-    if numbers and plan.get("is_one_operator", False):
-        return [numbers]
-    return [(number,) for number in reversed(numbers)]
 
 
 def operators_of(plan: Signature) -> int:

@@ -24,9 +24,9 @@ from penstock.machines.states import KeyState, WindowState
 from penstock.machines.trigger_machine import CLOCK
 from penstock.utils.timestamp import Timestamp
 from penstock_spark.checkpoints.contract.compare import Signature
+from penstock_spark.checkpoints.contract.operators import levels_of_operators
 from penstock_spark.checkpoints.contract.signature import ALWAYS, WAITS
 from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint
-from penstock_spark.checkpoints.resharding import levels_of_operators
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
 from penstock_spark.session.session import SessionOptions, session_for

@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock_spark.checkpoints.contract.field_orders import find_moved_fields
 from penstock_spark.checkpoints.contract.key_coders import find_changed_key_coders
+from penstock_spark.checkpoints.contract.operators import levels_of_operators
 from penstock_spark.session.spark_versions import version_of
 
 Signature = dict[str, Any]
@@ -283,7 +284,7 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
     if len(old["levels"]) != len(new["levels"]):
         sentence = "its state is rewritten, because the longest chain of groupings has another length"
         yield _describe_change(sentence, len(old["levels"]), len(new["levels"]))
-    if old["shards"] == new["shards"] and old.get("is_one_operator", False) != new["is_one_operator"]:
+    elif old["shards"] == new["shards"] and levels_of_operators(old) != levels_of_operators(new):
         yield "its state is rewritten, because the stateful operators have other levels"
     yield from (f"the state of '{label}' is given up" for label in dropped)
     before, after = _sources(old), _sources(new)
