@@ -27,7 +27,7 @@ from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.reports.metrics import forget_steps
 from penstock_spark.session.backend import ReportSink
 from penstock_spark.session.shard_keys import shard_keys
-from penstock_spark.stream.level_processor import ROWS, LevelProcessor
+from penstock_spark.stream.level_processor import ROWS, SHARD_STATE, LevelProcessor
 from penstock_spark.stream.tasks import make_played_function, make_reading_function
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
 
@@ -105,7 +105,9 @@ def build_query(
         frames.append(context.metrics.map_in_arrow(clocked, reader, ROWS))
     frame = reduce(DataFrame.unionAll, frames)
     for level in plan.levels:
-        frame = context.metrics.transform_with_state(frame, function(LevelProcessor, level), ROWS)
+        frame = context.metrics.transform_with_state(
+            frame, function(LevelProcessor, level), ROWS, SHARD_STATE
+        )
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")
 
