@@ -119,6 +119,8 @@ class GroupByKey(Grouping):
         ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
             before the end of all time, or with a trigger that may lose data.
         TypeCheckError: When applied to elements that are not pairs.
+
+    Example: ``goals | GroupByKey()`` over ``("red", 2)`` and ``("red", 3)`` emits ``("red", [2, 3])``.
     """
 
     def to_primitive(self) -> graph.Primitive:
@@ -159,6 +161,8 @@ class Flatten(PTransform[Any, Any]):
 
     Args:
         kwargs: ``pipeline``, which is needed if there may be no input.
+
+    Example: ``(monday, tuesday) | Flatten()`` has the elements of both days.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -221,6 +225,8 @@ class FlattenWith(PTransform[Any, Any]):
 
     Args:
         others: PCollections, or transforms at a pipeline's start such as ``Create``.
+
+    Example: ``monday | FlattenWith(tuesday)`` has the elements of both days.
     """
 
     def __init__(self, *others: object) -> None:
