@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from base64 import b64encode
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Told
@@ -23,6 +27,7 @@ from penstock_spark.session.connect.reports import (
     ObservedReports,
     _ReportingProcessor,
     _WithReport,
+    travelling,
 )
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.meaning import SQL_MEANING
@@ -183,6 +188,45 @@ def test_a_stateful_operator_tells_in_a_last_row_of_each_key_in_a_task_too() -> 
         {("run", 1, 1): "odd"},
         {("run", 1, 3): "odd"},
     ]
+
+
+STATE = (
+    "pages",
+    StructType([StructField("page", LongType())]),
+    StructType([StructField("page", BinaryType())]),
+)
+
+
+def test_a_python_without_this_package_can_ask_an_operator_for_its_state_and_no_more(tmp_path: Path) -> None:
+    sink = LastRow()
+    made = travelling(_ReportingProcessor(Operator(sink), sink), STATE)
+    (tmp_path / "operator").write_bytes(CloudPickleSerializer().dumps(made))
+    program = (
+        "import pickle, sys\n"
+        "for name in ('penstock', 'penstock_spark'): sys.modules[name] = None\n"
+        "operator = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "class Handle:\n"
+        "    def getMapState(self, *state): print(*state)\n"
+        "operator.init(Handle())\n"
+        "operator.close()\n"
+        "try: operator.handleInputRows((1,), iter(()), None)\n"
+        "except ModuleNotFoundError as error: print('missing', error.name)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "operator")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    asked, missing = done.stdout.splitlines()
+    assert asked == f"pages {STATE[1]} {STATE[2]}"
+    assert missing.startswith("missing penstock")
+
+
+def test_a_travelling_operator_does_what_the_operator_does() -> None:
+    sink = LastRow()
+    made = travelling(_ReportingProcessor(Operator(sink), sink), STATE)
+    processor = pickle.loads(CloudPickleSerializer().dumps(made))
+    processor.init("handle")
+    rows = list(processor.handleInputRows((3,), iter(()), None))
+    assert [(row.level, row.shard) for row in rows] == [(2, 3), (REPORTS, 3)]
+    processor.close()
 
 
 def as_text(told: Told) -> str:

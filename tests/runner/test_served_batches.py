@@ -110,6 +110,27 @@ def test_each_micro_batch_is_written_in_this_process_with_its_number_as_a_tag(tm
     assert results == ["written", "written"]
 
 
+def test_a_clone_of_the_session_for_micro_batches_gets_the_archives_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    clone = Session()
+    vars(clone)["addArtifacts"] = lambda path, pyfile: sent.append(path)
+    monkeypatch.setattr(served_batches, "attach", lambda spark, number: clone)
+    server, seen, results = Server(), [], []  # type: ignore[var-annotated]
+
+    def function(frame: Any, number: int) -> None:
+        seen.append(number)
+
+    owner = Session()
+    vars(owner)["session_id"] = "the session's"
+    query = ServedQuery(owner, server, function, tmp_path / "served", ("/a/penstock.zip",))  # type: ignore[arg-type]
+    for number in range(2):
+        server.call(number, results).join(10)
+    query.stop()
+    assert (seen, sent) == ([0, 1], ["/a/penstock.zip"])
+
+
 def test_the_query_fails_with_the_whole_error_of_the_function(tmp_path: Path) -> None:
     def function(frame: Any, number: int) -> None:
         raise ValueError("no\nroom")

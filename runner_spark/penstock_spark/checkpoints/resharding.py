@@ -15,7 +15,7 @@ import itertools
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 from zlib import crc32
 
@@ -30,10 +30,9 @@ from penstock_spark.checkpoints.spark_state import check_readable, pages_of_oper
 from penstock_spark.files.file_store import SparkFiles, files_of_spark
 from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
 from penstock_spark.session.shard_keys import shard_keys
-from penstock_spark.session.spark_versions import transform_with_state
 from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.shipping.import_paths import driver_sys_path, import_like_driver, ship_packages
-from penstock_spark.stream.level_processor import ROWS
+from penstock_spark.stream.level_processor import ROWS, SHARD_STATE
 from penstock_spark.stream.resharding.merged_headers import Resharding, merged_headers
 from penstock_spark.stream.resharding.moved_pages import Waits, names_in, pieces, waits_of
 from penstock_spark.stream.resharding.seed_processor import SeedProcessor, seed_of_header, seed_of_piece
@@ -249,12 +248,11 @@ class Rewriting:
             raise _unknown(f"the form {noted[_STATE_FORMAT]} of its state")
         conf = {**noted, **_SNAPSHOTS, _STATE_FORMAT: "1", _SHUFFLES: str(self.new["shards"])}
         session = backend_of(self.spark).clone(conf)
-        frame = session.readStream.schema(ROWS).parquet(seeds)
+        frame, reports = session.readStream.schema(ROWS).parquet(seeds), backend_of(session).reports()
         for levels in reversed(levels_of_operators(self.new)):
             sys_path = driver_sys_path() if is_local_session(self.spark) else ()
             processor = SeedProcessor(levels, self.new["shards"], sys_path)
-            with backend_of(session).workers_python():
-                frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
+            frame = reports.transform_with_state(frame, partial(_silent, processor), ROWS, SHARD_STATE)
         writer = frame.writeStream.format("noop").option("checkpointLocation", self.target)
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
@@ -310,6 +308,11 @@ class Rewriting:
         sums = told.groupBy("grouping").sum("number", "total").collect()
         # A step for which nothing waits any more has a page that says so, and needs none in the new folder.
         return {row[0]: (row[1], row[2]) for row in sums if row[1]}
+
+
+def _silent(processor: SeedProcessor, sink: object) -> SeedProcessor:
+    """Returns an operator that reports nothing."""
+    return processor
 
 
 def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

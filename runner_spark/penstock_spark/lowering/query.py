@@ -27,7 +27,7 @@ from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan
 from penstock_spark.reports.metrics import forget_steps
 from penstock_spark.session.backend import ReportSink
 from penstock_spark.session.shard_keys import shard_keys
-from penstock_spark.stream.level_processor import ROWS, LevelProcessor
+from penstock_spark.stream.level_processor import ROWS, SHARD_STATE, LevelProcessor
 from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.tasks import make_played_function, make_reading_function
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
@@ -112,7 +112,7 @@ def build_query(
     for levels in plan.operators:
         programs = {level.number: program(level) for level in levels}
         processor = function(LevelProcessor, programs, *levels)
-        frame = context.metrics.transform_with_state(frame, processor, ROWS)
+        frame = context.metrics.transform_with_state(frame, processor, ROWS, SHARD_STATE)
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")
 

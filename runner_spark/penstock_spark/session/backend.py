@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Told = dict[tuple[str, int, Hashable], Any]
 """The reports of tasks, by run, stage and partition; in a stream, the partition is (micro-batch, producer)."""
 
+MapOfState = tuple[str, "StructType", "StructType"]
+"""A state of Spark that is a map: its name, and the types of its keys and values."""
+
 Function = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 """A function for Spark's ``mapInArrow``."""
 
@@ -50,7 +53,11 @@ class TaskReports(ABC):
 
     @abstractmethod
     def transform_with_state(
-        self, frame: DataFrame, make: Callable[[ReportSink], StatefulProcessor], schema: str
+        self,
+        frame: DataFrame,
+        make: Callable[[ReportSink], StatefulProcessor],
+        schema: str,
+        state: MapOfState,
     ) -> DataFrame:
         """Returns the rows of a stateful operator, whose keys are shards, over the rows of a stream.
 
@@ -58,6 +65,7 @@ class TaskReports(ABC):
             frame: The rows, with the columns of `schema`.
             make: Makes the operator; it gets the sink for what it tells.
             schema: The columns ``level``, ``shard`` and ``payload`` of the result.
+            state: The only state of the operator, a map: its name, and the types of its keys and values.
         """
 
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock_spark.session.backend import Function, ReportSink, TaskReports, Told
+from penstock_spark.session.backend import Function, MapOfState, ReportSink, TaskReports, Told
 from penstock_spark.session.backends import backend_of, map_in_arrow
 from penstock_spark.session.spark_versions import transform_with_state
 
@@ -33,7 +33,11 @@ class Unheard(TaskReports, ReportSink):
         return map_in_arrow(frame, make(self), schema)
 
     def transform_with_state(
-        self, frame: DataFrame, make: Callable[[ReportSink], StatefulProcessor], schema: str
+        self,
+        frame: DataFrame,
+        make: Callable[[ReportSink], StatefulProcessor],
+        schema: str,
+        state: MapOfState,
     ) -> DataFrame:
         with backend_of(frame.sparkSession).workers_python():
             rows: DataFrame = transform_with_state(frame.groupBy("shard"), make(self), schema)

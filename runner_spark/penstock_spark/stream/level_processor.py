@@ -28,6 +28,9 @@ _FIRST_LOOK = "pyspark.sql.streaming.transform_with_state_driver_worker"
 _KEYS = StructType([StructField("grouping", StringType()), StructField("page", LongType())])
 _PAGES = StructType([StructField("page", BinaryType())])
 
+SHARD_STATE = ("pages", _KEYS, _PAGES)
+"""The only state of an operator: Spark reopens each in every micro-batch."""
+
 
 def quiet_first_look() -> None:
     """Keeps PySpark's program that asks for the state of a query from printing its questions and answers.
@@ -50,9 +53,8 @@ class ShardProcessor(StatefulProcessor):
         confirm_at_once()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        # A single variable, because Spark reopens each of them in every micro-batch.
         with answers_in_time(handle):
-            self._pages = handle.getMapState("pages", _KEYS, _PAGES)
+            self._pages = handle.getMapState(*SHARD_STATE)
 
     def close(self) -> None:
         """Does nothing: Spark closes everything."""

@@ -23,10 +23,11 @@ from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.test_stream import TestStream
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import TimestampedValue
-from penstock_spark.files.file_store import files_of_spark
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.formats.registry import window_files
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure
+from penstock_spark.session.backends import is_connect
 from penstock_spark.sinks.window_files import WriteWindow
 from tests.spark.stream_sinks.writing import contents, dying
 
@@ -132,7 +133,8 @@ def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
     scheme: str,
 ) -> None:
     write = sink(f"{scheme}{tmp_path}", how)
-    owner, name = (os, "replace") if not scheme else (type(files_of_spark(spark, "file:///")), "rename")
+    is_replaced = not scheme or is_connect(spark)
+    owner, name = (os, "replace") if is_replaced else (HadoopFiles, "rename")
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, dying(getattr(owner, name), 1))
         with pytest.raises(Exception, match="Killed"):

@@ -16,10 +16,11 @@ from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToSpark, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
-from penstock_spark.files.file_store import files_of_spark
+from penstock_spark.files.file_store import HadoopFiles
 from penstock_spark.files.temporary import MARK, PREFIX
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.process.identity import this_process
+from penstock_spark.session.backends import is_connect
 from tests.spark.stream_sinks.writing import SCHEMES, contents, dying, lines
 
 Writer = Callable[..., BatchWriter]
@@ -134,7 +135,8 @@ def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
     scheme: str,
 ) -> None:
     sink = WriteToText(f"{scheme}{tmp_path}/o")
-    owner, name = (os, "replace") if not scheme else (type(files_of_spark(spark, "file:///")), "rename")
+    is_replaced = not scheme or is_connect(spark)
+    owner, name = (os, "replace") if is_replaced else (HadoopFiles, "rename")
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, dying(getattr(owner, name), 1))
         with pytest.raises(Exception, match="Killed"):

@@ -17,6 +17,7 @@ from penstock_spark.session.backend import (
     Function,
     Hadoop,
     JobProgress,
+    MapOfState,
     Pages,
     ReportSink,
     TaskActivity,
@@ -73,7 +74,11 @@ class Accumulated(TaskReports):
             return frame.mapInArrow(make(self.accumulator), schema)
 
     def transform_with_state(
-        self, frame: DataFrame, make: Callable[[ReportSink], StatefulProcessor], schema: str
+        self,
+        frame: DataFrame,
+        make: Callable[[ReportSink], StatefulProcessor],
+        schema: str,
+        state: MapOfState,
     ) -> DataFrame:
         with workers_python():
             made: DataFrame = transform_with_state(frame.groupBy("shard"), make(self.accumulator), schema)

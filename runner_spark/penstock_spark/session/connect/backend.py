@@ -40,6 +40,9 @@ _IN_PROGRAM_BYTES_MAX = 256 << 10
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "[::1]")
 
+_archives: dict[str, str] = {}
+"""The archives that this program has sent to any session, by name."""
+
 _shipped: set[tuple[str, str]] = set()
 
 
@@ -175,7 +178,9 @@ class ConnectBackend(Backend):
 
     def ship_archive(self, path: str) -> None:
         self.spark.addArtifacts(path, pyfile=True)
-        _shipped.add((self._session, path.rpartition("/")[2]))
+        name = path.rpartition("/")[2]
+        _shipped.add((self._session, name))
+        _archives[name] = path
 
     def ship_pages(self, name: str, pages: list[bytes]) -> tuple[Pages, Callable[[], None]]:
         if sum(map(len, pages)) <= _IN_PROGRAM_BYTES_MAX:
@@ -219,7 +224,9 @@ class ConnectBackend(Backend):
             return writer.format("noop").start()
         # A checkpoint that this program and the server share is on a disk.
         path = Path(folder.removeprefix("file://"))
-        return cast("StreamingQuery", ServedQuery(self.spark, writer, function, path))
+        return cast(
+            "StreamingQuery", ServedQuery(self.spark, writer, function, path, tuple(_archives.values()))
+        )
 
     def last_report(self, query: StreamingQuery) -> tuple[int, str] | None:
         progress = query.lastProgress

@@ -108,6 +108,7 @@ class ServedQuery:
         writer: What starts it.
         function: Called with each micro-batch and its number.
         folder: A folder that this program and the server share, for this run alone.
+        archives: The paths of the archives from which the tasks of a micro-batch import.
     """
 
     def __init__(
@@ -116,9 +117,11 @@ class ServedQuery:
         writer: DataStreamWriter,
         function: Callable[[DataFrame, int], None],
         folder: Path,
+        archives: tuple[str, ...] = (),
     ) -> None:
         self._spark = spark
         self._function = function
+        self._archives = archives
         self._folder = folder
         self._sessions: dict[str, SparkSession] = {}
         self._closing, self._stopped = threading.Event(), threading.Event()
@@ -234,7 +237,11 @@ class ServedQuery:
         if number == self._spark.session_id:  # type: ignore[attr-defined]
             return self._spark
         if number not in self._sessions:
-            self._sessions[number] = attach(self._spark, number)
+            session = attach(self._spark, number)
+            # A clone for micro-batches does not have what was sent to its session.
+            for path in self._archives:
+                session.addArtifacts(path, pyfile=True)
+            self._sessions[number] = session
         return self._sessions[number]
 
     def _tidy_up(self) -> None:
