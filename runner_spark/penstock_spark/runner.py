@@ -97,7 +97,7 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.formats.registry import element_type_of
         from penstock_spark.session.session import existing_session
 
-        given = self.arguments.get("spark", getattr(options.view_as(SparkOptions), "spark", None))
+        given = self.arguments.get("spark", options.view_as(SparkOptions).session())
         return element_type_of(source, existing_session() if given is None else given, where)
 
     def start_engine(self, options: PipelineOptions) -> None:

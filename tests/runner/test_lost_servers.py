@@ -133,15 +133,11 @@ def test_a_session_that_the_program_has_made_is_not_replaced() -> None:
 
 
 @pytest.mark.parametrize("address", ["sc:/host", "sc://host:port", "sc://host/path;token=secret"])
-def test_what_is_no_address_is_refused_with_one_that_is(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
+def test_what_is_no_address_is_refused_with_one_that_is(address: str) -> None:
     with pytest.raises(RunnerError, match="is not the address of a Spark Connect server") as raised:
         open_remote(address, {})
     assert "sc://host:15002" in str(raised.value)
     assert "secret" not in str(raised.value)
-    assert "SPARK_CONNECT_MODE_ENABLED" not in opening.os.environ
 
 
 _CLOSED_PORT = """

@@ -202,6 +202,12 @@ def test_experiments_are_split_at_commas_added_and_looked_up():
     assert [options.lookup_experiment(key) for key in ("a", "b", "d", "z")] == [True, "1", True, None]
 
 
+def test_the_session_of_a_program_is_an_argument_and_not_a_flag():
+    session = object()
+    assert Pipeline(spark=session).options.view_as(SparkOptions).session() is session
+    assert PipelineOptions([]).view_as(SparkOptions).session() is None
+
+
 def test_spark_options_have_beams_name_and_flags_too():
     options = PipelineOptions(
         ["--spark_master_url=local[3]", "--spark_conf=a=b=c", '--spark_conf={"d": true}']

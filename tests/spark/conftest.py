@@ -19,6 +19,7 @@ ON_CONNECT = frozenset(
     {
         "test_available_now",
         "test_combine",
+        "test_connect_servers",
         "test_grouping",
         "test_io_pipelines",
         "test_joins",

@@ -10,6 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
+import penstock as beam
+from penstock.options.spark import SparkOptions
+from penstock.runners import SparkRunner
+from penstock_spark.runs.open_session import open_session
 from penstock_spark.session.backends import backend_of
 from penstock_spark.session.configuration import read_spark_property
 from penstock_spark.session.connect.backend import ConnectBackend
@@ -28,6 +32,16 @@ def test_the_users_session_is_taken_as_it_is_from_any_thread(spark: SparkSession
     thread.join()
     assert found == [spark] * 4
     assert {row.key: row.value for row in spark.sql("SET").collect()} == before
+
+
+def test_a_pipeline_and_a_runner_take_the_session_that_they_are_given(spark: SparkSession) -> None:
+    other = spark.newSession()
+    for options in (
+        beam.Pipeline(spark=other).options,
+        SparkRunner(spark=other)._settings(beam.Pipeline().options),
+    ):
+        assert open_session(options.view_as(SparkOptions), local_only=False) is other
+    assert open_session(beam.Pipeline().options.view_as(SparkOptions), local_only=False) is spark
 
 
 def test_the_runners_session_sees_the_users_settings_and_views_and_changes_neither(

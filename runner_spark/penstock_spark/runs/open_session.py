@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import cast
 
 from pyspark.sql import SparkSession
 
@@ -66,7 +67,7 @@ def open_session(settings: SparkOptions, local_only: bool, asks_workers: bool = 
     master = settings.master_url() or ("local[*]" if local_only else None)
     spark = session_for(
         SessionOptions(
-            spark=getattr(settings, "spark", None),
+            spark=cast("SparkSession | None", settings.session()),
             master=master,
             app_name=settings.app_name,
             conf=settings.properties(),

@@ -24,6 +24,10 @@ class SparkOptions(PipelineOptions):
         url: str | None = self.master or self.spark_master_url
         return url
 
+    def session(self) -> object:
+        """The session that the program passes, as in ``Pipeline(spark=session)``; None without one."""
+        return self._all_options.get("spark")
+
     def properties(self) -> dict[str, str]:
         """The Spark properties."""
         in_file = read_properties(self.spark_conf_file) if self.spark_conf_file else {}

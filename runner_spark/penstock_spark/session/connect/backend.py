@@ -21,7 +21,7 @@ from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActivity, TaskReports
-from penstock_spark.session.connect.opening import Patience, version_of_server
+from penstock_spark.session.connect.opening import Patience, opened_sessions, version_of_server
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
 from penstock_spark.session.connect.server_life import at_loss, client_of
@@ -68,9 +68,9 @@ _open: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 @atexit.register
-def _close_clones() -> None:
-    """Closes the channels of clones: an open one keeps the program from ending."""
-    for clone in list(_open):
+def _close_sessions() -> None:
+    """Closes the channels of clones and of sessions that pipelines have opened: an open one may keep the program."""
+    for clone in [*_open, *opened_sessions()]:
         with suppress(Exception):
             clone.client.release_session()
         with suppress(Exception):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import warnings
 import weakref
 from collections.abc import Mapping
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from penstock.error import RunnerError
@@ -42,10 +42,6 @@ class Patience(DefaultPolicy):
         return answer
 
 
-_MODE = "SPARK_CONNECT_MODE_ENABLED"
-"""The environment variable by which PySpark knows, from the first such session on, that it is one of Connect."""
-
-
 _opened: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 """The sessions that pipelines have opened."""
 
@@ -57,20 +53,9 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
         address: The server, as in ``sc://host:15002``, or a master for which PySpark starts a server.
         conf: The properties. What the server does not let a session set is said in the log.
     """
-    mode = os.environ.get(_MODE)
-    try:
-        spark = SparkSession.builder.remote(address).getOrCreate()
-    except (PySparkException, ValueError) as error:
-        if mode is None:
-            os.environ.pop(_MODE, None)
-        # Python itself refuses a port that is no number.
-        if isinstance(error, PySparkException) and error.getCondition() != "INVALID_CONNECT_URL":
-            raise
-        raise RunnerError(
-            f"{address.partition(';')[0]!r} is not the address of a Spark Connect server",
-            where="in the option master, or in $SPARK_REMOTE",
-            hint="write it as in sc://host:15002, or with options as in sc://host:443/;use_ssl=true;token=...",
-        ) from None
+    if address.startswith("sc:"):
+        _check_address(address)
+    spark = SparkSession.builder.remote(address).getOrCreate()
     try:
         version_of_server(spark)
     except Exception:
@@ -89,6 +74,22 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
                 str(error).partition("\n")[0],
             )
     return spark
+
+
+def _check_address(address: str) -> None:
+    try:
+        DefaultChannelBuilder(address)
+    except ValueError:
+        raise RunnerError(
+            f"{address.partition(';')[0]!r} is not the address of a Spark Connect server",
+            where="in the option master, or in $SPARK_REMOTE",
+            hint="write it as in sc://host:15002, or with options as in sc://host:443/;use_ssl=true;token=...",
+        ) from None
+
+
+def opened_sessions() -> list[SparkSession]:
+    """Returns the sessions that pipelines have opened and nothing has stopped."""
+    return [spark for spark in _opened if not client_of(spark).is_closed]
 
 
 def has_lost_server(spark: SparkSession) -> bool:

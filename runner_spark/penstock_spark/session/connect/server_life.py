@@ -53,6 +53,7 @@ class Client(Protocol):
     """PySpark's client of a session."""
 
     host: str
+    is_closed: bool
 
     def get_retry_policies(self) -> Sequence[object]:
         """Returns how the client tries again."""

@@ -1,0 +1,122 @@
+"""A server of Spark Connect: how a program names it, with PySpark's client alone, and what happens when it refuses."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+import penstock as beam
+from penstock.error import RunnerError
+from penstock.testing.util import assert_that, equal_to
+from tests.client_only import PRELUDE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def address(spark: SparkSession, request: pytest.FixtureRequest) -> str:
+    """The server of the tests."""
+    if not request.config.getoption("--connect"):
+        pytest.skip("it needs a server of Spark Connect: --connect")
+    from penstock_spark.session.connect.server_life import name_of_server
+
+    return f"sc://{name_of_server(spark)}"
+
+
+@pytest.fixture
+def session(address: str) -> Iterator[SparkSession]:
+    """A session of its own; the program's active one stays."""
+    from pyspark.sql.connect.session import SparkSession as Remote
+
+    made = Remote(address)
+    yield made  # type: ignore[misc]
+    with suppress(Exception):
+        made.stop()
+
+
+def total(spark: SparkSession) -> None:
+    with beam.Pipeline(spark=spark) as pipeline:
+        assert_that(pipeline | beam.Create([1, 2, 3]) | beam.CombineGlobally(sum), equal_to([6]))
+
+
+_THREE_WAYS = """
+import os
+from pyspark.sql import SparkSession
+import penstock as beam
+from penstock.testing.util import assert_that, equal_to
+
+def run(way, **options):
+    with beam.Pipeline(**options) as pipeline:
+        sums = pipeline | beam.Create([("a", 1), ("a", 2), ("b", 3)]) | beam.CombinePerKey(sum)
+        assert_that(sums, equal_to([("a", 3), ("b", 3)]))
+    print(way)
+
+address = sys.argv[1]
+os.environ["SPARK_REMOTE"] = "sc://nobody.invalid:1"
+run("master", argv=[f"--master={address}"])
+SparkSession.active().stop()
+os.environ["SPARK_REMOTE"] = address
+run("SPARK_REMOTE")
+SparkSession.active().stop()
+del os.environ["SPARK_REMOTE"]
+run("spark", spark=SparkSession.builder.remote(address).getOrCreate())
+print([name for name in sys.modules if name.startswith(("py4j", "pyspark.core"))])
+"""
+
+
+def test_a_program_with_the_client_alone_names_its_server_in_three_ways(address: str) -> None:
+    command = [sys.executable, "-c", PRELUDE + _THREE_WAYS, address]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["master", "SPARK_REMOTE", "spark", "[]"]
+
+
+def test_a_session_that_has_ended_is_an_error_and_a_clone_that_has_is_replaced(session: SparkSession) -> None:
+    from penstock_spark.session.connect import backend
+
+    total(session)
+    clone = backend._clones[session.session_id].spark  # type: ignore[attr-defined]
+    clone.client.release_session()
+    with pytest.raises(RunnerError, match="the session of the Spark Connect server has ended"):
+        total(session)
+    total(session)
+    session.client.release_session()  # type: ignore[attr-defined]
+    with pytest.raises(RunnerError, match=r"has ended[^\n]*\n  (?:at|in) [^\n]*\n  hint: stop the session"):
+        total(session)
+
+
+def test_more_values_than_a_message_holds_are_refused(session: SparkSession) -> None:
+    values = [os.urandom(10_000_000) for _ in range(14)]
+    with (
+        pytest.raises(RunnerError, match="larger than one message may be") as raised,
+        beam.Pipeline(spark=session) as pipeline,
+    ):
+        _ = pipeline | beam.Create(values) | beam.Map(len)
+    assert "read large values from files instead of Create" in str(raised.value)
+
+
+def test_a_setting_that_a_server_does_not_permit_is_left_out_and_said(
+    address: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql.connect.session import SparkSession as Remote
+
+    from penstock_spark.session.backends import open_remote
+
+    monkeypatch.setattr(Remote, "_default_session", None)
+    monkeypatch.setattr(Remote._active_session, "session", None)
+    with caplog.at_level(logging.WARNING):
+        opened = open_remote(address, {"spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "3"})
+    assert opened.conf.get("spark.sql.shuffle.partitions") == "3"
+    [said] = caplog.messages
+    assert said.startswith(
+        "the Spark Connect server does not let a session set spark.executor.memory, which is left"
+    )
+    opened.stop()
