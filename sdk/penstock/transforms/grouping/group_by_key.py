@@ -119,6 +119,8 @@ class GroupByKey(Grouping):
         ValueError: When applied to an unbounded PCollection in the global window with a trigger that never fires
             before the end of all time, or with a trigger that may lose data.
         TypeCheckError: When applied to elements that are not pairs.
+
+    Example: ``sales | GroupByKey()`` over ``("tea", 2)`` and ``("tea", 3)`` emits ``("tea", [2, 3])``.
     """
 
     def to_primitive(self) -> graph.Primitive:
@@ -159,6 +161,8 @@ class Flatten(PTransform[Any, Any]):
 
     Args:
         kwargs: ``pipeline``, which is needed if there may be no input.
+
+    Example: ``(first, second) | Flatten()`` emits the elements of both.
     """
 
     def __init__(self, **kwargs: Any) -> None:
