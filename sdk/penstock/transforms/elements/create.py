@@ -30,7 +30,10 @@ class Create(PTransform[Any, PCollection[T]]):
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
 
-    Example: ``pipeline | Create(["tea", "cake"])`` emits ``"tea"`` and ``"cake"``.
+    Example: ``pipeline | Create([("tea", 2), ("tea", 3)])``.
+
+    >>> Create({"tea": 2}).values
+    (('tea', 2),)
     """
 
     @overload

@@ -145,6 +145,14 @@ class ParDo(
     Raises:
         TypeError: If the arguments do not fit ``process``.
         ValueError: If the DoFn asks for things that it cannot have.
+
+    >>> class Words(DoFn):
+    ...     def process(self, line: str) -> Iterator[str]:
+    ...         yield from line.split()
+    >>> ParDo(Words()).label
+    'ParDo(Words)'
+
+    Example: ``lines | ParDo(Words())`` over ``"to be"`` emits ``"to"`` and ``"be"``.
     """
 
     needs_pcollection = True
@@ -295,6 +303,8 @@ class ParDo(
 
         Raises:
             ValueError: If the main tag is among `tags`.
+
+        Example: ``good, bad = lines | ParDo(Parse()).with_outputs("bad", main="good")``.
         """
         if main is not None and main in tags:
             what = f"Main output tag {main!r} must be different from side output tags {tags}"
@@ -431,6 +441,8 @@ class ParDo(
 
         Raises:
             ValueError: If arguments exclude each other, or cannot work.
+
+        Example: ``good, bad = lines | Map(parse).with_exception_handling()``.
         """
         return handling_errors(
             self,
