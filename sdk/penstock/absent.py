@@ -1,7 +1,7 @@
 """Finds what a program names of a module without importing it: another module, or an error with a hint.
 
 An import of a module or name of Beam that is left out fails like the import of anything absent, with a hint. So does a
-name that is like another one.
+name of a module, or in a module, that is like another one.
 """
 
 from __future__ import annotations
@@ -75,8 +75,12 @@ class AbsentModules:
         callers = set(_import_system())
         package, _, name = fullname.rpartition(".")
         hint = _hint(fullname)
-        if hint is None and "_handle_fromlist" in callers:
-            hint = _near_hint(package, name)
+        if hint is None:
+            hint = (
+                _near_hint(package, name)
+                if "_handle_fromlist" in callers
+                else _near_module(package, name, path)
+            )
         if hint is None or "_find_and_load" not in callers:
             return None
         if "_handle_fromlist" in callers:
@@ -117,6 +121,16 @@ def _near_hint(module: str, name: str) -> str | None:
     if near == name:
         return f"import it from {homes[near]}"
     return f"did you mean {near}?" if homes[near] == module else f"did you mean {near}, of {homes[near]}?"
+
+
+def _near_module(package: str, name: str, path: Sequence[str] | None) -> str | None:
+    """The hint at a module of a package that the name is like."""
+    if path is None or name.startswith("_"):
+        return None
+    import pkgutil
+
+    near = find_nearest(name, (each.name for each in pkgutil.iter_modules(path)), _LIKENESS)
+    return None if near is None else f"did you mean {package}.{near}?"
 
 
 def _public_names(module: str) -> Sequence[str]:

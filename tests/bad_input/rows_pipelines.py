@@ -462,6 +462,17 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
+            "a misspelled module",
+            write="""
+                from penstock.transfroms import util
+                """,
+            see="""
+                ModuleNotFoundError: No module named 'penstock.transfroms'
+                  at game.py:1
+                  hint: did you mean penstock.transforms?
+                """,
+        ),
+        Row(
             "a misspelled name of a module",
             write="""
                 p | beam.Create([1]) | beam.FlatMp(range)

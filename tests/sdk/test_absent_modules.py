@@ -90,7 +90,7 @@ def test_whoever_only_asks_is_told_that_there_is_none():
 
 
 @pytest.mark.parametrize(
-    "name", ["penstock.io.kafkas", "penstock.nothing", "penstock.io.textio.kafka", "kafkas"]
+    "name", ["penstock.io.elsewhere", "penstock.nothing", "penstock.io.textio.kafka", "kafkas"]
 )
 def test_other_modules_that_are_not_there_have_pythons_own_error(name):
     with pytest.raises(ModuleNotFoundError, match=r"^No module named") as caught:
@@ -98,6 +98,23 @@ def test_other_modules_that_are_not_there_have_pythons_own_error(name):
     assert "hint" not in str(caught.value)
     with pytest.raises(ImportError, match=r"^cannot import name 'nothing' from 'penstock.io'"):
         from penstock.io import nothing  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("penstock.transfroms", "penstock.transforms"),
+        ("penstock.transfroms.util", "penstock.transforms"),
+        ("penstock.io.kafkas", "penstock.io.kafka"),
+        ("penstock.transforms.utli", "penstock.transforms.util"),
+    ],
+)
+def test_a_misspelled_module_has_a_hint(name, meant):
+    with pytest.raises(
+        ModuleNotFoundError, match=rf"^No module named .*\n  at .*\n  hint: did you mean {meant}\?$"
+    ):
+        importlib.import_module(name)
+    assert importlib.util.find_spec("penstock.transfroms") is None
 
 
 def test_the_table_is_loaded_only_when_something_is_missing():

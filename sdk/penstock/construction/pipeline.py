@@ -11,6 +11,7 @@ from typing import Any
 from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.engine import create_runner
+from penstock.checks.misspelled_keywords import find_meant_keyword
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
@@ -184,6 +185,9 @@ class Pipeline(HasDisplayData, WithoutElements):
     ) -> None:
         if kind is not None:
             self._unrun.forget()
+            meant = find_meant_keyword(error)
+            if error is not None and meant is not None:
+                error.add_note(f"  hint: did you mean {meant}?")
             return
         self.result = self.run()
         if self._standard_options.no_wait_until_finish:
