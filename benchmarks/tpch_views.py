@@ -97,7 +97,7 @@ def follow(result: Any) -> list[tuple[float, float]]:
 
 
 def keep_view(
-    spark: SparkSession, bench: Benchmark, parts: Path, query: str
+    spark: SparkSession, bench: Benchmark, parts: Path, query: str, shards: int | None
 ) -> tuple[list[tuple[float, float]], list[tuple[Any, ...]]]:
     """Keeps a view over the parts; returns the wall and CPU seconds of each later micro-batch, and the last rows."""
     net: Counter[tuple[Any, ...]] = Counter()
@@ -106,7 +106,7 @@ def keep_view(
         for kind, row in changes:
             net[tuple(row)] += -1 if kind.is_retraction else 1
 
-    pipeline = beam.Pipeline(spark=spark, mode="streaming")
+    pipeline = beam.Pipeline(spark=spark, mode="streaming", shuffle_partitions=shards)
     tables = {}
     for name in tables_of(bench, query):
         path = str(parts / name / "*.parquet") if name in _KEYS else str(bench.paths[name])
@@ -143,7 +143,7 @@ def measure(
     parts = write_parts(bench, folder, settings.parts)
     query = bench.for_spark[number]
     anew, rows = compute_anew(spark, bench, parts, query, settings.warming_turns + settings.turns)
-    kept, net = keep_view(spark, bench, parts, query)
+    kept, net = keep_view(spark, bench, parts, query, settings.shards)
     for found in (rows, net):
         if wrong := differences(bench.answer(number), found):
             raise AssertionError(f"query {number}: {wrong[0]}")
@@ -213,6 +213,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--warming-turns", type=int, default=3, help="micro-batches and runs that do not count"
     )
+    parser.add_argument("--shards", type=int, help="shards of the view; default: the number of cores")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="default: all")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "benchmarks", help="for data")
     parser.add_argument("--results", type=Path, default=FOLDER / "tpch_views.json", help="the file to write")

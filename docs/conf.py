@@ -28,26 +28,59 @@ include_patterns = [
 ]
 # Sphinx looks for pages in every other folder, and a virtual environment has many.
 exclude_patterns = [".*"]
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 
 html_theme = "furo"
 html_title = "penstock"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 myst_heading_anchors = 4
 # Docstrings have names in single backticks, as Markdown has.
 default_role = "code"
+# The tables of the reference list names; the pages beside them have their text.
+autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
 
 
+_OF_DEVELOPERS = (
+    "ARCHITECTURE",
+    "CONTRIBUTING",
+    "STYLE",
+    "docs/decisions/",
+    "docs/design/",
+    "docs/test_cost",
+    "tests/",
+)
+"""The pages that concern those who change penstock: the search shows what its users need."""
+
+
 def setup(app: Any) -> None:
-    """Lets the table of decisions, and not the sidebar, lead to each decision."""
-    app.connect("source-read", _outside_the_sidebar)
+    """Keeps pages for developers out of the search, and makes the root of the site lead to the front page."""
+    app.connect("source-read", _add_metadata)
+    app.connect("build-finished", _lead_to_the_front_page)
 
 
-def _outside_the_sidebar(_app: Any, name: str, source: list[str]) -> None:
+def _lead_to_the_front_page(app: Any, _error: Exception | None) -> None:
+    """Writes the page at the root of the site, which leads to the front page."""
+    where = '<meta charset="utf-8"><meta http-equiv="refresh" content="0; url=docs/index.html">'
+    text = f'<!doctype html>{where}<title>penstock</title><a href="docs/index.html">penstock</a>\n'
+    Path(app.outdir, "index.html").write_text(text, encoding="utf-8")
+
+
+def _add_metadata(_app: Any, name: str, source: list[str]) -> None:
+    metadata = "nosearch: true\n" if name.startswith(_OF_DEVELOPERS) else ""
     if name.startswith("docs/decisions/0"):
-        source[0] = f"---\norphan: true\n---\n\n{source[0]}"
+        metadata += "orphan: true\n"
+    if metadata:
+        source[0] = f"---\n{metadata}---\n\n{source[0]}"

@@ -1,9 +1,11 @@
-"""Draws the figures of docs/model.md from what the machines do: ``python docs/pictures.py``."""
+"""Draws the figures of the documentation from what the machines do: ``python docs/pictures.py``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+
+from motion import animate
 
 from penstock_conformance.bare import run
 from penstock_conformance.parsing import load
@@ -21,13 +23,17 @@ _FIGURES: Mapping[str, tuple[str, str]] = {
 }
 """For each picture, the scenario of the conformance suite and its mode."""
 
+MOVING = "moving.svg"
+"""The picture of the landing page."""
+
 
 def pictures() -> dict[str, str]:
     """The text of each picture, as SVG, by its file's name."""
     scenarios = {scenario.title: scenario for scenario in load()}
-    return {
+    found = {
         f"{name}.svg": _drawn(scenarios[_PAPER + title], mode) for name, (title, mode) in _FIGURES.items()
     }
+    return {**found, MOVING: animate(found["early_and_late.svg"])}
 
 
 def _drawn(scenario: Scenario, mode: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import io
 import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_PROGRAM = re.compile(r"^```python program\n(.*?)^```$.*?^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#]+?)(?:#[^)]*)?\)")
 _FILE = re.compile(r"`([\w./-]+\.(?:py|md|toml))`")
 
@@ -91,6 +93,30 @@ def test_the_examples_give_what_the_document_says(
     assert not failures, "\n" + "".join(failures)
 
 
+def programs(text: str) -> list[tuple[str, str]]:
+    """Each block with the mark ``program``, which runs as it stands, with the next block, which is what it prints."""
+    found = _PROGRAM.findall(text)
+    assert len(found) == text.count("```python program\n")
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if "```python program\n" in path.read_text(encoding="utf-8")],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_a_program_prints_what_the_document_says(
+    path: Path, spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for program, output in programs(path.read_text(encoding="utf-8")):
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(program, path.name, "exec"), {"__name__": "__main__"})
+        assert printed.getvalue() == output
+
+
 @cache
 def existing_files() -> frozenset[str]:
     """All files of the project, from the root on, with each shorter end of their paths."""
@@ -114,6 +140,19 @@ def test_the_files_that_a_document_names_exist(path: Path) -> None:
     files = existing_files()
     named = [file for file in _FILE.findall(prose) if "your_" not in file]
     assert [file for file in named if file not in files] == []
+
+
+def test_the_page_of_examples_has_every_example() -> None:
+    page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
+    programs = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "examples").rglob("*"))
+        if path.suffix in (".py", ".sql", ".ipynb")
+        and not path.name.startswith("_")
+        and not any(name in path.parts for name in ("data", "redis_connector", "__pycache__"))
+    ]
+    assert len(programs) > 20
+    assert [program for program in programs if f"](../{program})" not in page] == []
 
 
 def test_architecture_names_every_folder_of_code() -> None:

@@ -519,7 +519,9 @@ def test_each_name_of_the_interface_is_for_a_connector() -> None:
 
 
 def test_the_page_about_connectors_names_the_interface() -> None:
-    text = (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8").partition("## The interface")[2]
+    text = (
+        (ROOT / "docs" / "writing_connectors.md").read_text(encoding="utf-8").partition("## The interface")[2]
+    )
     offered = {
         name: list(importlib.import_module(name).__all__)
         for name in _modules("penstock_spark")

@@ -16,6 +16,7 @@ from penstock_spark.passes.kept_restrictions import kept_restrictions
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.lift_combiners import lift_combiners
 from penstock_spark.passes.native_streams import native_streams, reasons_for_python
+from penstock_spark.passes.one_operator import one_operator
 from penstock_spark.passes.one_round import one_round
 from penstock_spark.passes.prune import prune
 from penstock_spark.passes.query_rows import query_rows, rows_of_queries
@@ -39,6 +40,7 @@ class Target:
     # The most elements and panes of each grouping that a batch records; None turns recording off.
     record_events: int | None = None
     table_of: TableOf = table_before_opening  # Returns the columns of a source.
+    shards: int | None = None  # The number of shards of a stream that the options ask for, if they do.
 
     @property
     def is_batch(self) -> bool:
@@ -138,6 +140,7 @@ def compile_graph(graph: Graph, target: Target) -> Compiled:
     views = None if aside is None else batch_plan(aside, target)
     reasons = reasons_for_python(main, target.mode)
     plan = choose_shards(levels(main, target.mode), reasons, target.without)
+    plan = one_operator(plan, target.shards, target.without)
     return Compiled(replace(plan, views=views, whole=whole), graph, target)
 
 

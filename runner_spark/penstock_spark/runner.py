@@ -75,7 +75,10 @@ class SparkRunner(PipelineRunner):
         if mode == "batch":
             warn_of_no_effect_in_batch(settings)
         warn_of_hints(graph.steps)
-        return compile_graph(graph, Target(mode, settings.switched_off(), settings.record_events, table_of))
+        target = Target(
+            mode, settings.switched_off(), settings.record_events, table_of, settings.shuffle_partitions
+        )
+        return compile_graph(graph, target)
 
     def explain(self, pipeline: Pipeline, options: PipelineOptions) -> str:
         """The graph, what each pass changed, the optimised graph and the plan, as text; starts nothing."""
@@ -128,6 +131,7 @@ class SparkRunner(PipelineRunner):
         from penstock_spark.checkpoints.custody.folder import check_fit, find_at
         from penstock_spark.files.disk_place import open_place
         from penstock_spark.lowering.query import heartbeat_of
+        from penstock_spark.passes.one_operator import one_operator
 
         settings = self._settings(options)
         plan = self.compiled(pipeline.to_graph(), settings).plan
@@ -136,7 +140,8 @@ class SparkRunner(PipelineRunner):
             raise refusal(ValueError, what, hint="pass --mode=streaming or --mode=micro_batch")
         place = open_place(location)
         heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
-        signature = signature_of(plan, find_at(place).plan["shards"], heartbeat)
+        shards = find_at(place).plan["shards"]
+        signature = signature_of(one_operator(plan, shards, settings.switched_off()), shards, heartbeat)
         return check_fit(place, signature, tuple(settings.drop_state or ()))
 
     def to_dataframe(self, pcoll: PCollection[Any], schema: object = None) -> object:

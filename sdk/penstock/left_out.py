@@ -27,7 +27,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     (
         "transforms.enrichment transforms.enrichment_handlers",
-        "not yet: call the service from an asynchronous DoFn; see `docs/ends.md`",
+        "not yet: call the service from an asynchronous DoFn; see `docs/connectors.md`",
     ),
     (
         "transforms.async_dofn",
@@ -51,7 +51,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ("io.localfilesystem io.filesystemio", "not our business: `FileSystems` opens local files"),
     (
         "io.unbounded_source",
-        "not yet: write a `RangeSource`, or a splittable DoFn without an end; see `docs/ends.md`",
+        "not yet: write a `RangeSource`, or a splittable DoFn without an end; see `docs/connectors.md`",
     ),
     (
         "io.flink",
@@ -59,7 +59,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ),
     (
         "io.requestresponse io.components",
-        "not yet: call the service from an asynchronous DoFn; see `docs/ends.md`",
+        "not yet: call the service from an asynchronous DoFn; see `docs/connectors.md`",
     ),
     (
         "runners.dataflow runners.direct runners.portability runners.dask runners.job runners.worker",

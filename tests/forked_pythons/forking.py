@@ -30,7 +30,7 @@ _IMPORTED = (
     "penstock_spark.stream.level_processor",
     "penstock_spark.stream.resharding.seed_processor",
 )
-_IMPORTED_IF_INSTALLED = ("confluent_kafka.admin", "psycopg", "sqlalchemy")
+_IMPORTED_IF_INSTALLED = ("confluent_kafka.admin", "psycopg", "sqlalchemy", "pyspark.sql.connect.session")
 
 # One thread only can be copied: NumPy would start more, and so would the allocator in Arrow.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}

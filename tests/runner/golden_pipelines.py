@@ -480,6 +480,7 @@ CASES: dict[str, tuple[Build, ...]] = {
         *(word_count, a_diamond, groups_of_one_level_and_of_the_next, a_stream_of_two_levels),
         *(a_stream_that_waits_for_another, side_inputs_that_other_steps_read),
     ),
+    "one_operator": (a_stream_of_two_levels,),
     "choose_folds": (sums_that_spark_does, sums_that_python_does, groupings_by_the_machine),
     "choose": (
         *(word_count, a_diamond, a_side_input_from_elsewhere, a_side_input_made_of_the_main_input),

@@ -90,6 +90,9 @@ def test_a_task_that_empties_its_list_of_pages_takes_none_from_the_next() -> Non
 class Client:
     """PySpark's client of a session, without a server."""
 
+    def set_retry_policies(self, policies: list[object]) -> None:
+        self.policies = policies
+
 
 class Session:
     """A session of a server, which refuses to set some properties."""

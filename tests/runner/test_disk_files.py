@@ -38,6 +38,7 @@ def test_patterns_of_hadoop_find_files_and_escapes_are_literal(tmp_path: Path, s
     assert found("a*b/?.txt") == ["a*b/1.txt", "aab/1.txt"]
     assert found(rf"{escape_glob('a*b')}/*.txt") == ["a*b/1.txt", "a*b/[x].txt"]
     assert found(escape_glob("a*b/[x].txt")) == ["a*b/[x].txt"]
+    assert found(rf"a\*?/{escape_glob('[x]')}.t?t") == ["a*b/[x].txt"]
     assert found("a[!*]b/[12].*") == ["aab/1.txt"]
     assert found("a*b/*/3.txt") == ["a*b/inner/3.txt"]
     # A folder is not a file, and what is missing is not an error.

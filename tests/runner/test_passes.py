@@ -26,6 +26,7 @@ from penstock_spark.passes import choose, fuse, lift_combiners
 from penstock_spark.passes.choose_folds import choose_folds, choose_shards
 from penstock_spark.passes.levels import levels
 from penstock_spark.passes.native_streams import reasons_for_python
+from penstock_spark.passes.one_operator import one_operator
 from penstock_spark.passes.query_rows import query_rows, rows_of_queries
 from penstock_spark.passes.side_views import side_views
 from penstock_spark.plan.batch_plan import OutputReference, Plan, Stage, ViewNode, WriteNode, show_plan
@@ -118,6 +119,12 @@ def texts_of(name: str, build: golden_pipelines.Build) -> Iterator[tuple[str, st
     if name == "levels":
         main, _ = rewrite_graph(found, (*PASSES, *STREAM_PASSES), STREAM)
         yield from (("graph", graph.show(main)), ("query", show_stream_plan(levels(main, "streaming"))))
+        return
+    if name == "one_operator":
+        main, _ = rewrite_graph(found, (*PASSES, *STREAM_PASSES), STREAM)
+        plan = levels(main, "streaming")
+        for shards in (1, 2):
+            yield f"shards: {shards}", show_stream_plan(one_operator(plan, shards, frozenset()))
         return
     optimised = optimise(found)
     yield "graph", graph.show(optimised)

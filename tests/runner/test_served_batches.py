@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.serializers import CloudPickleSerializer
 
 from penstock_spark.session.connect import served_batches
 from penstock_spark.session.connect.served_batches import ServedQuery, make_announcer
@@ -43,6 +46,8 @@ class Server:
 
     def __init__(self) -> None:
         self.is_stopped = False
+        self.refusals: list[str] = []
+        self.calls: list[threading.Thread] = []
         self._announce: Callable[[Any, int], None] | None = None
 
     def foreachBatch(self, announce: Callable[[Any, int], None]) -> Server:
@@ -50,9 +55,15 @@ class Server:
         return self
 
     def start(self) -> Server:
+        if self.refusals:
+            raise RuntimeError(self.refusals.pop())
         return self
 
     def stop(self) -> None:
+        """Waits for the calls, which nothing interrupts."""
+        for thread in self.calls:
+            thread.join(10)
+            assert not thread.is_alive()
         self.is_stopped = True
 
     def call(self, number: int, results: list[str]) -> threading.Thread:
@@ -68,8 +79,9 @@ class Server:
             except RuntimeError as error:
                 results.append(str(error))
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
+        self.calls.append(thread)
         return thread
 
 
@@ -141,6 +153,50 @@ def test_the_server_does_not_wait_for_a_program_that_has_ended(
     )
     with pytest.raises(RuntimeError, match="silent"):
         announce(frame, 1)
+
+
+LATE = "SparkException: Python worker failed to connect back."
+
+
+@pytest.mark.parametrize(
+    ("refusals", "left"),
+    [([LATE] * 2, []), ([LATE] * 3, []), (["no rights", LATE], []), (["no rights"] * 2, ["no rights"])],
+)
+def test_a_python_of_the_server_that_starts_late_gets_three_tries(
+    tmp_path: Path, refusals: list[str], left: list[str]
+) -> None:
+    server, folder = Server(), tmp_path / "served"
+    is_late = refusals == [LATE] * 2
+    server.refusals = [*refusals]
+
+    def start() -> Any:
+        return ServedQuery(Session(), server, lambda *batch: None, folder)  # type: ignore[arg-type]
+
+    if is_late:
+        start().stop()
+    else:
+        with pytest.raises(RuntimeError):
+            start()
+    assert server.refusals == left
+    assert not folder.exists()
+
+
+def test_the_function_on_the_server_needs_nothing_of_this_package(tmp_path: Path) -> None:
+    travelling = CloudPickleSerializer().dumps(make_announcer(str(tmp_path)))
+    (tmp_path / "function").write_bytes(travelling)
+    program = (
+        "import pickle, sys\n"
+        "for name in ('penstock', 'penstock_spark'): sys.modules[name] = None\n"
+        "announce = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "class Of:\n"
+        "    def __init__(self, **own): vars(self).update(own)\n"
+        "try: announce(Of(_plan=Of(_relation_id='r'), _session=Of(session_id='s')), 1)\n"
+        "except RuntimeError as error: print(error)\n"
+    )
+    (tmp_path / "closed").touch()
+    command = [sys.executable, "-c", program, str(tmp_path / "function")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "the run was stopped" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def first_of(element: Any) -> Any:
         (
             lambda: from_dataframe(None).as_stream(),
             ValueError,
-            "a DataFrame of the program",
+            "the DataFrame is not a streaming one",
             "ReadFromSpark",
         ),
         *(

@@ -83,6 +83,7 @@ class ToyQuery:
             without=settings.switched_off(),
             recorded=recorded,
             watched=watched,
+            kept_plan=None,
         )
         sinks = stream_sinks(self.plan, context.without)
         self._inside = {sink.level for sink in sinks if sink.is_inside}

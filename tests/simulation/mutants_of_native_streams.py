@@ -149,7 +149,7 @@ OF_NATIVE_STREAMS = (
         "Spark waits for data although windows are due",
         execute_stream,
         "_configure",
-        'context.spark.conf.set(_WITHOUT_DATA, "true")',
+        'context.backend.set(_WITHOUT_DATA, "true")',
         "pass",
         make=a_native_stream,
         seed=1,

@@ -240,6 +240,26 @@ def state_that_is_divided(seed: int) -> Program:
     return _written_anew(seed, shards=4)
 
 
+def levels_of_one_shard(seed: int) -> Program:
+    """A run dies, and the next one continues with several levels in one operator."""
+    program = _written_anew(seed, shards=1)
+    shape = replace(program.shapes[1], parts=("totals",), windows="fixed")
+    lives = (Life("crash", 20.0 + seed % 60), END)
+    return replace(program, shapes=(shape,), lives=lives)
+
+
+def one_shard_that_is_divided(seed: int) -> Program:
+    program = levels_of_one_shard(seed)
+    [shape] = program.shapes
+    first, last = program.lives
+    return replace(program, shapes=(shape, replace(shape, shards=3)), lives=(first, replace(last, shape=1)))
+
+
+def shards_that_become_one(seed: int) -> Program:
+    program = one_shard_that_is_divided(seed)
+    return replace(program, shapes=program.shapes[::-1])
+
+
 def a_writing_anew_that_is_cut_off(seed: int) -> Program:
     """The driver that continues, four drivers later, is on a cluster of the same size, and has the same plan."""
     program = state_that_is_divided(seed)
@@ -550,9 +570,36 @@ ORDER = (
         "a shard forgets its watermarks",
         tasks,
         "run_shard",
-        "pages.updateValue(HEADER_KEY,",
-        "(lambda *_: None)(HEADER_KEY,",
+        "pages.updateValue(header_key(position),",
+        "(lambda *_: None)(position,",
         seed=1,
+    ),
+    Mutant(
+        "a level of one operator gets nothing of the level before it",
+        tasks,
+        "run_shard",
+        "inbox.take for later",
+        "(lambda payload: None) for later",
+        make=levels_of_one_shard,
+        seed=1,
+    ),
+    Mutant(
+        "a level gets the header of another one when the operators are other ones",
+        resharding.Rewriting,
+        "_known",
+        "header_key(operator.index(level))",
+        "header_key(0)",
+        make=one_shard_that_is_divided,
+        seed=24,
+    ),
+    Mutant(
+        "the state of one level only comes into one operator",
+        tasks,
+        "take_seeds",
+        "for level in levels}",
+        "for level in levels[:1]}",
+        make=shards_that_become_one,
+        seed=15,
     ),
     Mutant(
         "a shard forgets its keys",
@@ -809,7 +856,7 @@ OF_LOGS = (
         "if is_away(end):",
         "if False:",
         make=a_log,
-        seed=91,
+        seed=59,
     ),
 )
 """Breaks of how a source that a user has written is read."""

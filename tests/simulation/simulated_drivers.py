@@ -35,6 +35,7 @@ from penstock_spark.process import identity
 from penstock_spark.reports.metrics import GroupingReport, Report
 from penstock_spark.reports.reporting import Reporting, reports_of
 from penstock_spark.runs import execute_stream, running
+from penstock_spark.session.classic import backend as classic
 from penstock_spark.session.classic.backend import Accumulated, ClassicBackend
 from penstock_spark.sources.decoding import ByFile
 from penstock_spark.sources.scan import StreamScan
@@ -156,9 +157,9 @@ def simulated(world: World, disk: Disk, machines: Machines, database: Server) ->
         (query, "now_micros", lambda: None),
         (query, "_beats", beats),
         (query, "_commands", sim.commands),
-        (query, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
-        (batch_writer, "_rows_of", sim.rows_of),
-        (batch_writer, "_pages_in", sim.pages_in),
+        (classic, "transform_with_state", lambda grouped, processor, schema: _level(grouped, processor)),
+        (batch_writer, "pages_of", sim.pages_of),
+        (batch_writer, "pages_in", sim.pages_in),
         (batch_writer, "_sizes_by_level", sim.sizes_by_level),
         (batch_writer, "rows_inside", sim.rows_inside),
         (checkpoint_folder, "check_state", lambda spark_place, operators, shards: None),

@@ -582,7 +582,7 @@ class Rows:
 # What stands in for the few functions of the runner that make Spark's columns.
 
 
-def rows_of(sink: Any, frame: Rows) -> Rows:
+def pages_of(sink: Any, frame: Rows) -> Rows:
     return pages_in(
         frame.then(lambda parts: [[row for row in part if row[0] == sink.level] for part in parts])
     )

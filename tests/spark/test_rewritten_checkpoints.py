@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock_spark import state_rows
 from penstock_spark.checkpoints.resharding import Rewriting
 from penstock_spark.session.spark_versions import version_of
 from tests.spark import kept, lasting
@@ -55,7 +56,11 @@ def dies_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["at once", "although its driver dies"],
 )
 def test_a_program_with_other_shards_levels_and_sources_goes_on(
-    steps: list[str], begun: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    steps: list[str],
+    begun: dict[str, list[str]],
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = tmp_path / "in"
     lines = more(source)
@@ -63,18 +68,25 @@ def test_a_program_with_other_shards_levels_and_sources_goes_on(
     for step in steps:
         dies_in(step, monkeypatch)
         with pytest.raises(KeyboardInterrupt):
-            lasting.start(source, tmp_path, 3, CHANGED)
+            lasting.start(source, tmp_path, 1, CHANGED)
         # Nothing refers to what it has written.
         assert lasting.plan_in(tmp_path / "checkpoint") == before
-    lasting.run_until(lasting.start(source, tmp_path, 3, CHANGED), tmp_path, 3)
+    lasting.run_until(lasting.start(source, tmp_path, 1, CHANGED), tmp_path, 3)
     # What those that died have left is gone.
     written = f"spark-{2 + len(steps)}"
     assert folders(tmp_path) == ["spark", written]
+    # One shard has one operator, with the state of all levels.
+    states = tmp_path / "checkpoint" / written / "state"
+    assert [each.name for each in states.iterdir() if each.name.isdecimal()] == ["0"]
+    levels = lasting.plan_in(tmp_path / "checkpoint")["levels"]
+    stored = {(row.level, row.grouping) for row in state_rows(tmp_path / "checkpoint", spark)}
+    assert {level for level, _ in stored} >= {1, 2, 3}
+    assert all(grouping in levels[level - 1] for level, grouping in stored)
     without_names = Changes(more_source=True, deeper=True, names=False)
     result = lasting.start(source, tmp_path, None, without_names, "--drop_state=Names")
     assert result.wait_until_finish() == "DONE"
     # Without a number, a run has the shards of its checkpoint, and not as many as the machine has processors.
-    assert lasting.plan_in(tmp_path / "checkpoint")["shards"] == 3
+    assert lasting.plan_in(tmp_path / "checkpoint")["shards"] == 1
     assert folders(tmp_path) == [written, f"spark-{3 + len(steps)}"]
     content = lasting.content_of(tmp_path)
     assert content.pop("more") == sorted(lines)

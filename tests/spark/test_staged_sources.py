@@ -27,6 +27,7 @@ from penstock_spark.sources.heartbeats import HeartbeatDecoder, open_heartbeats
 from penstock_spark.sources.scan import Scan
 from penstock_spark.sources.staging import open_staged, stage_bounded
 from penstock_spark.worker.batch import decode_page
+from tests.spark.called import read_all, start
 
 WHERE = "at step 'Read' (game.py:41)"
 SECOND = 1_000_000
@@ -40,8 +41,7 @@ def read(frame: DataFrame, checkpoint: Path) -> list[list[Any]]:
     def keep(batch: DataFrame, number: int) -> None:
         batches[number] = batch.collect()
 
-    writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start().awaitTermination()
+    read_all(frame, keep, checkpoint)
     return [batches[number] for number in sorted(batches)]
 
 
@@ -185,9 +185,8 @@ def heartbeats_until(source: Any, spark: SparkSession, checkpoint: Path, count: 
     """At least so many heartbeats, of micro-batches that are done."""
     batches: list[list[Any]] = []
     frame = decoded(source, spark)
-    writer = frame.writeStream.foreachBatch(lambda batch, number: batches.append(batch.collect()))
     before = len(list(checkpoint.glob("commits/[0-9]*")))
-    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    query = start(frame, lambda batch, number: batches.append(batch.collect()), checkpoint)
 
     def done() -> list[Any]:
         commits = len(list(checkpoint.glob("commits/[0-9]*"))) - before

@@ -41,6 +41,7 @@ from penstock_spark.reports.reporting import current_reporting, report_with, rep
 from penstock_spark.session.backends import backend_of
 from penstock_spark.sources.scan import Rejected, StreamScan
 from penstock_spark.sources.stream_files import SURVEYED_FILES
+from tests.spark.called import read_all
 from tests.spark.readable import assert_readable
 
 WHERE = "at step 'Read' (game.py:41)"
@@ -107,9 +108,7 @@ class Streams:
         union = reduce(
             DataFrame.unionAll, [_decoded(scan, number, tell_errors) for number, scan in enumerate(scans)]
         )
-        writer = union.writeStream.foreachBatch(lambda batch, _: take(batch))
-        query = writer.option("checkpointLocation", self._checkpoint).trigger(availableNow=True).start()
-        query.awaitTermination()
+        read_all(union, lambda batch, _: take(batch), self._checkpoint)
 
 
 def _decoded(scan: StreamScan, number: int, tell_errors: bool) -> DataFrame:

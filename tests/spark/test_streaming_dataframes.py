@@ -88,6 +88,21 @@ def totals(spark: SparkSession, folder: Path, seconds: int = 10, factor: int = 1
     )
 
 
+def best(spark: SparkSession, folder: Path, factor: int = 1) -> DataFrame:
+    """The best team of each window, which needs two groupings."""
+    pipeline = beam.Pipeline(spark=spark)
+    rows = pipeline | from_dataframe(scores(spark, folder).withWatermark("at", "5 seconds"))
+    pairs = rows | beam.Map(lambda row: (row.team, row.points)).with_output_types(tuple[str, int])
+    sums = pairs | beam.WindowInto(FixedWindows(10)) | "Sums" >> beam.CombinePerKey(sum)
+    swapped = sums | beam.MapTuple(lambda team, points: (points * factor, team))
+    best = swapped | "Best" >> beam.CombineGlobally(max).without_defaults()
+
+    def with_start(best: tuple[int, str], window: Any = beam.DoFn.WindowParam) -> Total:
+        return Total(best[1], int(window.start), best[0])
+
+    return to_streaming_dataframe(best | beam.Map(with_start).with_output_types(Total))
+
+
 def run(frame: DataFrame, folder: Path) -> None:
     """Runs the user's own query over what is there now."""
     writer = frame.writeStream.format("parquet").option("path", str(folder / "out"))
@@ -131,6 +146,24 @@ def test_the_users_query_continues_after_a_restart_and_refuses_another_pipeline(
         run(totals(session, source, seconds=20), tmp_path)
     assert "'Sums' has other windows" in str(refused.value)
     assert "hint: undo the change of the pipeline" in str(refused.value)
+
+
+def test_groupings_in_one_operator_keep_one_plan(session, tmp_path):
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    source = tmp_path / "in"
+    add(source, ("red", 3, 1), ("blue", 4, 2), ("red", 2, 3), ("red", 1, 17))
+    frame = best(session, source)
+    run(frame, tmp_path)
+    assert sorted(written(frame, tmp_path)) == [("red", 0, 5)]
+    add(source, ("blue", 9, 18), ("blue", 1, 30))
+    run(best(session, source, factor=10), tmp_path)
+    add(source, ("blue", 1, 50))
+    run(best(session, source, factor=10), tmp_path)
+    assert sorted(written(frame, tmp_path)) == [("blue", 10, 90), ("blue", 30, 10), ("red", 0, 5)]
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    add(source, ("blue", 1, 59))
+    with pytest.raises(Exception, match="the pipeline does not fit the state of its query"):
+        run(totals(session, source), tmp_path)
 
 
 def test_changes_of_keys_make_a_table_by_their_sequence(session, tmp_path):

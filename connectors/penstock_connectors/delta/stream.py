@@ -283,7 +283,7 @@ class _Versions(RangeSource[Any]):
             ).to_batches()
         except OSError:
             what = f"the file {file.path} of the Delta table {self._place.shown} cannot be read"
-            hint = "vacuum may have deleted it: keep files longer than a stream may stand still"
+            hint = "vacuum may have deleted it: keep files for longer than a stream may be stopped"
             raise refusal(OSError, what, hint=hint) from None
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from penstock.error import refusal
 from penstock_spark.checkpoints.contract.compare import Signature, compare
-from penstock_spark.checkpoints.resharding import slots_of
+from penstock_spark.checkpoints.resharding import levels_of_operators, slots_of
 from penstock_spark.stream.program import PlanInState
 
 
@@ -43,7 +43,7 @@ def _needs_rewriting(before: Signature, after: Signature) -> Iterator[str]:
     if before["shards"] != after["shards"]:
         what = f"its state is in {before['shards']} shards, and the pipeline has {after['shards']}"
         yield f"{what}: set spark.sql.shuffle.partitions to {before['shards']} before you make the DataFrame"
-    if len(before["levels"]) != len(after["levels"]):
-        yield "the longest chain of groupings has another length, and so Spark has another number of operators"
+    elif levels_of_operators(before) != levels_of_operators(after):
+        yield "the groupings are in other operators of Spark, such as when their longest chain has another length"
     if slots_of(before) != slots_of(after):
         yield "the pipeline has other sources, or they are in another order, and Spark knows them by their numbers"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -39,7 +39,7 @@ from penstock_spark.stream.resharding.seed_processor import SeedProcessor, seed_
 from penstock_spark.stream.shards.waiting import STATE
 from penstock_spark.stream.shards.waiting_state import waiting_label
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.tasks import HEADER_KEY
+from penstock_spark.stream.tasks import HEADERS, header_key
 
 HEARTBEAT_SLOT, COMMANDS_SLOT = "<heartbeat", "<commands"
 """The sources of a query that no step of the pipeline has."""
@@ -130,16 +130,30 @@ def slots_of(plan: Signature) -> list[str]:
     ]
 
 
+def levels_of_operators(plan: Signature) -> list[tuple[int, ...]]:
+    """Returns the numbers of the levels of each operator, by the number of the operator.
+
+    Spark counts operators from the end of the query: operator 0 has the deepest level.
+
+    >>> levels_of_operators({"levels": [{}, {}]}), levels_of_operators({"levels": [{}, {}], "is_one_operator": True})
+    ([(2,), (1,)], [(1, 2)])
+    """
+    numbers = tuple(range(1, len(plan["levels"]) + 1))
+    if numbers and plan.get("is_one_operator", False):
+        return [numbers]
+    return [(number,) for number in reversed(numbers)]
+
+
 def operators_of(plan: Signature) -> int:
-    """Returns the number of operators with state in Spark: one for each level, and Spark's aggregates."""
-    return len(plan["levels"]) + len(plan.get("native", {}))
+    """Returns the number of operators with state in Spark: for levels, and for Spark's aggregates."""
+    return len(levels_of_operators(plan)) + len(plan.get("native", {}))
 
 
 def must_rewrite(old: Signature, new: Signature) -> bool:
     """True if Spark's part of the checkpoint of one plan has to be rewritten for another."""
     return (
         old["shards"] != new["shards"]
-        or len(old["levels"]) != len(new["levels"])
+        or levels_of_operators(old) != levels_of_operators(new)
         or slots_of(old) != slots_of(new)
     )
 
@@ -189,13 +203,15 @@ class Rewriting:
         if not local:
             ship_packages(self.spark)
         frames = []
-        for level, frame in enumerate(self._states(), 1):
-            headers, waits = self._known(frame)
-            if not headers or level > len(self.new["levels"]):
+        for level in self._levels:
+            frame = self._pages(self.source, self.old, level)
+            headers, waits = self._known(frame, level)
+            if not headers:
                 continue
             for key, header in zip(keys, merged_headers(headers, self._division), strict=True):
                 rows.append((level, key, seed_of_header(header, waits)))
-            function = _cutting(level, self._division, waits, driver_sys_path() if local else ())
+            labels = self._labels(level)
+            function = _cutting(level, labels, self._division, waits, driver_sys_path() if local else ())
             frames.append(map_in_arrow(frame, function, ROWS))
         columns = zip(zip(*rows, strict=True), _SCHEMA, strict=True)
         told = pa.Table.from_arrays([pa.array(own, field.type) for own, field in columns], schema=_SCHEMA)
@@ -203,24 +219,38 @@ class Rewriting:
         frames.insert(0, map_in_arrow(self.spark.range(0, 1, 1, 1), _giving(told), ROWS))
         reduce(DataFrame.unionAll, frames).write.parquet(seeds)
 
-    def _states(self) -> list[DataFrame]:
-        """Returns the pages of each level, with their shards' keys; Spark counts operators from the deepest level."""
-        count = len(self.old["levels"])
-        return [pages_of_operator(self.spark, self.source, count - level) for level in range(1, count + 1)]
+    @property
+    def _levels(self) -> range:
+        """The numbers of the levels that both plans have."""
+        return range(1, min(len(self.old["levels"]), len(self.new["levels"])) + 1)
 
-    def _known(self, frame: DataFrame) -> tuple[list[Header], dict[str, Waits]]:
+    def _labels(self, level: int) -> frozenset[str]:
+        """Returns the labels of the state of a level that is not given up."""
+        own = self.old["levels"][level - 1]
+        return self._division.kept & {*own, *map(waiting_label, own)}
+
+    def _pages(self, location: str, plan: Signature, level: int) -> DataFrame:
+        """Returns the pages of the operator that has a level, with their shards' keys."""
+        [operator] = [number for number, own in enumerate(levels_of_operators(plan)) if level in own]
+        return pages_of_operator(self.spark, location, operator)
+
+    def _known(self, frame: DataFrame, level: int) -> tuple[list[Header], dict[str, Waits]]:
         """Returns what the driver has to know of a level: the headers, and the numbers of waiting pages."""
         division, keys = self._division, shard_keys(self.old["shards"])
-        known = frame.where(
-            frame["grouping"].isin("", *division.waiting_pages) & (frame["page"] == STATE)
-        ).collect()
-        found = {(row.grouping, keys.index(row.shard)): bytes(row.content) for row in known}
-        headers = [found.get((HEADER_KEY[0], shard)) for shard in range(division.before)]
+        [operator] = [own for own in levels_of_operators(self.old) if level in own]
+        header, waiting = header_key(operator.index(level)), self._labels(level) & division.waiting_pages
+        is_known = frame["grouping"].isin(HEADERS, *waiting) & frame["page"].isin(header[1], STATE)
+        found = {
+            ((row.grouping, row.page), keys.index(row.shard)): bytes(row.content)
+            for row in frame.where(is_known).collect()
+        }
+        headers = [found.get((header, shard)) for shard in range(division.before)]
         if not any(headers):
             return [], {}
         waits = {
-            label: waits_of([found.get((label, shard)) for shard in range(division.before)])
-            for label in {label for label, _ in found} & division.waiting_pages
+            label: waits_of([found.get(((label, STATE), shard)) for shard in range(division.before)])
+            for label in waiting
+            if any(((label, STATE), shard) in found for shard in range(division.before))
         }
         return [Header.decoded(header) for header in headers], waits
 
@@ -233,9 +263,9 @@ class Rewriting:
         conf = {**noted, **_SNAPSHOTS, _STATE_FORMAT: "1", _SHUFFLES: str(self.new["shards"])}
         session = backend_of(self.spark).clone(conf)
         frame = session.readStream.schema(ROWS).parquet(seeds)
-        for level in range(1, len(self.new["levels"]) + 1):
+        for levels in reversed(levels_of_operators(self.new)):
             sys_path = driver_sys_path() if is_local_session(self.spark) else ()
-            processor = SeedProcessor(level, self.new["shards"], sys_path)
+            processor = SeedProcessor(levels, self.new["shards"], sys_path)
             with backend_of(session).workers_python():
                 frame = transform_with_state(frame.groupBy("shard"), processor, ROWS)
         writer = frame.writeStream.format("noop").option("checkpointLocation", self.target)
@@ -245,7 +275,7 @@ class Rewriting:
     def _renumber(self) -> None:
         """Renumbers what the first micro-batch has stored, to the number of the pipeline's next one."""
         files, wanted = self._files, self.last + 1
-        shards = itertools.product(range(len(self.new["levels"])), range(self.new["shards"]))
+        shards = itertools.product(range(len(levels_of_operators(self.new))), range(self.new["shards"]))
         for operator, shard in shards if wanted != _SEEDS_VERSION else ():
             folder = f"{self.target}/state/{operator}/{shard}"
             for name in files.names(folder, f"{_SEEDS_VERSION}.zip"):
@@ -276,20 +306,19 @@ class Rewriting:
 
     def _check(self) -> None:
         """Compares the state that Spark finds in the new folder with the old one, before anything refers to it."""
-        levels = range(1, min(len(self.old["levels"]), len(self.new["levels"])) + 1)
-        for level in levels:
+        for level in self._levels:
             before, after = (
-                self._tally(location, len(plan["levels"]) - level)
+                self._tally(location, plan, level)
                 for location, plan in ((self.source, self.old), (self.target, self.new))
             )
             if before != after:
                 what = f"Spark does not find the state of level {level} again that was written: {after}, not {before}"
                 raise RunnerError(what, where=f"in {self.target}", hint=_HINT)
 
-    def _tally(self, location: str, operator: int) -> dict[str, tuple[int, int]]:
+    def _tally(self, location: str, plan: Signature, level: int) -> dict[str, tuple[int, int]]:
         """Returns, for each grouping, the number of keys (in each window), and a sum by which keys differ."""
-        pages, local = pages_of_operator(self.spark, location, operator), is_local_session(self.spark)
-        function = _tallying(self._division, driver_sys_path() if local else ())
+        pages, local = self._pages(location, plan, level), is_local_session(self.spark)
+        function = _tallying(self._labels(level), self._division, driver_sys_path() if local else ())
         told = map_in_arrow(pages, function, "grouping string, number long, total long")
         sums = told.groupBy("grouping").sum("number", "total").collect()
         # A step for which nothing waits any more has a page that says so, and needs none in the new folder.
@@ -309,13 +338,17 @@ def _giving(told: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 
 
 def _cutting(
-    level: int, division: Resharding, waits: Mapping[str, Waits], sys_path: tuple[str, ...]
+    level: int,
+    labels: frozenset[str],
+    division: Resharding,
+    waits: Mapping[str, Waits],
+    sys_path: tuple[str, ...],
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Returns the function for Spark's ``mapInArrow`` from pages to rows for the new operators."""
     before, after = shard_keys(division.before), shard_keys(division.after)
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        for key, label, number, content in _keep_pages(records, division, sys_path):
+        for key, label, number, content in _keep_pages(records, labels, sys_path):
             for shard, piece in pieces(division, waits, before.index(key), label, number, content):
                 row = level, after[shard], seed_of_piece(piece)
                 columns = zip(row, _SCHEMA, strict=True)
@@ -326,11 +359,13 @@ def _cutting(
     return run
 
 
-def _tallying(division: Resharding, sys_path: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _tallying(
+    labels: frozenset[str], division: Resharding, sys_path: tuple[str, ...]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Returns the function for Spark's ``mapInArrow`` from pages to the number of their keys, and the sum of these."""
 
     def run(records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        for _, label, number, content in _keep_pages(records, division, sys_path):
+        for _, label, number, content in _keep_pages(records, labels, sys_path):
             names = names_in(division, label, number, content)
             row = label, len(names), sum(map(crc32, names))
             yield pa.RecordBatch.from_arrays([pa.array([value]) for value in row], [*_TALLY])
@@ -342,12 +377,12 @@ _Page = tuple[int, str, int, bytes]
 """The key of the page's shard, the label of its grouping, its number, and its content."""
 
 
-def _keep_pages(records: Iterator[Any], division: Resharding, sys_path: tuple[str, ...]) -> Iterator[_Page]:
-    """Yields the pages of groupings that are not given up."""
+def _keep_pages(records: Iterator[Any], labels: Set[str], sys_path: tuple[str, ...]) -> Iterator[_Page]:
+    """Yields the pages of some groupings."""
     import_like_driver(sys_path)
     for record in acknowledge_each(records):
         for row in zip(*(record.column(name).to_pylist() for name in _PAGE), strict=True):
-            if row[1] in division.kept:
+            if row[1] in labels:
                 yield row
 
 

@@ -26,6 +26,7 @@ from penstock.utils.timestamp import Timestamp
 from penstock_spark.checkpoints.contract.compare import Signature
 from penstock_spark.checkpoints.contract.signature import ALWAYS, WAITS
 from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint
+from penstock_spark.checkpoints.resharding import levels_of_operators
 from penstock_spark.checkpoints.spark_state import check_readable, pages_of_operator
 from penstock_spark.session.backends import backend_of, is_local_session, map_in_arrow
 from penstock_spark.session.session import SessionOptions, session_for
@@ -340,7 +341,7 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     check_readable(spark, checkpoint.spark_location)
     frames = [
         pages_of_operator(spark, checkpoint.spark_location, operator)
-        for operator in range(len(plan["levels"]))
+        for operator in range(len(levels_of_operators(plan)))
     ]
     pages = reduce(DataFrame.unionAll, frames)
     # State that is not in the plan was given up.

@@ -23,11 +23,12 @@ from penstock_spark.lowering.recorded import record_input
 from penstock_spark.lowering.stream_sink import StreamSink
 from penstock_spark.plan.clock_waits import clock_waits
 from penstock_spark.plan.splitting import keeps_restrictions
-from penstock_spark.plan.stream_plan import Clock, StreamPlan
+from penstock_spark.plan.stream_plan import Clock, Level, StreamPlan
 from penstock_spark.reports.metrics import forget_steps
 from penstock_spark.session.backend import ReportSink
 from penstock_spark.session.shard_keys import shard_keys
 from penstock_spark.stream.level_processor import ROWS, LevelProcessor
+from penstock_spark.stream.program import ReadingSpec
 from penstock_spark.stream.tasks import make_played_function, make_reading_function
 from penstock_spark.stream.transport.control import COMMAND, HEARTBEAT
 
@@ -86,14 +87,18 @@ def build_query(
     opened = tuple(open_reading(plan, part, context, checkpoint, sinks, beats) for part in plan.readings)
     frames = [*beats, *_commands(plan, context, checkpoint, keys)]
 
-    def function(make: Callable[..., Any], part: Any, reading: Any = None) -> Callable[[ReportSink], Any]:
-        program = level_program(plan, part, timeline, recorded, reading, context, sinks)
-        edges = {side.edge for step in part.steps for side in step.side_inputs}
+    def program(part: Level, reading: ReadingSpec | None = None) -> bytes:
+        return context.dumps(level_program(plan, part, timeline, recorded, reading, context, sinks))
+
+    def function(
+        make: Callable[..., Any], programs: bytes | dict[int, bytes], *parts: Level
+    ) -> Callable[[ReportSink], Any]:
+        edges = {side.edge for part in parts for step in part.steps for side in step.side_inputs}
         views = {edge: pages for edge, pages in context.views.items() if edge in edges}
-        return partial(make, context.dumps(program), keys, views, sys_path=context.sys_path)
+        return partial(make, programs, keys, views, sys_path=context.sys_path)
 
     if plan.played is not None:
-        played = function(make_played_function, plan.played)
+        played = function(make_played_function, program(plan.played), plan.played)
         frames[0] = context.metrics.map_in_arrow(frames[0], played, ROWS)
     first_reading = len(frames)
     for part, reading in zip(plan.readings, opened, strict=True):
@@ -101,11 +106,13 @@ def build_query(
             frames = [reading.frame]
             continue
         clocked = reading.frame.withColumn("clock", now_micros())
-        reader = function(make_reading_function, part, reading.spec)
+        reader = function(make_reading_function, program(part, reading.spec), part)
         frames.append(context.metrics.map_in_arrow(clocked, reader, ROWS))
     frame = reduce(DataFrame.unionAll, frames)
-    for level in plan.levels:
-        frame = context.metrics.transform_with_state(frame, function(LevelProcessor, level), ROWS)
+    for levels in plan.operators:
+        programs = {level.number: program(level) for level in levels}
+        processor = function(LevelProcessor, programs, *levels)
+        frame = context.metrics.transform_with_state(frame, processor, ROWS)
     batches = timeline.batches if plan.played else 0
     return Query(frame, batches, opened, first_reading, heartbeat == "none")
 

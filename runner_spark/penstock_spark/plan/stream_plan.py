@@ -1,7 +1,8 @@
 """The plan of a streaming query as values: sources, levels of groupings, and the stateless steps between them.
 
 A grouping's level is its position in the longest chain of groupings that leads to it. All groupings of one level are
-one stateful operator, so a query is a chain: sources, level 1, level 2 and further levels, sinks.
+in one stateful operator, so a query is a chain: sources, level 1, level 2 and further levels, sinks. With one shard,
+one operator has all levels.
 """
 
 from __future__ import annotations
@@ -121,6 +122,7 @@ class StreamPlan:
     hosts: Mapping[str, InShards] = field(default_factory=dict)
     # The batch plan that computes bounded side inputs before the query starts; None without any.
     views: Plan | None = None
+    is_one_operator: bool = False  # Whether all levels are in one stateful operator.
     # The graph with the steps that Spark takes over, for people and for errors; None if that is `graph`.
     whole: Graph | None = None
 
@@ -131,6 +133,13 @@ class StreamPlan:
     @property
     def parts(self) -> tuple[Level, ...]:
         return (*((self.played,) if self.played else ()), *self.readings, *self.levels)
+
+    @property
+    def operators(self) -> tuple[tuple[Level, ...], ...]:
+        """The levels of each stateful operator, from the first operator on."""
+        if self.is_one_operator and self.levels:
+            return (self.levels,)
+        return tuple((level,) for level in self.levels)
 
     @property
     def columns(self) -> Columns | None:
@@ -188,8 +197,7 @@ def show_stream_plan(plan: StreamPlan) -> str:
     """The plan as text, with a paragraph for each level."""
     lines = [f"one query, mode {plan.mode}, processing time: {plan.clock.value}"]
     for part in plan.parts:
-        kind = "one stateful operator" if part.number else "played" if part is plan.played else "one source"
-        lines.append(f"level {part.number}: {kind}")
+        lines.append(f"level {part.number}: {_kind_of(plan, part)}")
         for root in part.roots:
             notes = "; ".join(_notes(plan, root))
             lines.append(f"  {root.label} = {describe(root.primitive)}" + (f"  # {notes}" if notes else ""))
@@ -204,6 +212,13 @@ def show_stream_plan(plan: StreamPlan) -> str:
     if plan.views is not None:
         lines += ["side inputs, before the query starts", show_plan(plan.views)]
     return "\n".join(lines)
+
+
+def _kind_of(plan: StreamPlan, part: Level) -> str:
+    if part.number:
+        is_alone = not plan.is_one_operator or len(plan.levels) == 1
+        return "one stateful operator" if is_alone else "in the one stateful operator of all levels"
+    return "played" if part is plan.played else "one source"
 
 
 def _lines_by_spark(plan: StreamPlan, part: Level) -> Iterator[str]:

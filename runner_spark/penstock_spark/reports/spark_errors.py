@@ -51,6 +51,7 @@ _RAISED = re.compile(
 _SPARKS_STATE = re.compile(
     r"\s*SQLSTATE: \w+.*|\n=== Streaming Query ===.*|;?\n'?[A-Z]\w+ .*|\nJVM stacktrace.*", re.DOTALL
 )
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH.*?version: ([\d.]*\d)\b.*?driver: ([\d.]*\d)\b")
 _OWN_ERROR = f"{RunnerError.__module__}.{RunnerError.__qualname__}: "
 _HINT = "set the logger penstock_spark.spark to DEBUG to see Spark's own text, and call explain() to see the stages"
 
@@ -170,6 +171,14 @@ def _death(died: WorkerDeath, known: ErrorContext) -> RunnerError:
 
 def _make_worker_error(raised: re.Match[str], known: ErrorContext) -> RunnerError:
     """An error that a worker raised outside of any step: it could not read the program, or an import failed."""
+    if (other := _OTHER_PYTHON.search(raised["said"])) is not None:
+        workers, program = other.groups()
+        return RunnerError(
+            f"the workers run Python {workers}, and the program Python {program}: they need the same minor version",
+            where="in the Spark session of the run",
+            hint=f"run the program with Python {workers}, or have Spark, or the server of Spark Connect, start its "
+            f"workers with Python {program} (PYSPARK_PYTHON)",
+        )
     if (where := known.unreadable(raised["said"])) is not None:
         what = f"the workers cannot unpickle what this step sends to them: {_plain(raised['said'])}"
         hint = (

@@ -29,6 +29,7 @@ from penstock_spark.lowering.batch_writer import BatchWriter, is_written
 from penstock_spark.lowering.context import Context
 from penstock_spark.lowering.query import Query, build_query, heartbeat_of
 from penstock_spark.lowering.stream_sink import StreamSink, stream_sinks
+from penstock_spark.passes.one_operator import one_operator
 from penstock_spark.plan.signals import find_signals
 from penstock_spark.plan.stream_plan import Clock, StreamPlan
 from penstock_spark.process.interrupts import defer_signals
@@ -81,6 +82,8 @@ def _frames(plan: StreamPlan) -> Iterator[tuple[DataFrameSource, str]]:
 
 
 def _start_query(plan: StreamPlan, context: Context, settings: SparkOptions, views: Views) -> StreamResult:
+    # The checkpoint that a stream continues from may have decided on the number of shards.
+    plan = one_operator(plan, context.partitions, context.without)
     location = settings.checkpoint_location or _temporary(context)
     heartbeat = heartbeat_of(plan, settings.trigger_interval is not None)
     described = signature_of(plan, context.partitions, heartbeat, parallelism_of(context.spark))

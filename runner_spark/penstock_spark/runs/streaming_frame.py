@@ -16,6 +16,7 @@ from penstock_spark.checkpoints.contract.signature import signature_of
 from penstock_spark.checkpoints.plan_in_state import plan_in_state
 from penstock_spark.lowering.query import compute_views, heartbeat_of
 from penstock_spark.lowering.streaming_frame import lower_frame
+from penstock_spark.passes.one_operator import one_operator
 from penstock_spark.plan.stream_plan import StreamPlan
 from penstock_spark.plan.unfollowed import refusals_of
 from penstock_spark.reports.reporting import reports_of
@@ -77,6 +78,7 @@ def streaming_frame(
         raise UnsupportedByRunner(what, where=step.where, hint=hint)
     _check_session(opened.spark, bool(plan.levels), settings, where)
     context = context_for(plan.all_steps, opened, settings)
+    plan = one_operator(plan, context.partitions, context.without)
     heartbeat = heartbeat_of(plan, has_interval=False)
     signature = {"spark": context.spark.version, **signature_of(plan, context.partitions, heartbeat)}
     try:

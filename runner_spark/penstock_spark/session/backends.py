@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from penstock_spark.session.backend import Backend, Function
 from penstock_spark.session.classic.java_connection import leave_connection
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "backend_of",
+    "has_lost_server",
     "is_connect",
     "is_local_session",
     "leave_connection",
@@ -46,6 +47,15 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
     from penstock_spark.session.connect import opening
 
     return opening.open_remote(address, conf)
+
+
+def has_lost_server(spark: object) -> bool:
+    """True if a pipeline has opened a session of Spark Connect whose server does not know it any more."""
+    if not is_connect(spark):
+        return False
+    from penstock_spark.session.connect import opening
+
+    return opening.has_lost_server(cast("SparkSession", spark))
 
 
 def is_local_session(spark: SparkSession) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock_spark.process.environment import environment
 from penstock_spark.process.interrupts import end_first, keep_handlers
-from penstock_spark.session.backends import is_connect, open_remote
+from penstock_spark.session.backends import has_lost_server, is_connect, open_remote
 from penstock_spark.session.class_archive import archive_arguments
 from penstock_spark.session.classic.gateway import start_java
 from penstock_spark.session.classic.java_connection import has_context, kill_java
@@ -87,7 +87,7 @@ def session_for(options: SessionOptions, on_start: Callable[[], None] = lambda: 
     or else ``$SPARK_REMOTE``. Without any, it starts a new one.
     """
     existing = options.spark if options.spark is not None else existing_session()
-    if existing is not None:
+    if existing is not None and not has_lost_server(existing):
         return _checked(existing)
     server = server_for(options.master)
     on_start()

@@ -24,10 +24,6 @@ class Unheard(TaskReports, ReportSink):
     def value(self) -> Told:
         return {}
 
-    @property
-    def sink(self) -> ReportSink:
-        return self
-
     def add(self, term: Told) -> None:
         """Drops it."""
 

@@ -1,4 +1,4 @@
-"""A level of a streaming query as Spark's stateful operator.
+"""Levels of a streaming query as Spark's stateful operator.
 
 Before the first micro-batch Spark unpickles the processor in a separate Python process, only to ask which state it
 has, and waits for that. So this module imports nothing that takes long; the rest is imported with the first rows.
@@ -59,17 +59,17 @@ class ShardProcessor(StatefulProcessor):
 
 
 class LevelProcessor(ShardProcessor):
-    """A level as a stateful operator: its keys are shards, and one call is one shard's micro-batch."""
+    """Levels as a stateful operator: its keys are shards, and one call is one shard's micro-batch."""
 
     def __init__(
         self,
-        program: bytes,
+        programs: Mapping[int, bytes],
         shard_keys: tuple[int, ...],
         views: Mapping[int, Any],
         metrics: ReportSink,
         sys_path: tuple[str, ...],
     ) -> None:
-        self._program = program
+        self._programs = programs
         self._shard_keys = shard_keys
         self._views = views
         self._metrics = metrics
@@ -78,7 +78,15 @@ class LevelProcessor(ShardProcessor):
     def handleInputRows(
         self, key: tuple[int, ...], rows: Iterator[Any], timerValues: object
     ) -> Iterator[Any]:
-        from penstock_spark.stream.tasks import prepare_program, run_shard
+        from penstock_spark.stream.tasks import run_shard
 
-        program = prepare_program(self._program, self._sys_path)
-        yield from run_shard(program, self._shard_keys, key[0], rows, self._pages, self._views, self._metrics)
+        yield from run_shard(
+            self._programs,
+            self._sys_path,
+            self._shard_keys,
+            key[0],
+            rows,
+            self._pages,
+            self._views,
+            self._metrics,
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,8 @@ from penstock_spark.stream.sources.played_sources import play_sources
 from penstock_spark.stream.sources.reading import SourceTask
 from penstock_spark.stream.sources.sums import SummingTask
 from penstock_spark.stream.state.header import Header
-from penstock_spark.stream.state.page_store import PageStore
-from penstock_spark.stream.transport.inbox import open_rows
+from penstock_spark.stream.state.page_store import PageStore, prove_pipeline
+from penstock_spark.stream.transport.inbox import Received
 from penstock_spark.stream.transport.outbox import Row, records_of, send_to_spark
 from penstock_spark.worker.batch import dumps, loads
 from penstock_spark.worker.messages import TaskCounts
@@ -35,10 +36,16 @@ if TYPE_CHECKING:
 
     from penstock_spark.session.backend import ReportSink
 
-HEADER_KEY = ("", 0)
-"""The key of the header among the pages: no grouping has that label."""
+HEADERS = ""
+"""Stands for the label of a grouping in the keys of headers."""
 
-PLAN_KEY = ("", 1)
+
+def header_key(position: int) -> tuple[str, int]:
+    """Returns the key among the pages of an operator that has the header of a level, by its position from 0."""
+    return HEADERS, position
+
+
+PLAN_KEY = (HEADERS, -1)
 """The key of the plan among the pages, if the shards keep it."""
 
 Views = Mapping[int, Any]
@@ -147,38 +154,53 @@ def _split_counts(program: LevelProgram, producer: int, snapshot: Snapshot) -> t
     return rest, [(program.number + 1, producer % program.shards, dumps(TaskCounts(elements)))]
 
 
-def take_seeds(level: int, shards: int, rows: Iterable[Any], pages: MapState) -> Iterator[SparkRow]:
-    """Takes one new shard of a level, whose rows are its header and pieces of its pages; passes other rows on."""
-    assembly = Assembly(partial(PageStore, pages), shards)
-    header: Header | None = None
-    waits: Mapping[str, Waits] = {}
+def take_seeds(
+    levels: Sequence[int], shards: int, rows: Iterable[Any], pages: MapState
+) -> Iterator[SparkRow]:
+    """Takes one new shard of some levels, whose rows are headers and pieces of pages; passes other rows on."""
+    taken = {level: _Seeds(Assembly(partial(PageStore, pages), shards)) for level in levels}
     for to, shard_key, payload in rows:
-        if to != level:
-            yield SparkRow(level=to, shard=shard_key, payload=bytes(payload))
-            continue
-        is_piece, content = loads(bytes(payload))
-        if is_piece:
-            assembly.add(content)
+        if to in taken:
+            taken[to].add(bytes(payload))
         else:
-            header, waits = Header.decoded(content[0]), content[1]
-    assembly.finish(waits, header.notes if header is not None else {})
-    if header is not None:
-        header.notes = assembly.notes
-        pages.updateValue(HEADER_KEY, (header.encoded(),))
+            yield SparkRow(level=to, shard=shard_key, payload=bytes(payload))
+    for position, seeds in enumerate(taken.values()):
+        seeds.assembly.finish(seeds.waits, seeds.header.notes if seeds.header is not None else {})
+        if seeds.header is not None:
+            seeds.header.notes = seeds.assembly.notes
+            pages.updateValue(header_key(position), (seeds.header.encoded(),))
+
+
+@dataclass(eq=False)
+class _Seeds:
+    """The state that has come so far of a new shard of a level."""
+
+    assembly: Assembly
+    header: Header | None = None
+    waits: Mapping[str, Waits] = field(default_factory=dict)
+
+    def add(self, payload: bytes) -> None:
+        is_piece, content = loads(payload)
+        if is_piece:
+            self.assembly.add(content)
+        else:
+            self.header, self.waits = Header.decoded(content[0]), content[1]
 
 
 def _keep_plan(plan: PlanInState, header: Header, pages: MapState) -> None:
     """Keeps the plan in the state of a shard; raises if the state belongs to a plan that this one cannot succeed."""
     if header.plan == plan.digest:
         return
-    kept = pages.getValue(PLAN_KEY) if header.plan else None
+    # Levels of one operator share it.
+    kept = pages.getValue(PLAN_KEY)
     text = plan.text if kept is None else plan.succeed(bytes(kept[0]).decode(), plan.text)
     pages.updateValue(PLAN_KEY, (text.encode(),))
     header.plan = plan.digest
 
 
 def run_shard(
-    program: LevelProgram,
+    programs: Mapping[int, bytes],
+    sys_path: tuple[str, ...],
     shard_keys: tuple[int, ...],
     shard_key: int,
     rows: Iterable[Any],
@@ -186,23 +208,36 @@ def run_shard(
     views: Views,
     metrics: ReportSink,
 ) -> Iterator[SparkRow]:
-    """One shard of a level in one micro-batch, on Spark's state.
+    """One shard of an operator in one micro-batch, on Spark's state: its levels, one after the other.
 
-    `rows` has the shard's input, and rows for later levels and sinks, which it passes on.
+    `programs` has the programs of the operator's levels, by number. `rows` has the shard's input, and rows for later
+    operators and for sinks, which it passes on.
     """
+    inboxes = {level: Received() for level in programs}
+    for level, to, payload in rows:
+        if level in inboxes:
+            inboxes[level].take(bytes(payload))
+        else:
+            yield SparkRow(level=level, shard=to, payload=bytes(payload))
     number, batch = shard_keys.index(shard_key), batch_number()
-    received = yield from open_rows(rows, program.number)
-    if received.is_empty:
-        _count(metrics, program, batch, number, received.counted)
-        return
-    seed_random(program.stage, batch, number)
-    stored = pages.getValue(HEADER_KEY)
-    header = Header.decoded(None if stored is None else bytes(stored[0]))
-    if program.kept_plan is not None:
-        _keep_plan(program.kept_plan, header, pages)
-    playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
-    done = yield from send_to_spark(playing, shard_keys)
-    pages.updateValue(HEADER_KEY, (header.encoded(),))
-    _count(metrics, program, batch, number, merge_snapshots(done.snapshot, received.counted))
-    report = Report(batch, done.clock_micros, done.watermarks)
-    report_watermarks(metrics, program.stage.run, (program.number, number), report)
+    for position, (level, shipped) in enumerate(programs.items()):
+        received = inboxes.pop(level)
+        if received.is_empty and not received.counted:
+            continue
+        program = prepare_program(shipped, sys_path)
+        if received.is_empty:
+            _count(metrics, program, batch, number, received.counted)
+            continue
+        seed_random(program.stage, batch, number)
+        stored = pages.getValue(header_key(position))
+        prove_pipeline(pages, header_key(position), stored)
+        header = Header.decoded(None if stored is None else bytes(stored[0]))
+        if program.kept_plan is not None:
+            _keep_plan(program.kept_plan, header, pages)
+        playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
+        here = {later: inbox.take for later, inbox in inboxes.items()}
+        done = yield from send_to_spark(playing, shard_keys, here)
+        pages.updateValue(header_key(position), (header.encoded(),))
+        _count(metrics, program, batch, number, merge_snapshots(done.snapshot, received.counted))
+        report = Report(batch, done.clock_micros, done.watermarks)
+        report_watermarks(metrics, program.stage.run, (level, number), report)

@@ -149,7 +149,10 @@ class StateSpec:
 
 
 class ReadModifyWriteStateSpec(StateSpec):
-    """One value (Beam's name; the method receives a `ReadModifyWriteRuntimeState`)."""
+    """One value (Beam's name; the method receives a `ReadModifyWriteRuntimeState`).
+
+    Example: ``TOTAL = ReadModifyWriteStateSpec("total", VarIntCoder())`` in the class of a DoFn.
+    """
 
 
 class ObjectStateSpec(StateSpec):
@@ -160,11 +163,17 @@ class ObjectStateSpec(StateSpec):
 
 
 class BagStateSpec(StateSpec):
-    """Values in no order (Beam's name; the method receives a `BagRuntimeState`)."""
+    """Values in no order (Beam's name; the method receives a `BagRuntimeState`).
+
+    Example: ``NAMES = BagStateSpec("names", StrUtf8Coder())`` in the class of a DoFn.
+    """
 
 
 class SetStateSpec(StateSpec):
-    """Distinct values (Beam's name; the method receives a `SetRuntimeState`)."""
+    """Distinct values (Beam's name; the method receives a `SetRuntimeState`).
+
+    Example: ``SEEN = SetStateSpec("seen", StrUtf8Coder())`` in the class of a DoFn.
+    """
 
 
 class MapStateSpec(StateSpec):
@@ -174,6 +183,8 @@ class MapStateSpec(StateSpec):
         name: The cell's name, unique in its DoFn.
         key_coder: The coder of keys; keys with the same encoding are one key.
         coder: The coder of values.
+
+    Example: ``STOCK = MapStateSpec("stock", StrUtf8Coder(), VarIntCoder())`` in the class of a DoFn.
     """
 
     def __init__(self, name: str, key_coder: object, coder: Coder) -> None:
@@ -185,7 +196,10 @@ class MapStateSpec(StateSpec):
 
 
 class OrderedListStateSpec(StateSpec):
-    """Values in the order of timestamps (Beam's name; the method receives an `OrderedListRuntimeState`)."""
+    """Values in the order of timestamps (Beam's name; the method receives an `OrderedListRuntimeState`).
+
+    Example: ``EVENTS = OrderedListStateSpec("events", StrUtf8Coder())`` in the class of a DoFn.
+    """
 
 
 class CombiningValueStateSpec(StateSpec):
@@ -195,6 +209,8 @@ class CombiningValueStateSpec(StateSpec):
         name: The cell's name, unique in its DoFn.
         coder: The coder of accumulators; may be left out.
         combine_fn: A CombineFn, or a function such as ``sum``; may also be given as the second argument.
+
+    Example: ``COUNT = CombiningValueStateSpec("count", combine_fn=CountCombineFn())`` in the class of a DoFn.
     """
 
     def __init__(self, name: str, coder: object = None, combine_fn: object = None) -> None:
@@ -254,7 +270,10 @@ class TimerSpec:
 
 
 def on_timer(timer_spec: TimerSpec) -> Callable[[MethodT], MethodT]:
-    """Marks the method of a DoFn that is called when a timer fires (Beam's decorator); a timer has one such method."""
+    """Marks the method of a DoFn that is called when a timer fires (Beam's decorator); a timer has one such method.
+
+    Example: ``@on_timer(DONE)`` before ``def flush(self, names=DoFn.StateParam(NAMES)):``.
+    """
     if not isinstance(timer_spec, TimerSpec):
         raise refusal(ValueError, "@on_timer decorator expected TimerSpec", hint="@on_timer(MY_TIMER_SPEC)")
 
@@ -366,6 +385,8 @@ def on_window_expiration(method: MethodT) -> MethodT:
 
     It is called for each key that still keeps something in the window: a value in a cell, or a timer. It may ask for
     states, for the key and for the window, and its elements have the event time of the end of the window.
+
+    Example: ``@on_window_expiration`` before ``def close(self, names=DoFn.StateParam(NAMES)):``.
     """
     if not callable(method):
         raise refusal(ValueError, "@on_window_expiration decorator expected callable")

@@ -233,6 +233,8 @@ class ReadAllFromParquet(ReadAllFromParquetBatched):
     """The records, as dicts, of the files that the elements name (Beam's ``ReadAllFromParquet``).
 
     The arguments are those of `ReadAllFromParquetBatched`.
+
+    Example: ``pipeline | Create(["/scores/*.parquet"]) | ReadAllFromParquet()``.
     """
 
     _as_tables = False
@@ -268,6 +270,8 @@ class WriteToParquet(RecordFileSinkTransform):
         ValueError: When it is applied: if no columns are known, if the elements lack a column of `partition_by`,
             or if no other column is left. When the pipeline starts: if such a column has another type. When it
             runs: for an empty text in such a column, which readers would take for None.
+
+    Example: ``scores | WriteToParquet("/out/scores", pyarrow.schema([("team", pyarrow.string())]))``.
     """
 
     _without_schema = "A schema is required to write non-schema'd data."

@@ -223,6 +223,8 @@ def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
 
     The schema is a Spark schema, as an object or as text. Without one, the element type must give the columns;
     otherwise a ValueError says so.
+
+    Example: ``to_dataframe(totals).orderBy("team").show()``.
     """
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 

@@ -207,6 +207,8 @@ class WriteToText(FileSinkTransform):
         max_bytes_per_shard: The number of bytes, before compression, after which another file begins.
         skip_if_empty: Whether an empty collection writes no file; otherwise it writes an empty one.
         triggering_frequency: The length of the windows by which an unbounded collection is written, in seconds.
+
+    Example: ``lines | WriteToText("/out/lines", file_name_suffix=".txt")``.
     """
 
     def __init__(

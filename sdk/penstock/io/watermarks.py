@@ -35,6 +35,8 @@ class IngressTime(WatermarkPolicy):
     """A policy for elements whose event time is their arrival time: the watermark is the clock.
 
     Nothing is ever late.
+
+    Example: ``ReadFromText("/logs/*.txt").as_stream(watermark=IngressTime())``.
     """
 
     needs_event_times: ClassVar[bool | None] = False

@@ -8,6 +8,7 @@ OPTIMISATIONS = {
     "lifted_combiners": "the values of a GroupByKey that are only combined are combined before the shuffle",
     "window_columns": "simple groupings of a stream keep windows in columns, instead of a machine for each key",
     "inline_sinks": "the last step of a stream makes the rows of its only sink, without a Spark step between them",
+    "one_operator": "a stream with one shard has one stateful operator, and not one for each level of groupings",
     "native_sums": "Spark adds up sums and counts of known types in a batch",
     "native_columns": "Spark computes with the columns of a source on its own, where it can",
     "native_streams": "Spark computes a whole stream of columns on its own, or the sums of its rounds, where it can",

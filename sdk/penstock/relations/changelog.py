@@ -19,6 +19,8 @@ class Changelog(PTransform[Any, Any]):
 
     A grouping that accumulates and retracts emits elements that retract earlier ones. Sinks refuse those; they
     take pairs of a `ValueKind` and an element. (Penstock's own.)
+
+    Example: ``totals | Changelog() | WriteToJson("/changes")``.
     """
 
     def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:

@@ -137,7 +137,10 @@ def window_start() -> Expression:
 
 
 def window_end() -> Expression:
-    """The end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own)."""
+    """The end of an element's window, as an aware ``datetime`` in UTC; for ``Select`` (penstock's own).
+
+    Example: ``totals | Select("team", "total", until=window_end())``.
+    """
     return Expression(WindowBound("end"))
 
 

@@ -338,6 +338,8 @@ def assert_that(
     Raises:
         AssertionError: If `actual` is not a PCollection.
         RuntimeError: If its pipeline has already run.
+
+    Example: ``assert_that(totals, equal_to([("red", 5)]))`` before the pipeline runs.
     """
     if not isinstance(actual, pvalue.PCollection):
         what = f"{type(actual).__name__} is not a supported type for assert_that"

@@ -253,7 +253,10 @@ def _finishes(may_finish: bool) -> DataLossReason:
 
 @dataclass(frozen=True, repr=False)
 class DefaultTrigger(ContinuesItself):
-    """Fires at the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``)."""
+    """Fires at the end of the window, and again whenever late data has arrived (Beam's ``DefaultTrigger``).
+
+    Example: ``WindowInto(FixedWindows(60), trigger=DefaultTrigger())`` is the same as no trigger.
+    """
 
     def has_ontime_pane(self) -> bool:
         return True
@@ -261,7 +264,10 @@ class DefaultTrigger(ContinuesItself):
 
 @dataclass(frozen=True, repr=False)
 class Always(ContinuesItself):
-    """Fires at every element, without end (Beam's ``Always``)."""
+    """Fires at every element, without end (Beam's ``Always``).
+
+    Example: ``WindowInto(GlobalWindows(), trigger=Always(), accumulation_mode=AccumulationMode.ACCUMULATING)``.
+    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -452,6 +458,8 @@ class AfterCount(_FiresOnceOnArrival):
     """Fires once, when a pane has `count` elements, 1 or more (Beam's ``AfterCount``).
 
     It counts in every mode: within a batch, and within a round of the mode ``micro_batch``, it may fire several times.
+
+    Example: ``Repeatedly(AfterCount(100))`` emits a pane for each hundred elements.
     """
 
     count: int

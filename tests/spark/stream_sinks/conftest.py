@@ -52,7 +52,10 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
             for value in values
         ]
         if is_connect(spark):
-            pages = spark.createDataFrame(found, ROWS).repartition(partitions)
+            # As the other branch deals them out.
+            numbered = [(at * partitions // len(found), *row) for at, row in enumerate(found)]
+            dealt = spark.createDataFrame(numbered, f"part int, {ROWS}").repartitionById(partitions, "part")
+            pages = dealt.drop("part")
         else:
             pages = spark.createDataFrame(spark.sparkContext.parallelize(found, partitions), ROWS)
         frame = backend_of(session).moved(pages)

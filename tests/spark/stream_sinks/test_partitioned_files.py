@@ -23,7 +23,7 @@ from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.test_stream import TestStream
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import TimestampedValue
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files.file_store import files_of_spark
 from penstock_spark.formats.registry import window_files
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.reports.failure import find_failure
@@ -123,10 +123,16 @@ def test_a_micro_batch_that_comes_again_replaces_its_files_in_all_folders_and_no
 
 @WAYS
 def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
-    tmp_path: Path, writer: Writer, rows: Any, monkeypatch: pytest.MonkeyPatch, how: str, scheme: str
+    spark: SparkSession,
+    tmp_path: Path,
+    writer: Writer,
+    rows: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    scheme: str,
 ) -> None:
     write = sink(f"{scheme}{tmp_path}", how)
-    owner, name = (os, "replace") if not scheme else (HadoopFiles, "rename")
+    owner, name = (os, "replace") if not scheme else (type(files_of_spark(spark, "file:///")), "rename")
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, dying(getattr(owner, name), 1))
         with pytest.raises(Exception, match="Killed"):

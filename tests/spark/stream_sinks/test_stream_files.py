@@ -16,7 +16,7 @@ from penstock.elements.row import Row
 from penstock.io import WriteToCsv, WriteToJson, WriteToParquet, WriteToSpark, WriteToText
 from penstock.io.console import ConsoleSink
 from penstock.io.fileio import default_file_naming, single_file_naming
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files.file_store import files_of_spark
 from penstock_spark.files.temporary import MARK, PREFIX
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.process.identity import this_process
@@ -126,10 +126,15 @@ def test_parquet_files_of_a_stream_hold_its_records(
 
 @SCHEMES
 def test_a_program_that_dies_while_files_get_their_names_leaves_nothing_twice(
-    tmp_path: Path, writer: Writer, rows: Any, monkeypatch: pytest.MonkeyPatch, scheme: str
+    spark: SparkSession,
+    tmp_path: Path,
+    writer: Writer,
+    rows: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
 ) -> None:
     sink = WriteToText(f"{scheme}{tmp_path}/o")
-    owner, name = (os, "replace") if not scheme else (HadoopFiles, "rename")
+    owner, name = (os, "replace") if not scheme else (type(files_of_spark(spark, "file:///")), "rename")
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, dying(getattr(owner, name), 1))
         with pytest.raises(Exception, match="Killed"):

@@ -23,7 +23,7 @@ from penstock.graph import DriverList, Sink
 from penstock.io import WriteToText
 from penstock.io.console import ConsoleSink, WriteToConsole
 from penstock.io.each_batch import EachBatchSink, ForEachBatch
-from penstock.io.sparkio import FrameSink, SparkSink
+from penstock.io.sparkio import SparkSink
 from penstock.testing.test_pipeline import TestPipeline
 from penstock_spark.formats.format import Format
 from penstock_spark.formats.program import PickledRows
@@ -85,8 +85,9 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Streami
         else:
             keyed = frame.selectExpr("value", "0 as shard").groupBy("shard")
             frame = transform_with_state(keyed, counting(effects), ROWS)
+        called = tmp_path / f"called {len(started)}"
         stream = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        started.append(stream.foreachBatch(write).start())
+        started.append(backend_of(session).start(stream, write, str(called)))
         return started[-1]
 
     yield run
@@ -202,7 +203,7 @@ def test_errors_name_the_step_of_the_sink_and_keep_their_type(
     cases = [
         (WriteToText(f"{tmp_path}/o", coder=Breaks()), KeyError),
         (WriteToText(f"{tmp_path}/file/o"), OSError),
-        (SparkSink("json", f"{tmp_path}/file", "append", schema="team string"), RunnerError),
+        (SparkSink("json", f"{tmp_path}/file", "append", schema="team string"), (RunnerError, OSError)),
         (EachBatchSink(refuse), LookupError),
     ]
     for sink, kind in cases:
@@ -216,8 +217,8 @@ def test_errors_name_the_step_of_the_sink_and_keep_their_type(
 
 
 def test_a_sink_that_takes_no_stream_is_refused_before_anything_starts(writer: Writer) -> None:
-    with pytest.raises(UnsupportedByRunner, match="dataframe cannot be used in a stream"):
-        writer(FrameSink([], int))
+    with pytest.raises(UnsupportedByRunner, match="cannot be used in a stream"):
+        writer(Sink())
     with pytest.raises(UnsupportedByRunner, match="letter W"):
         writer(WriteToText("/tmp/o", shard_name_template="-W-SS"))
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from penstock.error import RunnerError, UnsupportedByRunner
 from penstock.io import WriteToSpark
 from penstock.io.sparkio import SparkSink
-from penstock_spark.files.file_store import HadoopFiles
+from penstock_spark.files.file_store import files_of_spark
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.lowering.batch_writer import BatchWriter
 from penstock_spark.sinks.plan import MicroBatch
@@ -58,7 +58,8 @@ def test_tables_of_files_are_written_exactly_once(
     first = writer(sink)
     first(rows([score("red", 0), score("a/b", 1)], partitions=3), 0)
     with monkeypatch.context() as patch:
-        patch.setattr(HadoopFiles, "rename", dying(HadoopFiles.rename, 1))
+        files = type(files_of_spark(spark, "file:///"))
+        patch.setattr(files, "rename", dying(files.rename, 1))
         with pytest.raises(Exception, match="Killed"):
             first(rows([score("red", 2), score("blue", 3)]), 1)
     assert len(found()) == 3

@@ -283,6 +283,8 @@ def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator
     if len(old["levels"]) != len(new["levels"]):
         sentence = "its state is rewritten, because the longest chain of groupings has another length"
         yield _describe_change(sentence, len(old["levels"]), len(new["levels"]))
+    if old["shards"] == new["shards"] and old.get("is_one_operator", False) != new["is_one_operator"]:
+        yield "its state is rewritten, because the stateful operators have other levels"
     yield from (f"the state of '{label}' is given up" for label in dropped)
     before, after = _sources(old), _sources(new)
     yield from (f"the source '{label}' is no longer read" for label in before if label not in after)

@@ -84,6 +84,7 @@ def signature_of(plan: StreamPlan, shards: int, heartbeat: str = "", parallelism
         "mode": plan.mode,
         "clock": plan.clock.name.lower(),
         "shards": shards,
+        "is_one_operator": plan.is_one_operator,
         "parallelism": parallelism,
         "heartbeat": heartbeat,
         "sources": sources,

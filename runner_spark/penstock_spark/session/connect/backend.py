@@ -21,10 +21,10 @@ from pyspark.sql.functions import asc, col, spark_partition_id
 
 from penstock.error import UnsupportedByRunner
 from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActivity, TaskReports
-from penstock_spark.session.connect.opening import version_of_server
+from penstock_spark.session.connect.opening import Patience, version_of_server
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
-from penstock_spark.session.connect.server_life import client_of
+from penstock_spark.session.connect.server_life import at_loss, client_of
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
@@ -57,6 +57,9 @@ class _Clone:
 
 _clones: dict[str, _Clone] = {}
 """The last clone of each session of the program."""
+
+# After a loss, the next pipeline takes a new one.
+at_loss(_clones.clear)
 
 _open: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -112,7 +115,7 @@ class ConnectBackend(Backend):
             _set(clone, name, value)
         _clones[self._session] = _Clone(clone, state)
         _open.add(clone)
-        client_of(clone)
+        client_of(clone).set_retry_policies([Patience()])
         return clone
 
     def set(self, name: str, value: str) -> None:

@@ -6,6 +6,7 @@ import functools
 import logging
 import os
 import warnings
+import weakref
 from collections.abc import Mapping
 
 from pyspark.errors import PySparkException
@@ -13,15 +14,40 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from penstock.error import RunnerError
-from penstock_spark.session.connect.server_life import client_of, explain_server_loss, name_of_server
+from penstock.utils import clock
+from penstock_spark.session.connect.server_life import at_loss, client_of, explain_server_loss, name_of_server
 
 _LOGGER = logging.getLogger(__name__)
 
 _RETRIES = 4
 """With its waits, about five seconds. PySpark's own fifteen take more than ten minutes, also for a wrong address."""
 
+_WARNINGS_SECONDS = 30.0
+
+
+class Patience(DefaultPolicy):
+    """PySpark's own way to try again, for ten minutes, with a warning in the log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next_warning = clock.monotonic_seconds()
+
+    def can_retry(self, e: BaseException) -> bool:
+        answer = super().can_retry(e)
+        if answer and clock.monotonic_seconds() >= self._next_warning:
+            self._next_warning = clock.monotonic_seconds() + _WARNINGS_SECONDS
+            _LOGGER.warning(
+                "the Spark Connect server does not answer: trying again for ten minutes, unless it has lost the session"
+            )
+        return answer
+
+
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 """The environment variable by which PySpark knows, from the first such session on, that it is one of Connect."""
+
+
+_opened: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+"""The sessions that pipelines have opened."""
 
 
 def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
@@ -34,10 +60,11 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
     mode = os.environ.get(_MODE)
     try:
         spark = SparkSession.builder.remote(address).getOrCreate()
-    except PySparkException as error:
+    except (PySparkException, ValueError) as error:
         if mode is None:
             os.environ.pop(_MODE, None)
-        if error.getCondition() != "INVALID_CONNECT_URL":
+        # Python itself refuses a port that is no number.
+        if isinstance(error, PySparkException) and error.getCondition() != "INVALID_CONNECT_URL":
             raise
         raise RunnerError(
             f"{address.partition(';')[0]!r} is not the address of a Spark Connect server",
@@ -51,6 +78,7 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
         client_of(spark).set_retry_policies([])
         spark.stop()
         raise
+    _opened.add(spark)
     for name, value in conf.items():
         try:
             spark.conf.set(name, value)
@@ -61,6 +89,19 @@ def open_remote(address: str, conf: Mapping[str, str]) -> SparkSession:
                 str(error).partition("\n")[0],
             )
     return spark
+
+
+def has_lost_server(spark: SparkSession) -> bool:
+    """True if a pipeline has opened this session, and its server does not know it any more; it is then stopped."""
+    if spark not in _opened:
+        return False
+    try:
+        version_of_server(spark)
+    except RunnerError:
+        client_of(spark).set_retry_policies([])
+        spark.stop()
+        return True
+    return False
 
 
 @functools.lru_cache(maxsize=16)
@@ -79,3 +120,6 @@ def version_of_server(spark: SparkSession) -> str:
         raise (error if lost is None else lost) from None
     finally:
         client.set_retry_policies(policies)
+
+
+at_loss(version_of_server.cache_clear)

@@ -43,6 +43,13 @@ _BEAT_SECONDS = 2.0
 _SILENCE_SECONDS = 120.0
 """The time without a sign of this program after which the server ends the query."""
 
+_GRACE_SECONDS = 1.0
+"""The time in which Spark's own stop may end the server's function."""
+
+_TRIES = 3
+_TOO_LATE = "Python worker failed to connect back"
+"""The words of Spark for a Python that has not started in time; then the query has not started."""
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -114,17 +121,29 @@ class ServedQuery:
         self._function = function
         self._folder = folder
         self._sessions: dict[str, SparkSession] = {}
-        self._closing = threading.Event()
+        self._closing, self._stopped = threading.Event(), threading.Event()
         self._at_work: tuple[SparkSession, str] | None = None
         folder.mkdir(parents=True)
         self._beat(0)
-        self._query: StreamingQuery = writer.foreachBatch(make_announcer(str(folder))).start()
+        self._query = self._started(writer.foreachBatch(make_announcer(str(folder))))
         self._threads = [
             threading.Thread(target=target, name=f"penstock {target.__name__}", daemon=True)
             for target in (self._serve, self._live)
         ]
         for thread in self._threads:
             thread.start()
+
+    def _started(self, writer: DataStreamWriter) -> StreamingQuery:
+        tries = _TRIES
+        while True:
+            tries -= 1
+            try:
+                return writer.start()
+            except Exception as error:
+                # Spark waits ten seconds for a new Python, and a machine at work may need longer.
+                if not tries or _TOO_LATE not in str(error):
+                    self._tidy_up()
+                    raise
 
     def __getattr__(self, name: str) -> object:
         found: object = getattr(self._query, name)
@@ -133,16 +152,24 @@ class ServedQuery:
     def stop(self) -> None:
         """Stops the query; a micro-batch that is being written is cut off."""
         self._closing.set()
-        with suppress(FileNotFoundError):
-            (self._folder / "closed").touch()
+        stopping = threading.Thread(target=self._close_late, name="penstock close", daemon=True)
+        stopping.start()
         try:
             self._query.stop()
         finally:
+            self._stopped.set()
+            stopping.join()
             for thread in self._threads:
                 while thread.is_alive():
                     self._interrupt()
                     thread.join(_BEAT_SECONDS)
             self._tidy_up()
+
+    def _close_late(self) -> None:
+        """Ends the server's function that waits; first Spark gets the time to end it, which is not an error."""
+        self._stopped.wait(_GRACE_SECONDS)
+        with suppress(FileNotFoundError):
+            (self._folder / "closed").touch()
 
     def _interrupt(self) -> None:
         """Cancels the jobs of the micro-batch that is being written: they are not the query's own."""

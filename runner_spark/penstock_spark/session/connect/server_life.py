@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import re
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -36,13 +36,14 @@ _BY_STATUS: Mapping[str, tuple[str, str]] = {
         "ask who runs the server for the right, or run the pipeline with another server",
     ),
     "RESOURCE_EXHAUSTED": (
-        "what the program sends to the Spark Connect server, or gets from it, is larger than one message may be",
+        "what the program sends to the Spark Connect server, or gets from it, is larger than one message may be "
+        "(128 MB, unless the server has another limit)",
         "read large values from files instead of Create or a side input, or have the server start with a larger "
         "spark.connect.grpc.maxInboundMessageSize",
     ),
     "UNIMPLEMENTED": (
         "what answers at this address is not a Spark Connect server, or one of another version of Spark",
-        "check the host and the port (15002, if the server was not told another one)",
+        "check the host and the port, which is 15002 for most servers",
     ),
 }
 """The meaning of a status of gRPC, and what to do."""
@@ -63,11 +64,13 @@ class Client(Protocol):
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """PySpark's clients of the sessions that pipelines have run in."""
 
+_at_loss: list[Callable[[], None]] = []
+
 _CODE = re.compile(r"status = StatusCode\.([A-Z_]+)")
 
 _SESSION_ENDED = re.compile(
     r"\[?(?:INVALID_HANDLE\.)?(?:NO_ACTIVE_SESSION|SESSION_(?:CLOSED|CHANGED|NOT_FOUND|NOT_SAME))\b"
-    r"|Cannot invoke RPC on closed channel"
+    r"|Cannot invoke RPC"
 )
 
 
@@ -86,15 +89,16 @@ def explain_server_loss(error: BaseException, where: str | None = None) -> Runne
             continue
         text = str(each)
         if _SESSION_ENDED.match(_condition(each)) or _SESSION_ENDED.match(text):
+            _forget()
             return RunnerError(
-                "the session of the Spark Connect server has ended: the server was started again, the session was "
-                "stopped or not used for too long, or an administrator has ended it",
+                "the session of the Spark Connect server has ended: the server was started again, or has closed it",
                 where=where,
-                hint=f"make a new session, {_AGAIN}",
+                hint=f"stop the session that the program has made (spark.stop()) and make a new one, {_AGAIN}",
             )
         found = _BY_STATUS.get(_status(each, text))
         if found is not None:
             what, hint = found
+            _forget()
             atexit.register(_end_without_retries)
             return RunnerError(what, where=where, hint=hint)
     return None
@@ -117,12 +121,22 @@ def _end_without_retries() -> None:
             client.set_retry_policies([])
 
 
+def at_loss(forget: Callable[[], None]) -> None:
+    """Has a function run whenever a server or a session is lost."""
+    _at_loss.append(forget)
+
+
+def _forget() -> None:
+    for forget in _at_loss:
+        forget()
+
+
 def is_of_connect(error: BaseException) -> bool:
     """True if PySpark's client of Spark Connect has raised an error, or gRPC below it."""
     return any(
         kind.__module__.partition(".")[0] == "grpc" or kind.__module__ == "pyspark.errors.exceptions.connect"
         for kind in type(error).__mro__
-    ) or (isinstance(error, ValueError) and "closed channel" in str(error))
+    ) or (isinstance(error, ValueError) and str(error).startswith("Cannot invoke RPC"))
 
 
 def name_of_server(spark: SparkSession) -> str:

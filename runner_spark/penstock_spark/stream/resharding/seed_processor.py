@@ -1,4 +1,4 @@
-"""An operator that takes the state of a level in: pieces of pages and headers become shards, in one micro-batch."""
+"""An operator that takes the state of levels in: pieces of pages and headers become shards, in one micro-batch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class SeedProcessor(ShardProcessor):
-    """A level as `penstock_spark.stream.level_processor.LevelProcessor` will find it; rows of other levels pass."""
+    """Levels as `penstock_spark.stream.level_processor.LevelProcessor` will find them; rows of other levels pass."""
 
-    def __init__(self, level: int, shards: int, sys_path: tuple[str, ...]) -> None:
-        self._level = level
+    def __init__(self, levels: tuple[int, ...], shards: int, sys_path: tuple[str, ...]) -> None:
+        self._levels = levels
         self._shards = shards
         self._sys_path = sys_path
 
@@ -26,7 +26,7 @@ class SeedProcessor(ShardProcessor):
         from penstock_spark.stream.tasks import take_seeds
 
         import_like_driver(self._sys_path)
-        yield from take_seeds(self._level, self._shards, rows, self._pages)
+        yield from take_seeds(self._levels, self._shards, rows, self._pages)
 
 
 def seed_of_piece(piece: Piece) -> bytes:

@@ -1,22 +1,26 @@
 """The pages of one grouping in Spark's state, asked for by the batch.
 
 Spark answers one request for state at a time, over a socket, and to wait for each answer takes longer than to give it.
-Therefore many requests are sent before the first answer is read. PySpark has no public way to do so; where its private
-one is not as expected, pages go one by one.
+Therefore many requests are sent before the first answer is read. PySpark has no public way to do so. The first shard of
+a process compares an answer of its private way with an answer of the public one; where they differ, or where a part is
+missing, pages go one by one.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from struct import Struct
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from penstock.error import refusal
+from penstock.error import RunnerError, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState
+
+_LOGGER = logging.getLogger(__name__)
 
 _AT_ONCE = 64
 # The version of the protocol, and the length of the message.
@@ -103,8 +107,40 @@ class Pipeline:
         return 1
 
 
+_is_trusted: bool | None = None
+"""True if this PySpark answers many requests at a time as expected; None before the first shard of a process."""
+
+
+def prove_pipeline(pages: MapState, key: tuple[str, int], stored: object) -> None:
+    """Compares, once in a process, an answer to many requests with an answer to a public one.
+
+    Args:
+        pages: The state.
+        key: The key of a page.
+        stored: The row of this key, from ``pages.getValue``.
+    """
+    global _is_trusted
+    if _is_trusted is not None:
+        return
+    pipeline = pipeline_of(pages)
+    try:
+        _is_trusted = pipeline is not None and list(pipeline.get_many([key])) == [stored]
+    except RunnerError:
+        # Spark's state does not answer at all.
+        raise
+    except Exception as error:
+        _LOGGER.debug("a private call of PySpark's state has failed", exc_info=error)
+        _is_trusted = False
+    if not _is_trusted:
+        _LOGGER.warning(
+            "the state of this PySpark takes one request at a time, so that groupings with many keys take longer"
+        )
+
+
 def pipeline_of(pages: MapState) -> Pipeline | None:
     """Returns a way to send Spark's state many requests at a time; None if this PySpark is not built as expected."""
+    if _is_trusted is False:
+        return None
     try:
         import pyspark.sql.streaming.proto.StateMessage_pb2 as messages
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-from pyspark.sql import Row as SparkRow
 
 from penstock.metrics.execution import Snapshot, merge_snapshots
 from penstock_spark.plan.stream_plan import Clock
@@ -33,6 +31,21 @@ class Received:
     commands: list[Command] = field(default_factory=list)
     counted: Snapshot = field(default_factory=dict)  # What tasks of sources have counted.
 
+    _beats: set[int] = field(default_factory=set)
+
+    def take(self, payload: bytes) -> None:
+        """Takes the content of a row."""
+        match decode_row(payload):
+            case Message() as message:
+                self.messages.append(message)
+            case TaskCounts(elements):
+                self.counted = merge_snapshots(self.counted, elements)
+            case Command() as command:
+                self.commands.append(command)
+            case int(clock_micros) if clock_micros not in self._beats:
+                self._beats.add(clock_micros)
+                self.messages.append(heartbeat(clock_micros))
+
     @property
     def is_empty(self) -> bool:
         """True if nothing takes place."""
@@ -47,26 +60,6 @@ class Received:
     def estimators(self) -> Iterator[Mapping[str, Any]]:
         """The states of the estimators of sources in each message, by origin."""
         return (message.estimators for message in self.messages)
-
-
-def open_rows(rows: Iterable[Any], number: int) -> Generator[SparkRow, None, Received]:
-    """Returns the content of the rows for a level; yields the rows for later levels and for sinks."""
-    received, heartbeats = Received(), set()
-    for level, shard_key, payload in rows:
-        if level != number:
-            yield SparkRow(level=level, shard=shard_key, payload=bytes(payload))
-            continue
-        match decode_row(bytes(payload)):
-            case Message() as message:
-                received.messages.append(message)
-            case TaskCounts(elements):
-                received.counted = merge_snapshots(received.counted, elements)
-            case Command() as command:
-                received.commands.append(command)
-            case int(clock_micros):
-                heartbeats.add(clock_micros)
-    received.messages += [heartbeat(clock_micros) for clock_micros in heartbeats]
-    return received
 
 
 def take_due(received: Received, program: LevelProgram, header: Header) -> list[Message]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -143,16 +143,24 @@ def records_of(rows: list[Row], shard_keys: tuple[int, ...]) -> Iterator[pa.Reco
 
 
 def send_to_spark(
-    giving: Generator[list[Row], None, Result], shard_keys: tuple[int, ...]
+    giving: Generator[list[Row], None, Result],
+    shard_keys: tuple[int, ...],
+    here: Mapping[int, Callable[[bytes], None]],
 ) -> Generator[SparkRow, None, Result]:
-    """Yields the rows of a shard for the stateful operator of Spark without delay; returns its result."""
+    """Yields the rows of a shard for the stateful operator of Spark without delay; returns its result.
+
+    The functions `here` take the payloads for the later levels of the same operator.
+    """
     while True:
         try:
             rows = next(giving)
         except StopIteration as end:
             return cast(Result, end.value)
         for level, shard, payload in rows:
-            yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)
+            if level in here:
+                here[level](payload)
+            else:
+                yield SparkRow(level=level, shard=shard_keys[shard], payload=payload)
 
 
 class MessageWriter(Node):

@@ -80,6 +80,8 @@ class MatchFiles(PTransform[Any, Any]):
     """The files that a pattern matches, as ``FileMetadata`` (Beam's ``MatchFiles``).
 
     Wildcards are those of ``ReadFromText``; see `MatchAll` for `empty_match_treatment`.
+
+    Example: ``pipeline | MatchFiles("/logs/*.txt") | ReadMatches()``.
     """
 
     def __init__(
@@ -141,6 +143,8 @@ class ReadMatches(PTransform[Any, Any]):
     Args:
         compression: A name of ``CompressionTypes``, or None to follow each file's name.
         skip_directories: Whether to skip a path that ends in a slash; otherwise it is a ``BeamIOError``.
+
+    Example: ``files | ReadMatches() | Map(lambda file: file.read_utf8())``.
     """
 
     def __init__(self, compression: str | None = None, skip_directories: bool = True) -> None:

@@ -43,7 +43,7 @@ _FIRST_MICROS, _LAST_MICROS = whole_micros(datetime.datetime.min), whole_micros(
 def time_of(micros: int, has_zone: bool) -> datetime.datetime:
     """The time of microseconds since 1970; the first or the last time that there is for those beyond.
 
-    The clock of a batch stands still before all of them.
+    In a batch, the clock is before all of them and does not move.
 
     >>> time_of(1_000_000, has_zone=False), time_of(-(1 << 60), has_zone=False)
     (datetime.datetime(1970, 1, 1, 0, 0, 1), datetime.datetime(1, 1, 1, 0, 0))

@@ -30,10 +30,7 @@ class Create(PTransform[Any, PCollection[T]]):
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
 
-    Example: ``pipeline | Create([("tea", 2), ("tea", 3)])``.
-
-    >>> Create({"tea": 2}).values
-    (('tea', 2),)
+    Example: ``pipeline | Create(["tea", "cake"])`` emits ``"tea"`` and ``"cake"``.
     """
 
     @overload
@@ -79,7 +76,10 @@ class Create(PTransform[Any, PCollection[T]]):
 
 
 class Impulse(PTransform[Any, Any]):
-    """A PCollection of one element, the empty bytes (Beam's ``Impulse``)."""
+    """A PCollection of one element, the empty bytes (Beam's ``Impulse``).
+
+    Example: ``pipeline | Impulse() | FlatMap(lambda _: list_files())`` calls `list_files` in a worker.
+    """
 
     def to_primitive(self) -> graph.Primitive:
         return graph.Read(graph.InlineValues((b"",)))

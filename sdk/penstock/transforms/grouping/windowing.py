@@ -67,6 +67,8 @@ class WindowInto(_SameElements):
 
     Raises:
         ValueError: If a trigger other than the default comes without an accumulation mode.
+
+    Example: ``goals | WindowInto(FixedWindows(60)) | CombinePerKey(sum)`` emits a sum for each minute.
     """
 
     WindowIntoFn = WindowIntoFn
@@ -128,6 +130,8 @@ class SetTrigger(_SameElements):
 
     Raises:
         ValueError: If there is no argument, or one makes no sense.
+
+    Example: ``minutes | SetTrigger(Repeatedly(AfterCount(10)), AccumulationMode.DISCARDING)``.
     """
 
     def __init__(
@@ -175,6 +179,8 @@ class WithTimestamps(PTransform[Any, Any]):
 
     Raises:
         ValueError: If it returns None for an element, when the pipeline runs.
+
+    Example: ``orders | WithTimestamps("at")``, or ``orders | WithTimestamps(lambda order: order.at)``.
     """
 
     def __init__(self, moment: str | Callable[[Any], Any]) -> None:
