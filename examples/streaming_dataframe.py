@@ -51,7 +51,7 @@ def run(argv=None):
     parser.add_argument("--input", required=True, help="the folder of JSON files")
     parser.add_argument("--output", required=True, help="the folder of the totals and of the checkpoint")
     known = parser.parse_args(argv)
-    spark = SparkSession.builder.config(map=SETTINGS).getOrCreate()
+    spark = SparkSession.builder.config(map={**SETTINGS}).getOrCreate()
     scores = spark.readStream.schema("team string, points bigint, at timestamp").json(known.input)
     totals = totals_of(scores)
     query = totals.writeStream.trigger(availableNow=True).start(

@@ -30,10 +30,7 @@ class Create(PTransform[Any, PCollection[T]]):
     Raises:
         TypeError: If `values` is a string or bytes, or cannot be iterated.
 
-    Example: ``pipeline | Create([("tea", 2), ("tea", 3)])``.
-
-    >>> Create({"tea": 2}).values
-    (('tea', 2),)
+    Example: ``pipeline | Create(["tea", "cake"])`` emits ``"tea"`` and ``"cake"``.
     """
 
     @overload

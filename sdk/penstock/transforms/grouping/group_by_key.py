@@ -120,7 +120,7 @@ class GroupByKey(Grouping):
             before the end of all time, or with a trigger that may lose data.
         TypeCheckError: When applied to elements that are not pairs.
 
-    Example: ``sales | GroupByKey()`` over ``("tea", 2)`` and ``("tea", 3)`` emits ``("tea", [2, 3])``.
+    Example: ``goals | GroupByKey()`` over ``("red", 2)`` and ``("red", 3)`` emits ``("red", [2, 3])``.
     """
 
     def to_primitive(self) -> graph.Primitive:
@@ -162,7 +162,7 @@ class Flatten(PTransform[Any, Any]):
     Args:
         kwargs: ``pipeline``, which is needed if there may be no input.
 
-    Example: ``(first, second) | Flatten()`` emits the elements of both.
+    Example: ``(monday, tuesday) | Flatten()`` has the elements of both days.
     """
 
     def __init__(self, **kwargs: Any) -> None:
