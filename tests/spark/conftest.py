@@ -18,16 +18,26 @@ _HERE_ON = f"{_HERE}{os.sep}"
 ON_CONNECT = frozenset(
     {
         "test_available_now",
+        "test_big_groups",
+        "test_bundle_finalizers",
         "test_combine",
+        "test_combiners",
         "test_connect_servers",
+        "test_dead_letters",
+        "test_exact_division",
         "test_grouping",
         "test_io_pipelines",
         "test_joins",
         "test_metrics_on_spark",
         "test_pardo",
+        "test_regex",
+        "test_runtime_type_checks",
         "test_side_inputs",
         "test_state_and_timers",
         "test_streams",
+        "test_triggers_in_batch",
+        "test_util",
+        "test_what_dofns_return",
         "test_windowing",
     }
 )
