@@ -18,6 +18,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
+from penstock.graph import Graph
+from penstock.options.base import PipelineOptions
+from penstock.options.spark import SparkOptions
+from penstock_spark.runs import execute
 from penstock_spark.session.backend import Told
 from penstock_spark.session.connect.backend import ConnectBackend
 from penstock_spark.session.connect.reports import (
@@ -145,6 +149,31 @@ def test_pipelines_share_a_clone_while_the_settings_stay_and_none_needs_a_fresh_
     assert backend.clone({"a": "2"}) is not second
     assert made.clones == 4
     assert "a" not in made.settings
+
+
+@pytest.mark.parametrize("shares", ["false", "true"])
+def test_a_clone_has_files_of_its_own_although_the_session_of_the_program_shares_them(shares: str) -> None:
+    made, backend = session()
+    name = "spark.sql.artifact.isolation.enabled"
+    made.settings[name] = shares
+    assert backend.clone({}).conf.get(name) == "true"
+    assert made.settings[name] == shares
+
+
+def test_the_session_of_a_run_gets_the_packages_although_it_was_made_before_for_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class SentError(Exception):
+        """The packages were sent to the session that is named."""
+
+    def ship(to: str) -> None:
+        raise SentError(to)
+
+    monkeypatch.setattr(execute, "is_local_session", lambda spark: False)
+    monkeypatch.setattr(execute, "ship_packages", ship)
+    opened: Any = SimpleNamespace(spark="the program's", session="the run's")
+    with pytest.raises(SentError, match="the run's"):
+        execute.context_for(Graph((), ()), opened, PipelineOptions([]).view_as(SparkOptions))
 
 
 def test_a_setting_that_the_server_refuses_is_skipped_unless_results_depend_on_it() -> None:

@@ -83,7 +83,8 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
     keep_pyspark_quiet()
     local = is_local_session(spark)
     if not local:
-        ship_packages(spark)
+        # A session of a cluster may have been cloned for the plan, before the packages are sent.
+        ship_packages(opened.session)
     needed = [] if local else [*graph_objects(graph), *formats_of(graph), *list_registered_objects()]
     modules = pickle_by_value_modules(needed)
 

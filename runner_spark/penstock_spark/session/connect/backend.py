@@ -8,6 +8,7 @@ import logging
 import os
 import pickle
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -39,6 +40,11 @@ _IN_PROGRAM_BYTES_MAX = 256 << 10
 """Larger side inputs travel once for each run and machine, and not with each task."""
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "[::1]")
+
+_OWN_FILES = "spark.sql.artifact.isolation.enabled"
+"""The property of a session that decides, when it is made, whether it shares its files with all others that do."""
+
+_making = threading.Lock()
 
 _archives: dict[str, str] = {}
 """The archives that this program has sent to any session, by name."""
@@ -113,7 +119,7 @@ class ConnectBackend(Backend):
         kept = _clones.get(self._session)
         if kept is not None and kept.state == state and not is_fresh and not kept.is_stopped:
             return kept.spark
-        clone: SparkSession = self.spark.cloneSession()  # type: ignore[attr-defined]
+        clone = _clone_with_own_files(self.spark)
         for name, value in conf.items():
             _set(clone, name, value)
         _clones[self._session] = _Clone(clone, state)
@@ -263,6 +269,24 @@ def _parallelism(spark: SparkSession) -> int:
     # A range without a number of partitions has as many as tasks run at once.
     parts = spark.range(1 << 20).select(spark_partition_id().alias("part")).distinct()
     return max(1, parts.count())
+
+
+def _clone_with_own_files(spark: SparkSession) -> SparkSession:
+    """Returns a clone with files of its own.
+
+    Files that a session shares stay in the list of all sessions when it ends, and its copies of them do not: then no
+    task of the server starts.
+    """
+    with _making:
+        kept = spark.conf.get(_OWN_FILES, "true")
+        if kept != "true":
+            _set(spark, _OWN_FILES, "true")
+        try:
+            clone: SparkSession = spark.cloneSession()  # type: ignore[attr-defined]
+        finally:
+            if kept != "true":
+                _set(spark, _OWN_FILES, str(kept))
+    return clone
 
 
 def _set(spark: SparkSession, name: str, value: str) -> None:
