@@ -171,7 +171,7 @@ def _variables() -> Iterator[Finding]:
         elif name == "PYSPARK_PYTHON" and shutil.which(value) is None:
             hint = "there is no such program: set it to the Python that has the packages, or unset it"
         elif name == "SPARK_REMOTE":
-            hint = "pipelines run on this server, and streams need penstock in its Python"
+            hint = "pipelines run on this Spark Connect server"
         elif name == "SPARK_HOME" and (found := _version_of_home(value)) not in (None, _version("pyspark")):
             hint = f"it has Spark {found}, and pyspark is {_version('pyspark')}: unset it, or install the same version"
         yield Finding("setting", f"{name}={value}", hint, is_wrong=bool(hint) and name != "SPARK_REMOTE")

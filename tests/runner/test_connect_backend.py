@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import subprocess
 import sys
+import zipfile
 from base64 import b64encode
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +20,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from penstock.error import UnsupportedByRunner
-from penstock.graph import Graph
 from penstock.options.base import PipelineOptions
 from penstock.options.spark import SparkOptions
-from penstock_spark.runs import execute
+from penstock_spark.runs import open_session
 from penstock_spark.session.backend import Told
+from penstock_spark.session.connect import travelling
 from penstock_spark.session.connect.backend import ConnectBackend
 from penstock_spark.session.connect.reports import (
     COLUMN,
@@ -31,9 +33,9 @@ from penstock_spark.session.connect.reports import (
     ObservedReports,
     _ReportingProcessor,
     _WithReport,
-    travelling,
 )
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
+from penstock_spark.session.connect.travelling import travelling_operator
 from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.sizes import bytes_of
 
@@ -160,20 +162,18 @@ def test_a_clone_has_files_of_its_own_although_the_session_of_the_program_shares
     assert made.settings[name] == shares
 
 
-def test_the_session_of_a_run_gets_the_packages_although_it_was_made_before_for_the_plan(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class SentError(Exception):
-        """The packages were sent to the session that is named."""
-
-    def ship(to: str) -> None:
-        raise SentError(to)
-
-    monkeypatch.setattr(execute, "is_local_session", lambda spark: False)
-    monkeypatch.setattr(execute, "ship_packages", ship)
-    opened: Any = SimpleNamespace(spark="the program's", session="the run's")
-    with pytest.raises(SentError, match="the run's"):
-        execute.context_for(Graph((), ()), opened, PipelineOptions([]).view_as(SparkOptions))
+def test_a_session_has_the_packages_before_a_source_is_opened_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[object] = []
+    monkeypatch.setattr(open_session, "ship_packages", sent.append)
+    monkeypatch.setattr(open_session, "is_local_session", lambda spark: False)
+    monkeypatch.setattr(open_session, "backend_of", lambda spark: ConnectBackend(spark))
+    monkeypatch.setattr(open_session, "settings_of_tasks", lambda spark: {})
+    made, _ = session()
+    opened = open_session.OpenSession(PipelineOptions([]).view_as(SparkOptions), False)
+    vars(opened).update(spark=made, partitions=2)
+    clone: object = opened.session
+    assert sent == [clone]
+    assert clone is not made
 
 
 def test_a_setting_that_the_server_refuses_is_skipped_unless_results_depend_on_it() -> None:
@@ -228,7 +228,7 @@ STATE = (
 
 def test_a_python_without_this_package_can_ask_an_operator_for_its_state_and_no_more(tmp_path: Path) -> None:
     sink = LastRow()
-    made = travelling(_ReportingProcessor(Operator(sink), sink), STATE)
+    made = travelling_operator(_ReportingProcessor(Operator(sink), sink), STATE)
     (tmp_path / "operator").write_bytes(CloudPickleSerializer().dumps(made))
     program = (
         "import pickle, sys\n"
@@ -248,9 +248,43 @@ def test_a_python_without_this_package_can_ask_an_operator_for_its_state_and_no_
     assert missing.startswith("missing penstock")
 
 
+def test_a_function_finds_the_archive_of_its_session_in_a_worker_that_looks_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "carried-1.zip"
+    for folder in (tmp_path, tmp_path / "session"):
+        folder.mkdir(exist_ok=True)
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.writestr(
+                "carried_in_archive.py", "def doubled(batches):\n    return [2 * n for n in batches]\n"
+            )
+    monkeypatch.syspath_prepend(str(tmp_path / name))
+    monkeypatch.setattr(travelling, "_sent", {})
+    travelling.note_archive(str(tmp_path / name))
+    carried: Any = importlib.import_module("carried_in_archive")
+    (tmp_path / "function").write_bytes(
+        CloudPickleSerializer().dumps(travelling.travelling_function(carried.doubled))
+    )
+    (tmp_path / name).unlink()
+    program = (
+        "import pickle, sys\n"
+        "from pyspark import SparkFiles\n"
+        "SparkFiles._root_directory, SparkFiles._is_running_on_worker = sys.argv[1], True\n"
+        "sys.path.insert(1, sys.argv[2])\n"
+        "try: import carried_in_archive\n"
+        "except ModuleNotFoundError: print('missing')\n"
+        "for name in ('penstock', 'penstock_spark'): sys.modules[name] = None\n"
+        "print(pickle.load(open(sys.argv[1] + '/function', 'rb'))([3]), sys.modules['carried_in_archive'].__file__)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    # The folder of the session may go before the process does.
+    assert done.stdout.splitlines() == ["missing", f"[6] {tmp_path / name / 'carried_in_archive.py'}"]
+
+
 def test_a_travelling_operator_does_what_the_operator_does() -> None:
     sink = LastRow()
-    made = travelling(_ReportingProcessor(Operator(sink), sink), STATE)
+    made = travelling_operator(_ReportingProcessor(Operator(sink), sink), STATE)
     processor = pickle.loads(CloudPickleSerializer().dumps(made))
     processor.init("handle")
     rows = list(processor.handleInputRows((3,), iter(()), None))

@@ -25,7 +25,7 @@ from penstock_spark.runs.open_session import OpenSession
 from penstock_spark.runs.result import SparkResult
 from penstock_spark.session.backends import backend_of, is_local_session
 from penstock_spark.session.job_tags import cancel_on_signals, tag_of
-from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, ship_packages, work_in
+from penstock_spark.shipping.import_paths import driver_folder, driver_sys_path, work_in
 from penstock_spark.shipping.registrations import (
     WithRegistrations,
     list_registered_objects,
@@ -82,9 +82,6 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
     spark = opened.spark
     keep_pyspark_quiet()
     local = is_local_session(spark)
-    if not local:
-        # A session of a cluster may have been cloned for the plan, before the packages are sent.
-        ship_packages(opened.session)
     needed = [] if local else [*graph_objects(graph), *formats_of(graph), *list_registered_objects()]
     modules = pickle_by_value_modules(needed)
 

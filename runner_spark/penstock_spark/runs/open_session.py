@@ -32,10 +32,11 @@ from penstock_spark.process.progress import print_progress
 from penstock_spark.reports.crash_marker import FAULT_HANDLER
 from penstock_spark.reports.lineage import unwrap_source
 from penstock_spark.reports.spark_errors import ErrorContext, raise_translated
-from penstock_spark.session.backends import backend_of
+from penstock_spark.session.backends import backend_of, is_local_session
 from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.session import SessionOptions, session_for
 from penstock_spark.session.spark_versions import check_version
+from penstock_spark.shipping.import_paths import ship_packages
 from penstock_spark.sources.scan import Scan, StreamScan
 
 _SQL_CONF = {
@@ -104,6 +105,13 @@ def uses_session(graph: Graph) -> bool:
     return any(isinstance(unwrap_source(each), _OF_SESSIONS) for each in ends)
 
 
+def with_packages(spark: SparkSession) -> SparkSession:
+    """Returns a session whose workers can import what sources need, which are opened to make the plan."""
+    if not is_local_session(spark):
+        ship_packages(spark)
+    return spark
+
+
 class OpenSession:
     """A session and open sources, each made when it is first needed.
 
@@ -148,7 +156,7 @@ class OpenSession:
     def session(self) -> SparkSession:
         """The runner's own session beside the user's."""
         own = {**settings_of_tasks(self.spark), "spark.sql.shuffle.partitions": str(self.partitions)}
-        return backend_of(self.spark).clone({**_SQL_CONF, **own}, self._is_fresh)
+        return with_packages(backend_of(self.spark).clone({**_SQL_CONF, **own}, self._is_fresh))
 
     def table_of(self, step: Step, source: Source) -> Table:
         """Opens a source for its columns; NotInColumns if they are not the fields of its elements."""

@@ -22,7 +22,7 @@ from penstock_spark.plan.unfollowed import refusals_of
 from penstock_spark.reports.reporting import reports_of
 from penstock_spark.reports.spark_errors import raise_translated
 from penstock_spark.runs.execute import context_for
-from penstock_spark.runs.open_session import OpenSession
+from penstock_spark.runs.open_session import OpenSession, with_packages
 from penstock_spark.session.meaning import SQL_MEANING
 from penstock_spark.session.unheard_reports import Unheard
 
@@ -48,7 +48,7 @@ class ProgramSession(OpenSession):
 
     @cached_property
     def session(self) -> SparkSession:
-        return self.spark
+        return with_packages(self.spark)
 
     @cached_property
     def partitions(self) -> int:

@@ -72,5 +72,9 @@ def session_of_reader(reader: DataFrameReader) -> SparkSession:
 
 def map_in_arrow(frame: DataFrame, function: Function, schema: StructType | str) -> DataFrame:
     """Spark's ``mapInArrow``, in the Python that `Backend.check_workers` chose."""
+    if is_connect(frame):
+        from penstock_spark.session.connect.travelling import travelling_function
+
+        return frame.mapInArrow(travelling_function(function), schema)
     with backend_of(frame.sparkSession).workers_python():
         return frame.mapInArrow(function, schema)

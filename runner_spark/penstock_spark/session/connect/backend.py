@@ -27,6 +27,7 @@ from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
 from penstock_spark.session.connect.server_life import at_loss, client_of
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
+from penstock_spark.session.connect.travelling import note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
 
@@ -45,9 +46,6 @@ _OWN_FILES = "spark.sql.artifact.isolation.enabled"
 """The property of a session that decides, when it is made, whether it shares its files with all others that do."""
 
 _making = threading.Lock()
-
-_archives: dict[str, str] = {}
-"""The archives that this program has sent to any session, by name."""
 
 _shipped: set[tuple[str, str]] = set()
 
@@ -184,9 +182,8 @@ class ConnectBackend(Backend):
 
     def ship_archive(self, path: str) -> None:
         self.spark.addArtifacts(path, pyfile=True)
-        name = path.rpartition("/")[2]
-        _shipped.add((self._session, name))
-        _archives[name] = path
+        _shipped.add((self._session, path.rpartition("/")[2]))
+        note_archive(path)
 
     def ship_pages(self, name: str, pages: list[bytes]) -> tuple[Pages, Callable[[], None]]:
         if sum(map(len, pages)) <= _IN_PROGRAM_BYTES_MAX:
@@ -230,9 +227,7 @@ class ConnectBackend(Backend):
             return writer.format("noop").start()
         # A checkpoint that this program and the server share is on a disk.
         path = Path(folder.removeprefix("file://"))
-        return cast(
-            "StreamingQuery", ServedQuery(self.spark, writer, function, path, tuple(_archives.values()))
-        )
+        return cast("StreamingQuery", ServedQuery(self.spark, writer, function, path, sent_archives()))
 
     def last_report(self, query: StreamingQuery) -> tuple[int, str] | None:
         progress = query.lastProgress

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import Column, DataFrame, Observation, Row
 from pyspark.sql.functions import base64, col, collect_list, when
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock_spark.session.backend import Function, MapOfState, ReportSink, TaskReports, Told
+from penstock_spark.session.connect.travelling import travelling_function, travelling_operator
 from penstock_spark.session.spark_versions import to_arrow_schema, transform_with_state
 
 if TYPE_CHECKING:
@@ -104,44 +104,6 @@ class _ReportingProcessor(StatefulProcessor):
         self._own[0].close()
 
 
-def travelling(processor: StatefulProcessor, state: MapOfState) -> StatefulProcessor:
-    """Returns a stateful operator that a Python without this package can read, if it only asks for the state.
-
-    Before the first micro-batch, the server asks in a Python of its own, which does not have what was sent to the
-    session. So the class travels with its code, and has the operator as bytes.
-    """
-    pickled: bytes = CloudPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
-    name, keys, values = state
-
-    class Travelling(StatefulProcessor):
-        """The operator, once it is read."""
-
-        def init(self, handle: StatefulProcessorHandle) -> None:
-            import pickle
-
-            self._own: StatefulProcessor | None = None
-            try:
-                self._own = pickle.loads(pickled)
-            except ModuleNotFoundError as error:
-                self._missing = error
-                handle.getMapState(name, keys, values)
-            else:
-                self._own.init(handle)
-
-        def handleInputRows(
-            self, key: tuple[int, ...], rows: Iterator[Any], timerValues: TimerValues
-        ) -> Iterator[Any]:
-            if self._own is None:
-                raise self._missing
-            return self._own.handleInputRows(key, rows, timerValues)
-
-        def close(self) -> None:
-            if self._own is not None:
-                self._own.close()
-
-    return Travelling()
-
-
 @dataclass(eq=False)
 class ObservedReports(TaskReports):
     """TaskReports that come with the results of the jobs that made them."""
@@ -166,7 +128,7 @@ class ObservedReports(TaskReports):
         self, frame: DataFrame, make: Callable[[ReportSink], Function], schema: StructType | str
     ) -> DataFrame:
         sink, columns = LastRow(), _schema(schema, frame.sparkSession)
-        function = _WithReport(make(sink), sink, to_arrow_schema(columns))
+        function = travelling_function(_WithReport(make(sink), sink, to_arrow_schema(columns)))
         nullable = [StructField(each.name, each.dataType) for each in columns]
         rows = frame.mapInArrow(function, StructType([*nullable, StructField(COLUMN, BinaryType())]))
         if frame.isStreaming:
@@ -185,7 +147,7 @@ class ObservedReports(TaskReports):
         state: MapOfState,
     ) -> DataFrame:
         sink = LastRow()
-        processor = travelling(_ReportingProcessor(make(sink), sink), state)
+        processor = travelling_operator(_ReportingProcessor(make(sink), sink), state)
         rows = transform_with_state(frame.groupBy("shard"), processor, schema)
         is_report = col("level") == REPORTS
         return self._observed_stream(rows, when(is_report, col("payload"))).where(~is_report)
