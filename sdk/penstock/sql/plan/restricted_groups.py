@@ -56,7 +56,7 @@ class _Restricter:
 
     Attributes:
         endless: The names of the inputs that do not end.
-        shared: The ids of the relations that several others read, which stay as they are.
+        shared: The ids of the relations that several others read, which do not change.
     """
 
     endless: Set[str]
