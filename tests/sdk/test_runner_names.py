@@ -98,7 +98,7 @@ def test_other_names_are_refused_with_a_hint(name, hint):
 def test_without_the_runners_package_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, SPARK_RUNNER[0], None)
     with pytest.raises(
-        ImportError, match=r"(?s)cannot be imported.*in penstock_spark.runner.*pip install penstock"
+        ImportError, match=r"(?s)cannot be imported.*in penstock_spark.runner.*pip install 'penstock\[java\]'"
     ):
         create_runner("spark")
 

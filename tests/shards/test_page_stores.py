@@ -13,7 +13,15 @@ from pyspark.sql.streaming.map_state_client import MapStateClient
 from pyspark.sql.streaming.stateful_processor import MapState
 from pyspark.sql.types import StructType
 
+from penstock_spark.stream.state import page_store
 from penstock_spark.stream.state.page_store import PageStore, pipeline_of
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of the process may have asked a state that is not Spark's."""
+    monkeypatch.setattr(page_store, "_is_trusted", None)
+
 
 PAGES = [(number, str(number).encode()) for number in range(200)]
 

@@ -47,6 +47,7 @@ from penstock.sql.plan.borders import find_borders
 from penstock.sql.plan.lineage import add_change_keys
 from penstock.sql.plan.pruning import columns_read, prune, with_limited_ranks
 from penstock.sql.plan.relations import ColumnDef, Columns, Query, Relation, describe_plan
+from penstock.sql.plan.restricted_groups import restrict_groups
 from penstock.sql.plan.static_joins import join_static_first
 from penstock.sql.sources import read_source
 from penstock.transforms.elements.create import Create
@@ -235,7 +236,8 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         if mode.final:
             pruned = prune(query.relation, retracting)
         else:
-            pruned = find_borders(prune(join_static_first(query.relation, endless), retracting))
+            arranged = restrict_groups(join_static_first(query.relation, endless), endless)
+            pruned = find_borders(prune(arranged, retracting))
         read = {**columns, **columns_read(pruned)}
         inputs = {name: self._rows(name, pcoll, read[name]) for name, pcoll in pcolls.items()}
         rows = Lowering(inputs, stamps, mode, pipeline).lower(pruned)

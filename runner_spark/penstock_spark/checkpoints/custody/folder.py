@@ -269,8 +269,12 @@ def open_at(
     if plans:
         old = plans[-1].content
         spark_place = place.inside(old["folder"])
-        check_logs(spark_place, len(slots_of(old)))
-        check_state(spark_place, operators_of(old), old["shards"])
+        try:
+            slots, operators = len(slots_of(old)), operators_of(old)
+        except NOT_A_PLAN as error:
+            raise make_plan_file_error(place, plans[-1].number, "it has other parts") from error
+        check_logs(spark_place, slots)
+        check_state(spark_place, operators, old["shards"])
     if plans and _finish_written(place, plans[0].content, is_written, lease):
         # The plan that has written it is the one in force by that.
         plans = read_latest_plans(place)

@@ -10,7 +10,7 @@ from penstock.scalars import functions
 from penstock.scalars.tree import Call, Column, Scalar, columns_of, map_leaves
 from penstock.sql.binding.joining import push_parts_down, split_below_generator
 from penstock.sql.binding.scopes import move_to_right
-from penstock.sql.plan.conditions import filter_rows, split_and_factor
+from penstock.sql.plan.conditions import filter_rows, find_implied, split_and_factor
 from penstock.sql.plan.relations import Filter, Generate, Join, Project, Relation, columns_as_scalars
 
 
@@ -93,12 +93,17 @@ def _is_inner_join(relation: Relation) -> bool:
 
 
 def _filtered(table: _Table, parts: Iterable[_Part]) -> _Table:
-    """A table with what reads it alone."""
-    places = {*table.places}
-    own = [
-        move_to_right(part.scalar, -table.first) for part in parts if part.columns and part.columns <= places
-    ]
-    return replace(table, relation=push_parts_down(table.relation, own))
+    """A table with what reads it alone, and with what a condition of several tables implies of it."""
+    places = frozenset(table.places)
+    own: list[Scalar] = []
+    for part in parts:
+        if part.columns <= places:
+            own += [part.scalar] if part.columns else []
+        elif (implied := find_implied(part.scalar, places)) is not None:
+            own.append(implied)
+    return replace(
+        table, relation=push_parts_down(table.relation, [move_to_right(each, -table.first) for each in own])
+    )
 
 
 def _joined(tables: Sequence[_Table], parts: list[_Part], width: int) -> Relation:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from penstock.scalars import functions
-from penstock.scalars.tree import Call, Column, Scalar, split_conjuncts
+from penstock.scalars.tree import Call, Column, Literal, Scalar, split_conjuncts
 from penstock.sql.plan.relations import Filter, Relation
 
 _COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 _STRICT = frozenset([*_COMPARISONS, "+", "-", "*", "/", "%", "DIV", "NEGATIVE", "CAST", "LIKE"])
 """Functions that return NULL if an argument is NULL."""
+_BOUNDS = frozenset([*_COMPARISONS, "IN", "LIKE"])
+"""Functions that compare a value with constants."""
 
 
 def conjoin(parts: Iterable[Scalar]) -> Scalar | None:
@@ -60,6 +62,40 @@ def _factored(part: Scalar) -> list[Scalar]:
         left = rest if left is None else functions.call("OR", [left, rest])
     assert left is not None
     return [*common, left]
+
+
+def find_implied(part: Scalar, columns: Set[int]) -> Scalar | None:
+    """Returns what a part of a condition implies of some columns: what the branches of an OR compare with constants.
+
+    None if a branch says nothing of them. Only comparisons that cannot fail are taken, because they will also act on
+    rows that the condition never sees.
+
+    >>> from penstock.scalars.types import STRING
+    >>> a, b, x, y = Column(0, "a", STRING), Column(1, "b", STRING), Literal("x", STRING), Literal("y", STRING)
+    >>> def both(one, other):
+    ...     return functions.call("AND", [functions.call("=", [a, one]), functions.call("=", [b, other])])
+    >>> print(find_implied(functions.call("OR", [both(x, y), both(y, x)]), {0}))
+    ((a = 'x') OR (a = 'y'))
+    """
+    disjuncts = _split_disjuncts(part)
+    if len(disjuncts) < 2:
+        return None
+    found: Scalar | None = None
+    for branch in disjuncts:
+        own = conjoin(each for each in split_and_factor(branch) if _is_bound(each, columns))
+        if own is None:
+            return None
+        found = own if found is None else functions.call("OR", [found, own])
+    return found
+
+
+def _is_bound(part: Scalar, columns: Set[int]) -> bool:
+    """True if a part compares one of some columns with constants."""
+    if not isinstance(part, Call) or part.name not in _BOUNDS:
+        return False
+    read = [each.index for each in part.arguments if isinstance(each, Column)]
+    constants = [each for each in part.arguments if isinstance(each, Literal)]
+    return len(read) == 1 and read[0] in columns and len(constants) == len(part.arguments) - 1
 
 
 def _split_disjuncts(condition: Scalar) -> list[Scalar]:
