@@ -578,7 +578,7 @@ ORDER = (
         "a level of one operator gets nothing of the level before it",
         tasks,
         "run_shard",
-        "inbox.take for later",
+        "partial(levels.take, later) for later",
         "(lambda payload: None) for later",
         make=levels_of_one_shard,
         seed=1,

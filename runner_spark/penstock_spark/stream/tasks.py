@@ -213,18 +213,17 @@ def run_shard(
     `programs` has the programs of the operator's levels, by number. `rows` has the shard's input, and rows for later
     operators and for sinks, which it passes on.
     """
-    inboxes = {level: Received() for level in programs}
+    levels = _Levels(programs, sys_path)
     for level, to, payload in rows:
-        if level in inboxes:
-            inboxes[level].take(bytes(payload))
+        if level in programs:
+            levels.take(level, bytes(payload))
         else:
             yield SparkRow(level=level, shard=to, payload=bytes(payload))
     number, batch = shard_keys.index(shard_key), batch_number()
-    for position, (level, shipped) in enumerate(programs.items()):
-        received = inboxes.pop(level)
-        if received.is_empty and not received.counted:
+    for position, level in enumerate(programs):
+        if level not in levels.inboxes:
             continue
-        program = prepare_program(shipped, sys_path)
+        program, received = levels.programs[level], levels.inboxes[level]
         if received.is_empty:
             _count(metrics, program, batch, number, received.counted)
             continue
@@ -235,9 +234,34 @@ def run_shard(
         if program.kept_plan is not None:
             _keep_plan(program.kept_plan, header, pages)
         playing = play_shard(program, number, received, header, partial(PageStore, pages), views)
-        here = {later: inbox.take for later, inbox in inboxes.items()}
+        here = {later: partial(levels.take, later) for later in programs if later > level}
         done = yield from send_to_spark(playing, shard_keys, here)
         pages.updateValue(header_key(position), (header.encoded(),))
         _count(metrics, program, batch, number, merge_snapshots(done.snapshot, received.counted))
         report = Report(batch, done.clock_micros, done.watermarks)
         report_watermarks(metrics, program.stage.run, (level, number), report)
+
+
+@dataclass(eq=False)
+class _Levels:
+    """The levels of an operator in one micro-batch; what is not needed is not even read.
+
+    Attributes:
+        shipped: The programs of the levels, by number.
+        sys_path: Where they import from.
+        programs: The programs that are read.
+        inboxes: What has come for them.
+    """
+
+    shipped: Mapping[int, bytes]
+    sys_path: tuple[str, ...]
+    programs: dict[int, LevelProgram] = field(default_factory=dict)
+    inboxes: dict[int, Received] = field(default_factory=dict)
+
+    def take(self, level: int, payload: bytes) -> None:
+        """Takes the content of a row for a level."""
+        if level not in self.inboxes:
+            # The program also registers the coders that the content is written with.
+            self.programs[level] = prepare_program(self.shipped[level], self.sys_path)
+            self.inboxes[level] = Received()
+        self.inboxes[level].take(payload)

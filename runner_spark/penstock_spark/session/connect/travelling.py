@@ -9,7 +9,7 @@ first needs nothing of this package.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -19,6 +19,8 @@ from penstock_spark.session.backend import Function, MapOfState
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.streaming.stateful_processor import TimerValues
+
+T = TypeVar("T")
 
 _sent: dict[str, str] = {}
 
@@ -38,8 +40,7 @@ def travelling_function(function: Function) -> Function:
     read = _reader(function)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found: Iterator[pa.RecordBatch] = read()(batches)
-        return found
+        return read()(batches)
 
     return run
 
@@ -79,12 +80,12 @@ def travelling_operator(processor: StatefulProcessor, state: MapOfState) -> Stat
     return Travelling()
 
 
-def _reader(value: object) -> Callable[[], Any]:
+def _reader(value: T) -> Callable[[], T]:
     """Returns a function that returns the value in a task; it uses nothing of this module."""
     pickled: bytes = CloudPickleSerializer().dumps(value)  # type: ignore[no-untyped-call]
     archives = tuple(_sent)
 
-    def read() -> Any:
+    def read() -> T:
         import contextlib
         import glob
         import os
@@ -110,6 +111,7 @@ def _reader(value: object) -> Callable[[], Any]:
                     sys.path.insert(0, path)
                 # Python remembers a path at which there was nothing.
                 sys.path_importer_cache.pop(path, None)
-        return pickle.loads(pickled)
+        made: T = pickle.loads(pickled)
+        return made
 
     return read
