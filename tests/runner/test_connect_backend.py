@@ -24,7 +24,7 @@ from penstock.options.base import PipelineOptions
 from penstock.options.spark import SparkOptions
 from penstock_spark.runs import open_session
 from penstock_spark.session.backend import Told
-from penstock_spark.session.connect import travelling
+from penstock_spark.session.connect import server_life, travelling
 from penstock_spark.session.connect.backend import ConnectBackend
 from penstock_spark.session.connect.reports import (
     COLUMN,
@@ -160,6 +160,22 @@ def test_a_clone_has_files_of_its_own_although_the_session_of_the_program_shares
     made.settings[name] = shares
     assert backend.clone({}).conf.get(name) == "true"
     assert made.settings[name] == shares
+
+
+def test_the_end_of_a_program_whose_server_has_gone_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_exit: list[Any] = []
+    registry = SimpleNamespace(register=at_exit.append, unregister=lambda _: None)
+    monkeypatch.setattr(server_life, "atexit", registry)
+    made, backend = session()
+    clone_session = made.cloneSession
+    # PySpark's client asks the server at the end of the program, with the client's way to try again.
+    monkeypatch.setattr(made, "cloneSession", lambda: at_exit.append("the client's own") or clone_session())
+    clone: Any = backend.clone({})
+    assert clone.client.policies
+    own, last = at_exit
+    assert own == "the client's own"
+    last()
+    assert clone.client.policies == []
 
 
 def test_a_session_has_the_packages_before_a_source_is_opened_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

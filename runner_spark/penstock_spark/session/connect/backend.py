@@ -25,7 +25,7 @@ from penstock_spark.session.backend import Backend, JobProgress, Pages, TaskActi
 from penstock_spark.session.connect.opening import Patience, opened_sessions, version_of_server
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
-from penstock_spark.session.connect.server_life import at_loss, client_of
+from penstock_spark.session.connect.server_life import at_loss, client_of, end_without_retries
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.connect.travelling import note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
@@ -123,6 +123,7 @@ class ConnectBackend(Backend):
         _clones[self._session] = _Clone(clone, state)
         _open.add(clone)
         client_of(clone).set_retry_policies([Patience()])
+        end_without_retries()
         return clone
 
     def set(self, name: str, value: str) -> None:

@@ -100,9 +100,18 @@ def explain_server_loss(error: BaseException, where: str | None = None) -> Runne
         if found is not None:
             what, hint = found
             _forget()
-            atexit.register(_end_without_retries)
+            end_without_retries()
             return RunnerError(what, where=where, hint=hint)
     return None
+
+
+def end_without_retries() -> None:
+    """Lets the program end at once although a server has gone: PySpark asks the server of each client at the end.
+
+    Python calls what was registered last first, so this comes after the last client was made.
+    """
+    atexit.unregister(_end_without_retries)
+    atexit.register(_end_without_retries)
 
 
 def client_of(spark: SparkSession) -> Client:
