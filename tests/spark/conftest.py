@@ -44,7 +44,7 @@ ON_CONNECT = frozenset(
 """The modules whose tests pass in a session of Spark Connect. Others were not tried there, or look into Java."""
 
 ALL = "PENSTOCK_TESTS_ALL_ON_CONNECT"
-"""The environment variable with which ``--connect`` runs all other modules, too."""
+"""The environment variable with which ``--connect`` also runs all other modules."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

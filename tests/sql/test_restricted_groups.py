@@ -41,7 +41,7 @@ SEEDS, SEEDS_OF_MUTANTS = range(3), range(20)
 
 @pytest.fixture(autouse=True)
 def _b_is_static(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables of the law change all; a semi join is right for these, too."""
+    """The tables of the law change all; a semi join is also right for these."""
     monkeypatch.setattr(transform, "restrict_groups", lambda plan, _: restrict_groups(plan, {"a"}))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, replace
 from typing import Any, TypeVar, get_args
@@ -57,7 +58,7 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
         relation: The plan.
         retracting: The names of the inputs whose rows may be retracted.
     """
-    shared = _share(_rebuilt(with_limited_ranks(relation), _drop_condition))
+    shared = _share(rebuild(with_limited_ranks(relation), _drop_condition))
     needs = columns_needed(shared)
     scans: dict[str, set[int]] = {}
     for each in inputs_first(shared):
@@ -72,7 +73,7 @@ def prune(relation: Relation, retracting: Set[str] = frozenset()) -> Relation:
 
 def with_limited_ranks(relation: Relation) -> Relation:
     """Returns a plan with the same rows that computes no ranks which a condition does not let through."""
-    return _rebuilt(relation, limit_ranks)
+    return rebuild(relation, limit_ranks)
 
 
 def columns_read(relation: Relation) -> dict[str, Columns]:
@@ -111,11 +112,24 @@ def with_inputs(relation: Relation, inputs: Iterable[Relation]) -> Relation:
     return replace(relation, **changed) if changed else relation
 
 
-def _rebuilt(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
-    """The plan, in which a function has changed each relation once its inputs were changed."""
+def rebuild(
+    relation: Relation, change: Callable[[Relation], Relation], shared: set[int] | None = None
+) -> Relation:
+    """Returns a plan in which a function has changed each relation once its inputs were changed.
+
+    Args:
+        relation: The plan.
+        change: The function.
+        shared: Takes the ids of the changed relations that several others read, at the time when they are made.
+    """
+    order = inputs_first(relation)
+    readers = Counter(id(below) for each in order for below in inputs_of(each))
     done: dict[int, Relation] = {}
-    for each in inputs_first(relation):
-        done[id(each)] = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
+    for each in order:
+        made = change(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
+        if shared is not None and readers[id(each)] > 1:
+            shared.add(id(made))
+        done[id(each)] = made
     return done[id(relation)]
 
 
@@ -130,7 +144,7 @@ def _share(relation: Relation) -> Relation:
         found = known.setdefault((type(each), *below, *own), each)
         return found if found == each else each
 
-    return _rebuilt(relation, shared)
+    return rebuild(relation, shared)
 
 
 def _has_inputs(relation: Relation, name: str) -> bool:

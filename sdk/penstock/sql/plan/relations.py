@@ -7,7 +7,7 @@ the algebra of relations, and so holds at every instant.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple, TypeVar, Union, get_args
 
@@ -579,6 +579,11 @@ def walk_plan(relation: Relation) -> Iterator[Relation]:
             seen.add(id(found))
             yield found
             waiting.extend(inputs_of(found))
+
+
+def is_static(relation: Relation, endless: Set[str]) -> bool:
+    """True if a plan reads none of the inputs that do not end, by their names."""
+    return not any(isinstance(each, Scan) and each.name in endless for each in walk_plan(relation))
 
 
 def count_uses(relation: Relation) -> int:

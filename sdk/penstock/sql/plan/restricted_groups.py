@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
-from penstock.sql.plan.pruning import inputs_first, with_inputs
+from penstock.sql.plan.pruning import rebuild
 from penstock.sql.plan.relations import (
     Aggregate,
     Filter,
     Join,
     Project,
     Relation,
-    Scan,
-    inputs_of,
+    is_static,
     origin_of,
     skip_projections,
     walk_plan,
@@ -36,18 +34,8 @@ def restrict_groups(relation: Relation, endless: Set[str]) -> Relation:
         relation: The plan.
         endless: The names of the inputs that do not end.
     """
-    order = inputs_first(relation)
-    readers = Counter(id(below) for each in order for below in inputs_of(each))
-    done: dict[int, Relation] = {}
     restricter = _Restricter(endless, set())
-    for each in order:
-        made = with_inputs(each, [done[id(below)] for below in inputs_of(each)])
-        if isinstance(made, Join):
-            made = restricter.restricted(made)
-        if readers[id(each)] > 1:
-            restricter.shared.add(id(made))
-        done[id(each)] = made
-    return done[id(relation)]
+    return rebuild(relation, restricter.restricted, restricter.shared)
 
 
 @dataclass
@@ -62,12 +50,14 @@ class _Restricter:
     endless: Set[str]
     shared: set[int]
 
-    def restricted(self, join: Join) -> Join:
+    def restricted(self, join: Relation) -> Relation:
         """Returns a join whose right side groups only rows whose keys its left side can have."""
+        if not isinstance(join, Join):
+            return join
         above, grouping = skip_projections(join.right)
         if not isinstance(grouping, Aggregate) or join.kind not in _DROPS_OTHERS or join.null_safe:
             return join
-        if self._is_static(grouping) or any(id(each) in self.shared for each in (*above, grouping)):
+        if is_static(grouping, self.endless) or any(id(each) in self.shared for each in (*above, grouping)):
             return join
         keys: dict[int, tuple[Relation, list[tuple[Scalar, Scalar]]]] = {}
         for left, right in zip(join.left_keys, join.right_keys, strict=True):
@@ -85,14 +75,11 @@ class _Restricter:
             made = replace(each, input=made)
         return replace(join, right=made)
 
-    def _is_static(self, relation: Relation) -> bool:
-        return not any(isinstance(each, Scan) and each.name in self.endless for each in walk_plan(relation))
-
     def _table_of(self, relation: Relation, key: Scalar) -> tuple[Relation, Scalar] | None:
         """Returns the table without changes, less some of its rows, that a key comes from, and the key there."""
         if not columns_of(key):
             return None
-        if self._is_static(relation):
+        if is_static(relation, self.endless):
             drops = any(
                 isinstance(each, Filter) or (isinstance(each, Join) and each.kind == "semi")
                 for each in walk_plan(relation)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from penstock.scalars.tree import Column, Scalar, columns_of, replace_scalars, shift_columns
-from penstock.sql.plan.pruning import inputs_first, with_inputs
+from penstock.sql.plan.pruning import rebuild
 from penstock.sql.plan.relations import (
     Filter,
     Join,
     Project,
     Relation,
-    Scan,
     columns_as_scalars,
-    inputs_of,
-    walk_plan,
+    is_static,
 )
 
 Keys = tuple[Scalar, ...]
@@ -33,16 +30,8 @@ def join_static_first(relation: Relation, endless: Set[str]) -> Relation:
         relation: The plan.
         endless: The names of the inputs that do not end.
     """
-    order = inputs_first(relation)
-    readers = Counter(id(below) for each in order for below in inputs_of(each))
-    done: dict[int, Relation] = {}
     mover = _Mover(endless, set())
-    for each in order:
-        made = mover.moved(with_inputs(each, [done[id(below)] for below in inputs_of(each)]))
-        if readers[id(each)] > 1:
-            mover.shared.add(id(made))
-        done[id(each)] = made
-    return done[id(relation)]
+    return rebuild(relation, mover.moved, mover.shared)
 
 
 @dataclass
@@ -63,12 +52,9 @@ class _Mover:
             return relation
         if relation.condition is not None or relation.null_safe:
             return relation
-        if not self._is_static(relation.right) or self._is_static(relation.left):
+        if not is_static(relation.right, self.endless) or is_static(relation.left, self.endless):
             return relation
         return self._attached(relation.left, relation, relation.left_keys) or relation
-
-    def _is_static(self, relation: Relation) -> bool:
-        return not any(isinstance(each, Scan) and each.name in self.endless for each in walk_plan(relation))
 
     def _attached(self, relation: Relation, join: Join, keys: Keys) -> Relation | None:
         """Returns a relation with the columns of a join's right side behind its own; None if it cannot.
@@ -80,7 +66,7 @@ class _Mover:
         """
         if not all(isinstance(each, Column) for each in keys) or id(relation) in self.shared:
             return None
-        if self._is_static(relation):
+        if is_static(relation, self.endless):
             return replace(join, left=relation, left_keys=keys)
         added = join.right.columns
         match relation:
