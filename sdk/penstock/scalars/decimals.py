@@ -114,7 +114,7 @@ OPERATORS = frozenset([*_OPERATIONS, "/"])
 
 
 def arithmetic(name: str, result: SqlType) -> Compute:
-    """The meaning of an operator on decimals whose digits are known."""
+    """Returns the meaning of an operator on decimals whose digits are known."""
     if name == "/":
         scale = result.scale or 0
         return lambda left, right: with_digits(quotient(left, right, scale), result)

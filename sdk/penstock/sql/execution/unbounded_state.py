@@ -27,7 +27,7 @@ def list_kept_state(
     is_kept_for_late_rows: bool = False,
     seen: set[tuple[int, bool]] | None = None,
 ) -> Iterator[str]:
-    """A sentence for each part of a plan that keeps more and more.
+    """Yields a sentence for each part of a plan that keeps more and more.
 
     Args:
         relation: The plan.
