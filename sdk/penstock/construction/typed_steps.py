@@ -1,4 +1,4 @@
-"""Tells type checkers which function a step has; no program imports it.
+"""Declares for type checkers which function a step has; no program imports it.
 
 ``sum`` has another type for each type of elements. So a step keeps the type of its whole function, and
 `penstock.construction.pvalue.PCollection` looks at it when the elements are known.

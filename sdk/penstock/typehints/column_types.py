@@ -105,7 +105,7 @@ class RecordConstraint(DictConstraint):
         return self._fields
 
     def get_type_for(self, name: str) -> Hint:
-        """The type of an item; ``Any`` without such an item."""
+        """Returns the type of an item; ``Any`` without such an item."""
         return dict(self._fields).get(name, Any)
 
     def with_parameters(self, parameters: tuple[Hint, ...]) -> Hint:

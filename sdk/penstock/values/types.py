@@ -238,7 +238,7 @@ TEXT = ValueType(
     "text",
     str,
     "STRING",
-    "a text has no halves of characters (lone surrogates)",
+    "a string has no halves of characters (lone surrogates)",
     _is_text,
     (
         "",
@@ -264,7 +264,7 @@ BINARY = ValueType(
     "bytes",
     bytes,
     "BINARY",
-    "bytes are bytes, and no text",
+    "a value of bytes cannot be a string",
     _is_binary,
     (b"", b"\x00\xff", b"text"),
     ("text", 7),
