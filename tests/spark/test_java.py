@@ -141,7 +141,7 @@ def test_a_folder_that_was_deleted_is_not_taken_for_a_missing_java(
     monkeypatch.chdir(folder)
     folder.rmdir()
     with pytest.raises(
-        RunnerError, match=r"(?s)current folder .* does not exist any more.*hint: change into"
+        RunnerError, match=r"(?s)current folder .* no longer exists.*hint: change into"
     ):
         java.find_java()
 

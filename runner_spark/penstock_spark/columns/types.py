@@ -36,7 +36,7 @@ class Spelling:
     read_as: pa.DataType | None = None
     # The type of columns that are written where `leaves` is lacking; it holds more than values of this type.
     otherwise: pa.DataType | None = None
-    # Spark's types with such values, from the narrowest on; empty if Arrow reads no such type.
+    # Spark's types with such values, the narrowest first; empty if Arrow reads no such type.
     spark: tuple[T.DataType, ...] = ()
     # Other types of Spark that arrive.
     also_in_spark: tuple[type[T.DataType], ...] = ()
@@ -164,7 +164,7 @@ def value_in_spark(kind: T.DataType) -> ValueType | None:
 
 
 def in_spark(value: ValueType) -> tuple[T.DataType, ...]:
-    """Spark's types for the values of a type, from the narrowest on.
+    """Spark's types for the values of a type, the narrowest first.
 
     >>> in_spark(values.FLOAT)
     (FloatType(), DoubleType())

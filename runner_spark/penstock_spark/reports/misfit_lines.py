@@ -74,9 +74,9 @@ def _in_json(lines: Iterable[str], schema: T.StructType, options: Mapping[str, s
         try:
             found = json.loads(line)
         except ValueError:
-            return f"line {number} does not fit the columns: it is no JSON object"
+            return f"line {number} does not fit the columns: it is not a JSON object"
         if not isinstance(found, dict):
-            return f"line {number} does not fit the columns: it is no JSON object"
+            return f"line {number} does not fit the columns: it is not a JSON object"
         for name, column in _columns_in(found, schema):
             value = found[name]
             if isinstance(value, str) != _is_text(column.dataType) or not _reads(str(value), column.dataType):
@@ -93,7 +93,7 @@ def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[t
 
 def _other_type(line: int, column: T.StructField) -> str:
     kind = column.dataType.simpleString().upper()
-    return f"line {line} does not fit the columns: the field {column.name!r} is no {kind}"
+    return f"line {line} does not fit the columns: the field {column.name!r} is not of type {kind}"
 
 
 def _is_text(kind: T.DataType) -> bool:

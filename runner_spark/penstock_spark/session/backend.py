@@ -253,7 +253,7 @@ class Backend(ABC):
 
     @abstractmethod
     def progress(self, tag: str) -> JobProgress:
-        """Returns what Spark tells of the jobs with a tag."""
+        """Returns what Spark reports about the jobs with a tag."""
 
     @abstractmethod
     def watch_for_waiting(self) -> AbstractContextManager[None]:

@@ -120,7 +120,7 @@ class _Found:
 
 
 def _found(footers: Mapping[str, pq.FileMetaData], source: ParquetSource, values: PartitionValues) -> _Found:
-    """Reads the columns of files out of their footers; refuses those that no reader has a type for."""
+    """Reads the columns of files out of their footers; refuses those that no reader supports a type for."""
     for path, footer in footers.items():
         check_names(struct_of(values_schema(footer)), path, values.where)
     own = merge_schemas(footers.values())
