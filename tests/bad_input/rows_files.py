@@ -71,7 +71,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: file_pattern must be of type string or ValueProvider; got ['a.txt', 'b.txt'] instead
                   at game.py:1
-                  hint: pass a pattern that all of them match, or read each in a step of its own and Flatten the results
+                  hint: pass a pattern that all of them match, or read each in a separate step and Flatten the results
                 """,
         ),
         Row(
@@ -137,7 +137,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: coder must be a coder, but is 'latin-1'
                   at game.py:1
-                  hint: pass coder=BytesCoder(), or a coder of your own
+                  hint: pass coder=BytesCoder(), or your own coder
                 """,
         ),
         Row(
@@ -158,7 +158,7 @@ SUBJECT = Subject(
                 p | beam.io.ReadFromCsv("scores.csv", sep="")
                 """,
             see="""
-                ValueError: sep must be a text, but is ''
+                ValueError: sep must be a string, but is ''
                   at game.py:1
                   hint: write sep=';', for example
                 """,

@@ -38,7 +38,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: --checkpoint is not an option
                   at game.py:1
-                  hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]
+                  hint: did you mean --checkpoint_location? Run the program with --help to see all options; if it is your own flag, pass on only what your parser leaves: parse_known_args()[1]
                 """,
         ),
         Row(
@@ -49,7 +49,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: --Master is not an option
                   at game.py:1
-                  hint: did you mean --master? Run the program with --help to see all options; if it is a flag of your own, pass on only what your parser leaves: parse_known_args()[1]
+                  hint: did you mean --master? Run the program with --help to see all options; if it is your own flag, pass on only what your parser leaves: parse_known_args()[1]
                 """,
         ),
         Row(
@@ -89,7 +89,7 @@ SUBJECT = Subject(
                 beam.Pipeline(argv=["--take_over=yes"]).run()
                 """,
             see="""
-                game.py: argument --take_over: it takes no value, and is given 'yes'
+                game.py: argument --take_over: it takes no value, but got 'yes'
                   hint: game.py --help shows all options
                 """,
         ),
@@ -285,7 +285,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: take_over is set without a checkpoint_location
                   at game.py:1
-                  hint: name the folder of the checkpoint that is to be taken over
+                  hint: name the folder of the checkpoint to take over
                 """,
         ),
         Row(

@@ -21,7 +21,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a label that is not a text",
+            "a label that is not a string",
             write="""
                 p | 1 >> beam.Create([1])
                 """,
@@ -312,13 +312,13 @@ SUBJECT = Subject(
                 p | beam.Create([1]) | beam.Partition(lambda number, parts: 0)
                 """,
             see="""
-                ValueError: Partition needs the number of parts, from 1 on, after the function, not ()
+                ValueError: Partition needs the number of parts, 1 or more, after the function, not ()
                   at step 'Partition(CallableWrapperPartitionFn)' (game.py:1)
                   hint: Partition(fn, 2)
                 """,
         ),
         Row(
-            "a tag that is not a text",
+            "a tag that is not a string",
             write="""
                 p | beam.Create([1]) | beam.Map(str).with_outputs(1)
                 """,

@@ -215,7 +215,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: a text is not JSON (Expecting value at column 10) in scores.json
+                ValueError: a record is not JSON (Expecting value at column 10) in scores.json
                   at step 'Read' (game.py:1)
                   hint: each line is one JSON object; with lines=False each file is a list of objects
                 """,
@@ -277,7 +277,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.RunnerError: the files are empty, and so have no schema
+                penstock.error.RunnerError: the files are empty, so they have no schema
                   at step 'Read' (game.py:1)
                   hint: write the files again, or give a pattern without them
                 """,
@@ -302,7 +302,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a Parquet column of a type that no reader has",
+            "a Parquet column of a type that no reader supports",
             write="""
                 import pyarrow
                 import pyarrow.parquet
@@ -313,14 +313,14 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader supports: extension<arrow.uuid> in scores.parquet
                   at step 'Read' (game.py:6)
-                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                  hint: leave it out with columns=[...], or write the column again with another type, such as string
                 """,
             on_spark=True,
         ),
         Row(
-            "a Parquet column of a type that no reader has, in a file that a collection names",
+            "a Parquet column of a type that no reader supports, in a file that a collection names",
             write="""
                 import pyarrow
                 import pyarrow.parquet
@@ -331,9 +331,9 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock.error.UnsupportedByRunner: the column key has a type that no reader has: extension<arrow.uuid> in scores.parquet
+                penstock.error.UnsupportedByRunner: the column key has a type that no reader supports: extension<arrow.uuid> in scores.parquet
                   at step 'Read/ReadAllFiles' (game.py:6)
-                  hint: leave it out with columns=[...], or write the column again with another type, such as text
+                  hint: leave it out with columns=[...], or write the column again with another type, such as string
                 """,
             on_spark=True,
         ),
@@ -349,7 +349,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: a value of the column at is beyond what Python has of the type timestamp[us, tz=UTC] [while running 'Read' (game.py:6)]
+                ValueError: a value of the column at is outside the range of Python for the type timestamp[us, tz=UTC] [while running 'Read' (game.py:6)]
                   in the data that is read
                   hint: leave the column out, or correct what writes it: years are from 1 to 9999
                 """,

@@ -129,7 +129,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: WriteToJson takes only orient='records', not 'columns'
                   at game.py:1
-                  hint: make the text in a Map and write it with WriteToText
+                  hint: make the lines in a Map and write them with WriteToText
                 """,
         ),
         Row(

@@ -149,7 +149,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: the delay parameter must not be negative, but is -60
                   at game.py:3
-                  hint: give seconds, 0 or more
+                  hint: pass seconds, 0 or more
                 """,
         ),
         Row(
@@ -169,7 +169,7 @@ SUBJECT = Subject(
                 beam.io.ReadFromSpark("rate").as_stream().as_stream()
                 """,
             see="""
-                ValueError: stream of spark rate, IngressTime is a stream already
+                ValueError: stream of spark rate, IngressTime is already a stream
                   at game.py:1
                   hint: apply it without as_stream
                 """,

@@ -44,7 +44,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                penstock_spark.reports.failure.UserCodeError: the step left with SystemExit: 3
+                penstock_spark.reports.failure.UserCodeError: the step raised SystemExit: 3
                   at step 'Stop' (game.py:3)
                   hint: raise an exception that says what is wrong: a step cannot end the program
                 """,
@@ -125,7 +125,7 @@ SUBJECT = Subject(
             see="""
                 TypeError: cannot interpret None as a Timestamp [while running 'Stamp' (game.py:1)]
                   at game.py:1
-                  hint: give seconds, as an int or a float
+                  hint: pass seconds, as an int or a float
                 """,
             on_spark=True,
         ),

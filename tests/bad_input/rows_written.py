@@ -17,7 +17,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: an element has the field 'points', and the first element of its file has not
+                ValueError: an element has the field 'points', and the first element of its file does not have it
                   at step 'Write' (game.py:3)
                   hint: declare all fields: give the elements a type of rows with .with_output_types(...)
                 """,
@@ -30,7 +30,7 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                TypeError: a value of the field key has the type bytes, for which JSON has no form
+                TypeError: a value of the field key has the type bytes, which JSON cannot represent
                   at step 'Write' (game.py:1)
                   hint: convert it in a Map before the write, or pass default_handler=str, for example
                 """,
@@ -155,7 +155,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: a time of the field at is outside of the years 1 to 9999
                   at step 'Write' (game.py:4)
-                  hint: filter such elements out, or make the time a number, with time.micros
+                  hint: filter out such elements, or convert the time to a number, with time.micros
                 """,
             on_spark=True,
         ),
