@@ -147,7 +147,7 @@ ROWS = (
             Change(read(watermark=BoundedDisorder(60)), read(watermark=BoundedDisorder(5))),
             Change(read(watermark=BoundedDisorder(60)), read(watermark=IdleTimeout(BoundedDisorder(60), 9))),
         ),
-        note="the source 'Clicks' has another",
+        note="the source 'Clicks' has a different",
     ),
     Row(
         "another `shuffle_partitions`",

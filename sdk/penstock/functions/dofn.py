@@ -39,7 +39,7 @@ class DoFn(WithTypeHints, HasDisplayData):
     """Your code for each element of a PCollection: subclass it and define `process` (Beam's ``DoFn``).
 
     A runner calls `setup` once per instance, then for each bundle `start_bundle`, `process` for each element
-    and `finish_bundle`, and at last `teardown`. To receive more than the element, a method declares parameters with
+    and `finish_bundle`, and finally `teardown`. To receive more than the element, a method declares parameters with
     defaults such as ``window=DoFn.WindowParam``.
 
     If `process` is defined with ``async def``, many elements are processed at a time; the other methods may then be

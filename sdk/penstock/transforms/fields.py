@@ -81,7 +81,7 @@ def _name_of(given: Given) -> str | None:
 
 
 class GroupBy(PTransform[Any, Any], Generic[KeyFunctionT_co]):
-    """Groups elements by fields or expressions (Beam's ``GroupBy``): to ``(key, iterable of elements)``.
+    """Groups elements by fields or expressions, into ``(key, iterable of elements)`` (Beam's ``GroupBy``).
 
     Args:
         fields: Names of attributes, or functions of the element. A single one is the key itself; several form a named

@@ -651,7 +651,7 @@ def FlatMap(fn: Callable[..., Any] = identity, *args: object, **kwargs: object) 
 
     Args:
         fn: A function that returns an iterable; by default, each element itself is the iterable.
-        args: These, and the errors, are as in `Map`.
+        args: Further arguments, as in `Map`, which also has the errors.
         kwargs: Likewise, by name.
 
     Example: ``lines | FlatMap(str.split)`` over ``"to be"`` emits ``"to"`` and ``"be"``.
@@ -697,7 +697,7 @@ def MapTuple(fn: FunctionT, *args: object, **kwargs: object) -> PartsMapped[Func
 
     Args:
         fn: A function of the parts of a tuple; its parameters for `args` and `kwargs` have default arguments.
-        args: These, and the errors, are as in `Map`.
+        args: Further arguments, as in `Map`, which also has the errors.
         kwargs: Likewise, by name.
 
     Example: ``ages | MapTuple(lambda name, age: age)`` over ``("amy", 30)`` emits ``30``.

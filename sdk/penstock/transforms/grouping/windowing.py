@@ -61,7 +61,7 @@ class WindowInto(_SameElements):
         trigger: When results are emitted.
         accumulation_mode: Whether a later pane contains, retracts, or leaves out earlier ones.
         timestamp_combiner: The timestamp of a result.
-        allowed_lateness: In seconds; after a `Windowing`, 0 keeps its lateness.
+        allowed_lateness: How late an element may be, in seconds; after a `Windowing`, 0 keeps its lateness.
         on_time_behavior: Whether a pane is emitted at the window's end even without new elements; by default it is.
         closing_behavior: Whether a pane is emitted when the window closes even without new elements; by default it is
             not.
