@@ -111,7 +111,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: the header of /data/scores.csv has a name twice or an empty one, or is not the header of the other files
                   at step 'Read' (game.py:4)
-                  hint: give the files one header; names=[...] with header=0 replaces names that are there twice or are empty
+                  hint: give the files one header; names=[...] with header=0 replaces duplicate or empty names
                 """,
             files={"scores.csv": "team,team\nred,blue\n"},
             on_spark=True,
@@ -161,7 +161,7 @@ SUBJECT = Subject(
             see="""
                 penstock.error.RunnerError: the header of /data/a.csv has a name twice or an empty one, or is not the header of the other files
                   at step 'Read' (game.py:4)
-                  hint: give the files one header; names=[...] with header=0 replaces names that are there twice or are empty
+                  hint: give the files one header; names=[...] with header=0 replaces duplicate or empty names
                 """,
             files={"a.csv": "team,points\nred,3\n", "b.csv": "points,team\n5,blue\n"},
             on_spark=True,

@@ -181,7 +181,9 @@ def test_a_sink_refuses_what_takes_back_and_a_changelog_helps():
     sums | "Log" >> Changelog() | "Write log" >> SinkTransform(DriverList([]))
     pipeline.explain()
     sums | "Format" >> beam.Map(str) | "Write" >> SinkTransform(DriverList([]))
-    with pytest.raises(UnsupportedByRunner, match=r"(?s)cannot write retractions.*step 'Write'.*Changelog\(\)"):
+    with pytest.raises(
+        UnsupportedByRunner, match=r"(?s)cannot write retractions.*step 'Write'.*Changelog\(\)"
+    ):
         pipeline.explain()
 
 

@@ -158,7 +158,9 @@ def test_retractions_come_with_any_of_several_inputs_and_with_any_output() -> No
 @pytest.mark.parametrize("dofn", [Remembering, Waiting])
 def test_a_dofn_with_state_that_says_nothing_about_retractions_is_not_given_any(dofn) -> None:
     counted = to_pairs(scores() | beam.CombinePerKey(sum), "Pair")
-    with pytest.raises(ValueError, match=f"{dofn.__name__} has state or timers, and does not declare") as caught:
+    with pytest.raises(
+        ValueError, match=f"{dofn.__name__} has state or timers, and does not declare"
+    ) as caught:
         counted | beam.ParDo(dofn())
     assert "'CombinePerKey(sum)' accumulates and retracts" in str(caught.value)
     assert "takes_retractions = True" in str(caught.value)

@@ -155,7 +155,9 @@ def test_a_file_that_spark_would_unpack_in_a_form_of_hadoops_is_refused_before_i
         patch.setattr(BatchWriter, "prepare", prepared)
         error = failure_of(streamed(read, tmp_path / "*"))
     assert isinstance(error, ValueError)
-    assert_readable(error, f"Spark would decompress {later} as LZ4", "at step 'Read", "give it another extension")
+    assert_readable(
+        error, f"Spark would decompress {later} as LZ4", "at step 'Read", "give it another extension"
+    )
     if name != "text":  # In a batch, tasks read lines as they are.
         batch = failure_of(lambda pipeline: pipeline | "Read" >> read(str(tmp_path / "*")) | beam.Map(str))
         assert_readable(batch, f"Spark would decompress {later} as LZ4", "at step 'Read")

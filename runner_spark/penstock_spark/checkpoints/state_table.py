@@ -333,7 +333,7 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     """
     plan = checkpoint.plan
     for label in plan.get("native", {}):
-        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own form"
+        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own format"
         hint = f'read it with spark.read.format("statestore").load("{checkpoint.spark_location}")'
         raise refusal(ValueError, what, hint=hint)
     if not plan["levels"] or checkpoint.last_commit() < 0:

@@ -226,7 +226,7 @@ def limits_of(kind: pa.DataType) -> str:
     """Says what a value of a type may be, as a clause for hints; empty for types of several values.
 
     >>> limits_of(pa.int32()), limits_of(pa.decimal128(5, 2)), limits_of(pa.list_(pa.int32()))
-    ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them behind the point', '')
+    ('an int has 32 bits', 'a Decimal has at most 5 digits, 2 of them after the point', '')
     """
     if pa.types.is_floating(kind):
         digits = values.FLOAT_DIGIT_BITS[kind.bit_width]
@@ -234,7 +234,7 @@ def limits_of(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind):
         return f"an int has {kind.bit_width} bits" + (" and no sign" if str(kind).startswith("u") else "")
     if pa.types.is_decimal(kind):
-        return f"a Decimal has at most {kind.precision} digits, {kind.scale} of them behind the point"
+        return f"a Decimal has at most {kind.precision} digits, {kind.scale} of them after the point"
     value = value_of(kind)
     return "" if value is None else value.limits
 

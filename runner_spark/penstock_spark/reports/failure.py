@@ -39,7 +39,7 @@ class Failure:
     element: str | None = None
 
 
-_MEMORY_HINT = "make the step hold less at once, run fewer tasks at a time, or use a larger machine"
+_MEMORY_HINT = "make the step hold less data at once, run fewer tasks at a time, or use a larger machine"
 
 
 class StepFailure(Exception):

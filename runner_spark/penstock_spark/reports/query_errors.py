@@ -83,7 +83,7 @@ def _no_field(parameters: Mapping[str, str]) -> tuple[str, str]:
 def _ambiguous(parameters: Mapping[str, str]) -> tuple[str, str]:
     places = " and ".join(_QUOTED.sub(r"\1", parameters["referenceNames"]).strip("[]").split(", "))
     what = f"the column {_names(parameters['name'])[-1]!r} is ambiguous: it may be {places}"
-    return what, "write the name of its table before it"
+    return what, "qualify it with the name of its table"
 
 
 def _not_grouped(parameters: Mapping[str, str]) -> tuple[str, str]:

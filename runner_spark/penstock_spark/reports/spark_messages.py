@@ -10,7 +10,9 @@ _NAME = r"(?P<{0}>[\w+.-]+:/[^\s\"']*?|/[^\s\"']*?)"
 _FILE_END = r"(?=[.,;:]?(?:\s|$)|\.\s)"
 _FILE = _NAME.format("file") + _FILE_END
 
-_MEMORY = "give the workers more memory, or run fewer tasks at a time, or make the step hold less at once"
+_MEMORY = (
+    "give the workers more memory, or run fewer tasks at a time, or make the step hold less data at once"
+)
 _DAMAGED = "replace the file with a complete one; if a program is still writing it, wait until it is done"
 _CHECKPOINT = "restore the folder from a copy, or start again with another checkpoint_location"
 _RIGHTS = "check the permissions of the folder, or name another folder"
@@ -247,7 +249,7 @@ MESSAGES = (
         + _FILE.replace("file>", "file2>")
         + r".{0,20000}?CSV header (?:does|is) not",
         "the header of {file} has a name twice or an empty one, or is not the header of the other files",
-        "give the files one header; names=[...] with header=0 replaces names that are there twice or are empty",
+        "give the files one header; names=[...] with header=0 replaces duplicate or empty names",
         "file",
     ),
     MISFIT,

@@ -120,7 +120,7 @@ def _pack_micros(*micros: int) -> bytes:
     try:
         return _micros(*micros) if len(micros) == 1 else _interval_micros(*micros)
     except struct.error:
-        why = "it is so far from 1970 that its microseconds do not fit into 64 bits"
+        why = "it is too far from 1970: its microseconds do not fit into 64 bits"
         raise make_encoding_error(Timestamp, why, "use another time, or a string") from None
 
 

@@ -121,7 +121,7 @@ class CoderRegistry:
         message = three_parts(
             f"the key coder {key_coder!r} is not deterministic, so equal keys might not be grouped",
             where=f"at step {op_name!r}",
-            hint="give the step before a type hint, or the class of the keys a deterministic coder",
+            hint="give the previous step a type hint, or the class of the keys a deterministic coder",
         )
         return key_coder.as_deterministic_coder(op_name, message)
 

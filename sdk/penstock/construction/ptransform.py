@@ -196,7 +196,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
             if given is not None and hint and not typehints.is_consistent_with(given, hint):
                 shown = f"expected {typehints.show_type(hint)}, got {typehints.show_type(given)}"
                 what = f"{side.title()} type hint violation at {self.label}{context}: {shown}"
-                hint = "correct the type hints of this transform or of the one before it"
+                hint = "correct the type hints of this transform or of the previous one"
                 raise refusal(TypeCheckError, what, where=self._where(), hint=hint)
 
     def infer_output_type(self, input_type: object) -> object:

@@ -126,7 +126,7 @@ def WriteToJson(
         date_format: ``"epoch"`` (the default) for numbers, or ``"iso"`` for strings of ISO 8601: instants in UTC, such
             as ``2026-07-01T12:00:00.000Z``, and durations such as ``P1DT2H0M0.500S``.
         date_unit: ``"s"``, ``"ms"`` (the default), ``"us"`` or ``"ns"``.
-        double_precision: The number of digits behind the point to which floats and Decimals are rounded, at most 15;
+        double_precision: The number of digits after the point to which floats and Decimals are rounded, at most 15;
             None keeps all of them (the default of pandas is 10).
         force_ascii: Whether characters beyond ASCII are escaped.
         default_handler: Called for a value of a type that JSON lacks; it returns what is written instead.

@@ -39,7 +39,7 @@ _NO_NUMBER = "leave it out if it has no meaning here"
 _POLICIES = ("ProcessingTime", "CreateTime", "LogAppendTime")
 _INSTEAD = {
     "consumer_polling_timeout": "patience_seconds says how long to wait for brokers that cannot be reached",
-    "redistribute": "leave it out: tasks share the records of a partition; beam.Reshuffle() spreads them once more",
+    "redistribute": "leave it out: tasks share the records of a partition; beam.Reshuffle() spreads them again",
     "redistribute_num_keys": "leave it out: beam.Reshuffle(num_buckets) spreads records over that number of keys",
     "allow_duplicates": "leave it out: each record counts once",
     "consumer_factory_fn_class": "it names a Java class; put what it sets into consumer_config",
@@ -422,7 +422,7 @@ def _offsets(argument: str, offsets: Any) -> Mapping[str, Mapping[int, int]]:
     )
     if is_right:
         return {topic: dict(own) for topic, own in offsets.items()}
-    what = f"{argument} must give the offsets of partitions of topics, but is {offsets!r}"
+    what = f"{argument} must be offsets of partitions of topics, but is {offsets!r}"
     raise refusal(TypeError, what, hint=f'write {argument}={{"clicks": {{0: 17, 1: 4}}}}, for example')
 
 

@@ -102,7 +102,7 @@ STANDARD = (
         False,
         "Marks the pipeline as one that runs forever.",
         effect=Ignored(
-            "a pipeline with unbounded input is a stream, and --mode says how it runs", is_in_batch_only=True
+            "a pipeline with unbounded input is a stream, and --mode sets how it runs", is_in_batch_only=True
         ),
     ),
     Option(
@@ -208,7 +208,7 @@ DEBUG = (
     ),
     *make_ignored_options("Pipeline.explain() shows the plan", {"dataflow_job_file": str}),
     *make_ignored_options(
-        "--spark_conf=spark.executor.cores=4 says how many tasks an executor runs",
+        "--spark_conf=spark.executor.cores=4 sets how many tasks an executor runs",
         {"number_of_worker_harness_threads": int},
     ),
 )
@@ -272,7 +272,7 @@ SETUP = (
 
 TEST = (
     *_refused("check the result with assert_that", {"on_success_matcher": str}),
-    *_refused("call explain(), which says what a run would do", {"dry_run": False}),
+    *_refused("call explain(), which shows what a run would do", {"dry_run": False}),
     Option(
         "wait_until_finish_duration",
         int,

@@ -151,9 +151,7 @@ def settle_balance(key: object, known: int | None, arrivals: Iterable[Arrival]) 
     # The value that is retracted may have been forgotten with its window.
     left = max(0, (known or 0) - len(retracted)) + len(inserted)
     if left > 1:
-        what = (
-            f"a key of type {type(key).__name__} has {left} values at once, and a table one row for each key"
-        )
+        what = f"a key of type {type(key).__name__} has {left} values at once, but a table has one row for each key"
         hint = "add what distinguishes the values to the key, or combine them"
         raise refusal(ValueError, what, hint=hint)
     if inserted:

@@ -72,7 +72,7 @@ def divide_by_zero() -> NoReturn:
 
 
 def with_digits(value: Decimal, target: SqlType) -> Decimal:
-    """Returns a decimal rounded half up to the digits behind the point of its type; refuses one with too many digits.
+    """Returns a decimal rounded half up to the digits after the point of its type; refuses one with too many digits.
 
     >>> with_digits(Decimal("1.005"), SqlType("DECIMAL", precision=4, scale=2))
     Decimal('1.01')

@@ -32,7 +32,7 @@ _ANY_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin
 _WHOLE_FLOATS = 2.0**53
 """A float that is not below this one has no fraction."""
 _DIGITS_MAX = 340
-"""The most digits behind the point that Java shows."""
+"""The most digits after the point that Java shows."""
 
 
 def _format_number(value: Number, form: int | str) -> str | None:
@@ -43,14 +43,14 @@ def _format_number(value: Number, form: int | str) -> str | None:
 
 @functools.lru_cache(256)
 def _read_form(form: str) -> tuple[int, int, int, int]:
-    """Returns the least and most digits behind the point, the least before it, and the size of groups."""
+    """Returns the least and most digits after the point, the least before it, and the size of groups."""
     if not form:
         return 0, 0, 1, 3
     found = _PATTERN.fullmatch(form.replace("#,###,###,", "#,") if form.count(",") > 1 else form)
     if found is None:
         refuse(
             f"the format '{form}' of FORMAT_NUMBER is not supported",
-            "write the number of digits behind the point, or a format such as '#,##0.00'",
+            "write the number of digits after the point, or a format such as '#,##0.00'",
         )
     groups, sharps, zeros, behind, optional = found.groups("")
     size = len(sharps) + len(zeros) if groups else 0

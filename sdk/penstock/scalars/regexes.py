@@ -39,7 +39,7 @@ def compile_like(pattern: str, escape: str) -> re.Pattern[str]:
             place += 1
             if place == len(pattern) or pattern[place] not in ("%", "_", escape):
                 refuse(
-                    "a pattern of LIKE has its escape character before another than %, _ and itself",
+                    "in a pattern of LIKE, the escape character precedes something other than %, _ and itself",
                     "write the escape character twice",
                 )
             parts.append(re.escape(pattern[place]))

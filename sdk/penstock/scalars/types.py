@@ -38,7 +38,7 @@ class SqlType:
         nullable: Whether a value may be NULL.
         element: The type of an ARRAY's elements, or of a MAP's values.
         precision: How many digits a DECIMAL has at most; None if its column does not say.
-        scale: How many of them are behind the point.
+        scale: How many of them are after the point.
         key: The type of a MAP's keys, which are never NULL.
         fields: The names and the types of a STRUCT's fields, in order.
         bits: The width of a BIGINT or of a DOUBLE; a BIGINT of 32 bits is an INT, and a DOUBLE of 32 bits is a FLOAT.
@@ -178,11 +178,11 @@ def struct_of(fields: Iterable[tuple[str, SqlType]], nullable: bool = True) -> S
 DIGITS_MAX = DECIMAL_DIGITS
 """The greatest number of digits of a DECIMAL."""
 _FRACTION_KEPT = 6
-"""The digits behind the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
+"""The digits after the point that arithmetic keeps, where a result has more digits than a DECIMAL may have."""
 
 
 def decimal_type(precision: int, scale: int, nullable: bool = True) -> SqlType:
-    """Returns the type of decimals with a number of digits, of which some are behind the point.
+    """Returns the type of decimals with a number of digits, of which some are after the point.
 
     >>> print(decimal_type(5, 2, nullable=False))
     DECIMAL(5, 2) NOT NULL

@@ -428,7 +428,7 @@ class ApproximateUniqueCombineFn(CombineFn):
                 what = f"Runtime exception: {type(error).__name__} from the coder {self._coder}"
                 where, hint = (
                     "at ApproximateUnique",
-                    "give the step before it a type hint that fits its elements",
+                    "give the previous step a type hint that fits its elements",
                 )
                 raise refusal(RuntimeError, what, where=where, hint=hint) from error
             if len(accumulator) > 4 * self.sample_size:

@@ -63,7 +63,7 @@ class ValueTypeConstraint(TypeConstraint):
 
 
 def decimal_of(precision: int, scale: int) -> ValueTypeConstraint:
-    """Returns the type of decimals with at most `precision` digits, of which `scale` are behind the point."""
+    """Returns the type of decimals with at most `precision` digits, of which `scale` are after the point."""
     return ValueTypeConstraint(decimal.Decimal, "Decimal", precision, scale)
 
 

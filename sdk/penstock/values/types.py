@@ -21,7 +21,7 @@ DECIMAL_DIGITS = 38
 """The most digits of a decimal in a column."""
 
 DECIMAL_SCALE = 18
-"""The digits behind the point of a decimal whose type says nothing about them."""
+"""The digits after the point of a decimal whose type says nothing about them."""
 
 FLOAT_DIGIT_BITS = {16: 11, 32: 24, 64: 53}
 """By the bits of a float, the bits of its digits: it has each whole number up to 2 to the power of them."""
@@ -209,7 +209,7 @@ DECIMAL = ValueType(
     "decimal",
     decimal.Decimal,
     "DECIMAL",
-    f"a Decimal has at most {DECIMAL_DIGITS} digits, and no more behind the point than its type says",
+    f"a Decimal has at most {DECIMAL_DIGITS} digits, and no more after the point than its type says",
     _is_decimal,
     tuple(
         map(

@@ -80,7 +80,7 @@ def _eras_from_now_on(spark_place: Place, slot: int, planned: int) -> tuple[Cloc
         return tuple(eras)
     behind_seconds = planned - (now_millis - start_millis) / 1_000
     _LOGGER.warning(
-        "%s: the clock is %.1f s behind the last run; what follows the clock waits until it has made up for that",
+        "%s: the clock is %.1f s behind the last run; whatever follows the clock waits until it catches up",
         place.location,
         behind_seconds,
     )

@@ -179,7 +179,12 @@ class Positions:
             try:
                 self._source.commit(position)
             except self._source.connection_errors as error:
-                _LOGGER.warning("%s cannot be told %s: %s", self._source.describe(), self._where, error)
+                _LOGGER.warning(
+                    "the position cannot be committed to %s %s: %s",
+                    self._source.describe(),
+                    self._where,
+                    error,
+                )
 
         ask_source(commit, self._where)
 

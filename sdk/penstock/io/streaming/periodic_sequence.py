@@ -83,7 +83,7 @@ class PeriodicSource(graph.Source):
         if self.start_micros > self.stop_micros:
             seconds = f"{self.start_micros / 1e6:g} and {self.stop_micros / 1e6:g} seconds"
             what = f"a sequence cannot start after it stops: the times are {seconds}"
-            raise refusal(ValueError, what, hint="let the start come before the stop")
+            raise refusal(ValueError, what, hint="pass a start that is before the stop")
 
     def describe(self) -> str:
         return f"PeriodicSource(every {self.interval_micros / 1e6:g} s)"

@@ -609,7 +609,7 @@ class ExpressionBinder:
         if not 1 <= precision <= types.DIGITS_MAX or not 0 <= scale <= precision:
             what = f"DECIMAL({precision}, {scale}) is not a valid DECIMAL"
             self._statement.refuse(
-                node, what, "write at most 38 digits, and not more of them behind the point"
+                node, what, "write at most 38 digits, and not more of them after the point"
             )
         return types.decimal_type(precision, scale)
 

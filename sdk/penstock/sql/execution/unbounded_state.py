@@ -49,7 +49,7 @@ def list_kept_state(
             else:
                 yield f"{what}; group by windows, and write EMIT AFTER WATERMARK, to keep open windows only"
         case Join():
-            yield "a join keeps all rows of its endless sides; group them by windows before it, to keep fewer"
+            yield "a join keeps all rows of its endless sides; group them by windows first, to keep fewer"
         case SetOperation():
             yield "EXCEPT or INTERSECT keeps all rows of both sides"
         case Over(final="in order") if relation.keys:

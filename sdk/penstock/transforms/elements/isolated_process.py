@@ -172,7 +172,7 @@ def _dumps(value: object) -> bytes:
             # Cloudpickle also pickles classes that cannot be imported.
             return CloudpickleCoder().encode(value)
         except Exception as error:
-            what = f"what goes to or comes from the process of a DoFn cannot be pickled: {error}"
+            what = f"what is sent to or from the process of a DoFn cannot be pickled: {error}"
             raise refusal(TypeError, what, hint="pass plain data, or leave use_subprocess out") from error
 
 
