@@ -71,7 +71,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a plan of other types",
+            "a plan with other types",
             write="""
                 from penstock.testing.test_stream import TestStream
 
@@ -127,7 +127,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a checkpoint that everybody may write to",
+            "a checkpoint that everybody can write to",
             write="""
                 import os
 

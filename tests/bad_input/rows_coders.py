@@ -48,7 +48,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a coder of bytes",
+            "a string for a coder of bytes",
             write="""
                 from penstock.coders import BytesCoder
 

@@ -86,7 +86,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a delimiter that is a text",
+            "a delimiter that is a string",
             write="""
                 p | beam.io.ReadFromText("scores.txt", delimiter=",")
                 """,
@@ -119,7 +119,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a number of header lines as text",
+            "a number of header lines as a string",
             write="""
                 p | beam.io.ReadFromText("scores.txt", skip_header_lines="1")
                 """,
@@ -130,7 +130,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a coder that is none",
+            "a coder that is not one",
             write="""
                 p | beam.io.ReadFromText("scores.txt", coder="latin-1")
                 """,

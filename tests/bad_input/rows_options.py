@@ -94,7 +94,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "flags in one text",
+            "flags in one string",
             write="""
                 beam.Pipeline(argv="--mode=batch")
                 """,
@@ -127,7 +127,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a list where a dictionary belongs",
+            "a list instead of a dictionary",
             write="""
                 from penstock.options.pipeline_options import PipelineOptions
 
@@ -177,7 +177,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a number as text",
+            "a number as a string",
             write="""
                 beam.Pipeline(shuffle_partitions="8").run()
                 """,
@@ -210,7 +210,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a switch",
+            "a string for a switch",
             write="""
                 beam.Pipeline(fast_start="no").run()
                 """,
@@ -221,7 +221,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a list",
+            "a string for a list",
             write="""
                 beam.Pipeline(drop_state="Sums").run()
                 """,
@@ -278,7 +278,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a take-over of nothing",
+            "a takeover of nothing",
             write="""
                 beam.Pipeline(take_over=True).run()
                 """,

@@ -9,7 +9,7 @@ SUBJECT = Subject(
     "",
     (
         Row(
-            "lines with all kinds of ends",
+            "lines with all kinds of line ends",
             write="""
                 from penstock.io import WriteToMemory
 
@@ -81,7 +81,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a CSV file with nothing in it",
+            "an empty CSV file",
             write="""
                 from penstock.io import WriteToMemory
 
@@ -99,7 +99,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a CSV header with a name twice",
+            "a CSV header with a duplicate name",
             write="""
                 from penstock.io import WriteToMemory
 
@@ -135,7 +135,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a CSV line with a field too many",
+            "a CSV line with one field too many",
             write="""
                 p | "Read" >> beam.io.ReadFromCsv("scores.csv") | beam.Map(print)
                 p.run()
@@ -149,7 +149,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "CSV files with other headers",
+            "CSV files with different headers",
             write=r"""
                 from penstock.io import WriteToMemory
 
@@ -209,7 +209,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a text that is not JSON",
+            "a line that is not JSON",
             write="""
                 p | "Read" >> beam.io.ReadFromJson("scores.json") | beam.Map(print)
                 p.run()
@@ -240,7 +240,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a record of CSV with a field too many, which Spark reads",
+            "a record of CSV with one field too many, which Spark reads",
             write="""
                 import os
 
@@ -257,7 +257,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a Parquet file that is none",
+            "a Parquet file that is not one",
             write="""
                 p | "Read" >> beam.io.ReadFromParquet("scores.parquet") | beam.Map(print)
                 p.run()
@@ -374,7 +374,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "an Avro file that is none",
+            "an Avro file that is not one",
             write="""
                 from penstock.io.avroio import ReadFromAvro
 

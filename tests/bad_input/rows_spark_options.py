@@ -9,7 +9,7 @@ SUBJECT = Subject(
     "",
     (
         Row(
-            "properties in one text",
+            "properties in one string",
             write="""
                 beam.Pipeline(spark_conf="spark.ui.enabled=true").run()
                 """,

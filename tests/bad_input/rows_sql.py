@@ -128,7 +128,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a sum of truth values, in a stream",
+            "a sum of booleans, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
@@ -250,7 +250,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a length of time in months, in a stream",
+            "an interval of months, in a stream",
             write="""
                 from penstock.transforms.sql import SqlTransform
 
@@ -382,7 +382,7 @@ SUBJECT = Subject(
             },
         ),
         Row(
-            "columns of a query in another order than those of the table",
+            "columns of a query in a different order than those of the table",
             write="""
                 import os, sys
                 from penstock_conformance.command import main
@@ -443,7 +443,7 @@ SUBJECT = Subject(
             },
         ),
         Row(
-            "an option of a job that there is none of",
+            "an unknown option of a job",
             write="""
                 import os, sys
                 from penstock_conformance.command import main
@@ -463,7 +463,7 @@ SUBJECT = Subject(
             },
         ),
         Row(
-            "a function of a job in a module that is not there",
+            "a function of a job in a missing module",
             write="""
                 import os, sys
                 from penstock_conformance.command import main

@@ -141,7 +141,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "an end of windows without state",
+            "a callback for the end of windows without state",
             write="""
                 from penstock.transforms.userstate import on_window_expiration
 

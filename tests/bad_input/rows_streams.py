@@ -153,7 +153,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a text for a choice",
+            "a string for a choice",
             write="""
                 beam.io.ReadFromText("/logs/*.txt").as_stream(ends="false")
                 """,
@@ -197,7 +197,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a watermark that goes back",
+            "a watermark that moves backwards",
             write="""
                 from penstock.testing.test_stream import TestStream
 

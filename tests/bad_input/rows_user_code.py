@@ -36,7 +36,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "an end of the program in a function",
+            "a function that ends the program",
             write="""
                 import sys
 
@@ -86,7 +86,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "a type that a hint has promised",
+            "a type that a hint promised",
             write="""
                 checked = beam.Pipeline(runtime_type_check=True)
                 words = checked | beam.Create(["a"]) | "Length" >> beam.Map(lambda word: word).with_output_types(int)
@@ -130,7 +130,7 @@ SUBJECT = Subject(
             on_spark=True,
         ),
         Row(
-            "two values where one belongs",
+            "two values instead of one",
             write="""
                 rates = p | "Rates" >> beam.Create([2, 3])
                 p | beam.Create([1]) | "Convert" >> beam.Map(lambda number, rate: number * rate, beam.pvalue.AsSingleton(rates))

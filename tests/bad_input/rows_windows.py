@@ -20,7 +20,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "windows of a text",
+            "windows of a string",
             write="""
                 beam.window.FixedWindows("60")
                 """,
@@ -31,7 +31,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "windows of no number",
+            "windows of something that is not a number",
             write="""
                 beam.window.FixedWindows(float("nan"))
                 """,
@@ -145,7 +145,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a lateness as text",
+            "a lateness as a string",
             write="""
                 beam.WindowInto(beam.window.FixedWindows(60), allowed_lateness="1h")
                 """,
@@ -237,7 +237,7 @@ SUBJECT = Subject(
                 """,
         ),
         Row(
-            "a time that is a text",
+            "a time that is a string",
             write="""
                 beam.window.TimestampedValue("goal", "12:00")
                 """,
