@@ -631,7 +631,7 @@ def test_two_streams_on_one_slot_are_found_out(server: Server) -> None:
     first.commit(end)
     with pytest.raises(LookupError) as error:
         take(second, other)
-    refused(error, "another client has moved it", "a slot of its own")
+    refused(error, "another client has moved it", "a separate slot")
     second.close()
 
 
@@ -670,7 +670,7 @@ def test_another_server_is_refused(server: Server) -> None:
     start = rows.first_position()
     with pytest.raises(LookupError) as error:
         rows.last_position({**start, "system": "1"}, None)
-    refused(error, "another server")
+    refused(error, "a different server")
     with pytest.raises(LookupError) as error:
         rows.last_position({**start, "lsn": "FFFF/0"}, None)
     refused(error, "the server's log ends at", "an older state of the database")
