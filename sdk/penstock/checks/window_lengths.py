@@ -61,7 +61,7 @@ def _check_finite(noun: str, seconds: object, where: str | None) -> None:
 def _wrong_type(noun: str, given: object, where: str | None, wanted: str) -> TypeError:
     shown = _shown(given, where) or f", but is {noun_for(given)}"
     what = f"the {noun} must be a duration{shown}"
-    return refusal(TypeError, what, where=where or here(), hint=f"give {wanted}")
+    return refusal(TypeError, what, where=where or here(), hint=f"pass {wanted}")
 
 
 def _shown(given: object, where: str | None) -> str:

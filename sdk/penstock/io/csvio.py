@@ -134,7 +134,7 @@ def _check_signs(options: Mapping[str, Any]) -> None:
             continue
         is_long = name in ("sep", "delimiter")
         if not isinstance(sign, str) or not (sign if is_long else len(sign) == 1):
-            wanted = "a text" if is_long else "one character"
+            wanted = "a string" if is_long else "one character"
             example = {"sep": ";", "delimiter": ";", "quotechar": "'", "escapechar": "\\", "comment": "#"}[
                 name
             ]
