@@ -31,7 +31,7 @@ class ReportSink(Protocol):
     """Takes what a task tells the driver; it travels to the task."""
 
     def add(self, term: Told) -> None:
-        """Tells values by their keys; if a key is told again, its later value counts."""
+        """Reports values by their keys; if a key is reported again, its later value counts."""
 
 
 class TaskReports(ABC):

@@ -126,7 +126,7 @@ class DoFn(WithTypeHints, HasDisplayData):
         raise NotImplementedError
 
     def process_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handles a batch of elements at once, instead of `process` or besides it; must not change the batch.
+        """Handles a batch of elements at once, instead of `process` or in addition to it; must not change the batch.
 
         The annotation of `batch` declares what a batch is: ``list[T]``, or an array or table of NumPy, pandas or Arrow.
         All elements of a batch have the same timestamp, windows and pane; no batch is empty.

@@ -115,7 +115,7 @@ class Positions:
         self._where = where
         self._patience = RetryLimit(source, where)
         self.is_away = False  # Whether the source could not be reached when it was last asked.
-        # Until when there is no use in asking what lies beyond a position.
+        # Until when it is useless to ask what lies beyond a position.
         self._rests_at: object = None
         self._rests_until = 0.0
 

@@ -316,7 +316,7 @@ class OverBinder:
     def compute(
         self, relation: Relation, place: Callable[[Scalar], Scalar]
     ) -> tuple[Relation, Callable[[Scalar], Scalar]]:
-        """Returns the rows with the results, and what puts their columns in the place of calls.
+        """Returns the rows with the results, and what replaces calls by their columns.
 
         Args:
             relation: The rows.

@@ -692,7 +692,7 @@ def remove_windows(
     """Returns a grouping by windows as a grouping of rows without them, in windows of the model; None if it is none.
 
     Returns:
-        The rows; the keys besides the window; the aggregates; and the windows.
+        The rows; the keys other than the window; the aggregates; and the windows.
     """
     if relation.start is None or relation.end is None:
         return None

@@ -234,7 +234,7 @@ def _refuse_unknown(
 
 
 def expand_variables(option: TableOption, script: Script) -> str:
-    """Returns the value of an option, with variables of the environment in the place of ``${NAME}``."""
+    """Returns the value of an option, in which ``${NAME}`` is replaced by the environment variable."""
 
     def variable(found: re.Match[str]) -> str:
         value = os.environ.get(found[1])
