@@ -36,9 +36,9 @@ CUT = gzip.compress(b"line\n" * 100, mtime=0)[:-9]
         ("a.BZ2", b"plain", "{} is not a whole bzip2 file"),
         ("a.bz2", bz2.compress(b"line")[:8], "{} is not a whole bzip2 file"),
         ("a.bz2", bz2.compress(b"line").replace(b"1AY", b"1BY"), "{} is not a whole bzip2 file"),
-        ("a.lz4", b"", "Spark would unpack {}"),
-        ("a.csv.xz", b"", "Spark's readers do not unpack {}"),
-        ("a.zip", b"", "Spark's readers do not unpack {}"),
+        ("a.lz4", b"", "Spark would decompress {}"),
+        ("a.csv.xz", b"", "Spark's readers do not decompress {}"),
+        ("a.zip", b"", "Spark's readers do not decompress {}"),
     ],
 )
 def test_a_file_that_spark_would_read_as_something_else_is_an_error(

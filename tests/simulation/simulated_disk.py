@@ -30,7 +30,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class File:
-    content: Any  # Bytes; what Spark keeps in a form of its own stays as it is.
+    content: Any  # Bytes; what Spark keeps in its own form stays as it is.
     changed_millis: int
 
 

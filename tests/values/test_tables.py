@@ -123,7 +123,9 @@ def test_a_doubled_name_is_refused(name: str, way: str, tmp_path: Path) -> None:
 def test_a_column_of_a_type_that_no_reader_has_is_refused(tmp_path: Path) -> None:
     keys = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
     pq.write_table(pa.table({"key": keys, "a": [1]}), tmp_path / "values.parquet")
-    with pytest.raises(UnsupportedByRunner, match="the column key has a type that no reader has: extension"):
+    with pytest.raises(
+        UnsupportedByRunner, match="the column key has a type that no reader supports: extension"
+    ):
         list(read_all_parquet((), tmp_path))
     with (tmp_path / "values.parquet").open("rb") as file:
         assert list(records_of_file(file, "values.parquet", ("a",), False)) == [{"a": 1}]

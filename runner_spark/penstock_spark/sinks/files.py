@@ -282,7 +282,7 @@ class _Writing:
                     system.make(f"{folder}/{inside}")
             paths = [absolute(path) for inside in names for path in names[inside]]
             old = {f"{folder}/{_below(inside, name)}" for inside, there in present.items() for name in there}
-            # While the tasks wrote, this process may have stood still, and another run have gone on in its place.
+            # While the tasks wrote, this process may have hung, and another run may have continued in its place.
             batch.check()
             _name_files(system, [each for inside in written for each in written[inside]], paths, old)
             for inside, name in stale:
@@ -370,7 +370,7 @@ def _check_whole(system: LocalFiles, written: Sequence[_Written]) -> None:
     """
     for each in written:
         if each.size is not None and (found := system.size(each.path)) != each.size:
-            what = f"a task had written {each.size} bytes, and {found} are there"
+            what = f"a task wrote {each.size} bytes, but the file has {found}"
             raise OSError(errno.EIO, what, each.path)
 
 
@@ -388,7 +388,7 @@ def prepare_files(files: FileSink, spark: SparkSession, where: str) -> None:
     if found:
         raise refusal(
             FileExistsError,
-            f"{naming.folder or 'the working folder'} has files of another stream, such as {found[0]}",
+            f"{naming.folder or 'the working folder'} contains files of another stream, such as {found[0]}",
             where=where,
             hint="delete them, write elsewhere, or continue with the checkpoint of the stream that wrote them",
         )

@@ -48,7 +48,7 @@ def files_of_windows(files: FileSink, where: str) -> WindowFiles:
         )
     for limit in files.limits:
         raise UnsupportedByRunner(
-            f"{limit} is not supported for files of windows, whose names tell how many there are",
+            f"{limit} is not supported for files of windows, whose names contain their number",
             where=where,
             hint="write more shards: num_shards",
         )

@@ -197,7 +197,7 @@ class Record(NamedTuple):
     """A part of a file that Spark's parser reads as one record."""
 
     text: str
-    line: int  # The number of its first line, from 1 on.
+    line: int  # The number of its first line, counted from 1.
     is_open: bool  # Whether a quote in it is never closed.
 
 
@@ -328,8 +328,8 @@ class _Records(ReadParts):
             return
         own = [name.lower() for name in fields_of(record, self.options)]
         if own != [name.lower() for name in self.header]:
-            what = f"the header of {path} names other columns than the first file's"
-            hint = "give files of another kind a pattern of their own, or name the columns with names= and header=0"
+            what = f"the header of {path} has different columns than the first file"
+            hint = "read such files with a separate pattern, or name the columns with names= and header=0"
             fail_step(refusal(ValueError, what, where=self.where, hint=hint), self.where)
 
 

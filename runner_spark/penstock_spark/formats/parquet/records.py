@@ -176,7 +176,7 @@ def footer_of(path: str, store: FileStore, where: str) -> pq.FileMetaData:
 
 
 def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], where: str) -> None:
-    """Refuses a column whose types have none in common, or that no reader has a type for, such as an UUID."""
+    """Refuses a column whose types have none in common, or that no reader supports a type for, such as an UUID."""
     for column in schema:
         if has_unknown_type(column.dataType):
             types = types_of_column(footers, column.name)
@@ -186,8 +186,8 @@ def check_types(schema: T.StructType, footers: Mapping[str, pq.FileMetaData], wh
                 hint = "leave it out with columns=[...], write the files again with one type, or use "
                 hint += "ReadAllFromParquet, which reads each file alone"
             else:
-                wrong = "a type that no reader has"
-                hint = "leave it out with columns=[...], or write the column again with another type, such as text"
+                wrong = "a type that no reader supports"
+                hint = "leave it out with columns=[...], or write the column again with another type, such as string"
             raise UnsupportedByRunner(
                 f"the column {column.name} has {wrong}: {listed}", where=where, hint=hint
             )
@@ -341,9 +341,9 @@ class LaterFiles:
             self.later_columns.look(path, lambda: list_nested_names(schema_of_footer(footer)))
         if not is_read_by_spark([footer], self.schema, self.wanted):
             raise self._refused(
-                f"{path} has other types of columns than the first files, which Spark does not read"
+                f"{path} has columns of different types than the first files, which Spark does not read"
             )
 
     def _refused(self, what: str) -> ValueError:
-        hint = "start the pipeline again: it then reads these files in their present form, and loses nothing"
+        hint = "start the pipeline again: it then reads these files in their current state, and loses nothing"
         return refusal(ValueError, what, where=self.where, hint=hint)
