@@ -28,7 +28,7 @@ from penstock.io.formats.partition_folders import (
 from penstock.io.jsonio import JsonSink
 from penstock.io.parquetio import ParquetSink, WriteToParquet, WriteToParquetBatched
 from penstock_spark.columns.records import to_plain
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.partition_pages import PartitionPages
 from penstock_spark.formats.registry import plan_sink
 from penstock_spark.reports.failure import StepFailure, find_failure
@@ -385,7 +385,7 @@ def test_names_below_folders_are_those_of_the_levels_only(tmp_path: Path) -> Non
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    found = LocalFiles().names_below(str(tmp_path), ["a=", "b=", "o-"])
+    found = DiskFiles().names_below(str(tmp_path), ["a=", "b=", "o-"])
     assert found == {"a=1/b=2": ["o-1"], "a=2/b=3": ["o-2"]}
 
 

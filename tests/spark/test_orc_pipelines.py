@@ -18,8 +18,8 @@ from penstock.testing.test_pipeline import TestPipeline
 from penstock.testing.test_stream import TestStream
 from penstock.testing.util import assert_that, equal_to
 from penstock.transforms.window import TimestampedValue
+from tests.spark.schemes import SCHEMES
 
-SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
 DAY = datetime.date(2026, 1, 2)
 
 

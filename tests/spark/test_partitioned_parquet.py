@@ -17,8 +17,8 @@ from penstock.io import ReadFromParquet, ReadFromParquetBatched, WriteToParquet,
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.value_provider import RuntimeValueProvider
 from penstock.testing.util import assert_that, equal_to
+from tests.spark.schemes import SCHEMES
 
-SCHEMES = pytest.mark.parametrize("scheme", ["", "file://"])
 DAY = datetime.date(2026, 1, 2)
 
 

@@ -123,9 +123,11 @@ class Backend(ABC):
 
     Attributes:
         spark: The session.
+        look_seconds: The time between two looks at a query that runs.
     """
 
     spark: SparkSession
+    look_seconds = 0.05
 
     # The session itself.
 

@@ -28,7 +28,7 @@ from penstock_spark.columns.types import (
     struct_of,
 )
 from penstock_spark.columns.values import has_nanoseconds
-from penstock_spark.files.file_store import LocalFiles
+from penstock_spark.files.disk_files import DiskFiles
 from penstock_spark.files.finding import find_local_paths, look_at_all
 from penstock_spark.plan.column_bounds import UNBOUNDED, Bounds, Range
 from penstock_spark.sources.partition_values import partition_values
@@ -184,7 +184,7 @@ def schema_before_opening(source: ParquetSource) -> T.StructType | None:
         pattern = source.file_pattern
         # A stream takes a folder for its files.
         paths = find_local_paths(
-            f"{str(pattern).rstrip('/')}/*" if LocalFiles().is_folder(str(pattern)) else pattern
+            f"{str(pattern).rstrip('/')}/*" if DiskFiles().is_folder(str(pattern)) else pattern
         )
         values = partition_values(source.partition_by, source.schema, "")
         if not paths:

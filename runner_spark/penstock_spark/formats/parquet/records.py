@@ -19,7 +19,8 @@ from penstock.error import UnsupportedByRunner, refusal
 from penstock_spark.columns.common_types import find_narrower_column
 from penstock_spark.columns.types import arrow_schema_of, has_unknown_type, struct_of
 from penstock_spark.columns.values import cast_column, cast_to_python_types, check_names, to_tables
-from penstock_spark.files.file_store import LocalFiles, Reach, file_store, reach_of, size_of
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import Reach, file_store, reach_of, size_of
 from penstock_spark.files.finding import Namer, look_at_all, make_changed_error, make_unreadable_error
 from penstock_spark.files.store import FileStore
 from penstock_spark.files.store_frames import ReadParts, read_by_tasks
@@ -279,7 +280,7 @@ class StreamOfFiles:
         """The records of a file."""
         path, where = os.path.join(self.folder, name.removeprefix("file://")), self.records.where
         try:
-            with LocalFiles().open(path) as file:
+            with DiskFiles().open(path) as file:
                 # Spark's readers leave out empty files.
                 if size_of(file):
                     yield from self.records.all_of(file, name, self.later_columns)
@@ -327,10 +328,10 @@ class LaterFiles:
             fail_step(error, self.where)
 
     def _footer(self, path: str) -> pq.FileMetaData | None:
-        with LocalFiles().open(path) as file:
+        with DiskFiles().open(path) as file:
             # Spark's readers leave out empty files.
             is_empty = not size_of(file)
-        return None if is_empty else footer_of(path, LocalFiles(), self.where)
+        return None if is_empty else footer_of(path, DiskFiles(), self.where)
 
     def _check(self, name: str, path: str, footer: pq.FileMetaData | None) -> None:
         if self.naming.name(name) is None:
