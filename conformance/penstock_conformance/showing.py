@@ -5,24 +5,39 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from penstock.base.engine import make_spark_runner
-from penstock.diagrams.graphs import mermaid_of, svg_of
-from penstock.diagrams.steps import fold_composite, steps_of
+from penstock.construction.pipeline import Pipeline
+from penstock.diagrams.colours import Scheme
+from penstock.diagrams.graphs import svg_of
+from penstock.diagrams.languages import dot_of, json_of, mermaid_of
+from penstock.diagrams.notes import notes_of
+from penstock.diagrams.steps import StepView, fold_composites, steps_of
+from penstock.diagrams.text import READABLE, measure_width, text_of
 from penstock.error import refusal
-from penstock.graph import show
+from penstock.graph import Graph, show
 from penstock_conformance.program_graphs import pipeline_of_program
 from penstock_conformance.subcommands import Commands
 from penstock_spark.live.server import LOOPBACK, LiveServer
 from penstock_spark.live.snapshot_files import FollowedRun
 
-FORMS = ("text", "svg", "mermaid")
+FORMS = ("text", "svg", "dot", "mermaid", "ir", "json")
+_DRAWINGS = ("text", "svg", "dot", "mermaid")
+_LOOKS = {
+    "dark": ("svg", "dot", "mermaid"),
+    "horizontal": _DRAWINGS,
+    "folded": _DRAWINGS,
+    "steps": _DRAWINGS,
+}
+"""The flags that say how a drawing looks, and the forms in which they mean something."""
+
 TABLES = ("table", "csv", "json")
 _ROWS = 100
 _CELL_MAX = 40
@@ -34,13 +49,32 @@ def add_commands(commands: Commands) -> None:
         "graph",
         help="draw the pipeline of a program, without starting anything",
         description="Draws the first pipeline that a program runs. The program continues until it runs the pipeline, "
-        "which does not start: neither does Spark.",
-        epilog="Example: penstock graph my_pipeline.py --to svg > my_pipeline.svg",
+        "which does not start: neither does Spark. Each transform of penstock is a box, and each composite of your own "
+        "a frame; lines to side inputs are dashed.",
+        epilog="Example: penstock graph my_pipeline.py --to svg --dark > my_pipeline.svg",
     )
     graph.set_defaults(run=_graph)
     graph.add_argument("program", type=Path, help="the file of the program")
-    graph.add_argument("--to", choices=FORMS, default="text", help="how to draw it; default: %(default)s")
-    graph.add_argument("--folded", action="store_true", help="draw each composite at the top as one step")
+    graph.add_argument(
+        "--to",
+        choices=FORMS,
+        default="text",
+        help="text (the default) draws in the terminal; svg, dot and mermaid for other programs; ir and json list the "
+        "steps that the compiler sees",
+    )
+    graph.add_argument("--horizontal", action="store_true", help="draw from left to right")
+    graph.add_argument(
+        "--columns",
+        type=int,
+        metavar="N",
+        help="the width of a drawing as text; default: that of the terminal",
+    )
+    graph.add_argument("--dark", action="store_true", help="use dark colours, in svg, dot and mermaid")
+    detail = graph.add_mutually_exclusive_group()
+    detail.add_argument("--folded", action="store_true", help="draw each composite at the top as one box")
+    detail.add_argument(
+        "--steps", action="store_true", help="draw the steps inside of penstock's transforms as well"
+    )
     graph.add_argument(
         "--arguments",
         nargs=argparse.REMAINDER,
@@ -80,20 +114,69 @@ def add_commands(commands: Commands) -> None:
 
 
 def _graph(options: argparse.Namespace) -> int:
+    form: str = options.to
+    fitting = {name for name, forms in _LOOKS.items() if form in forms}
+    for name in _LOOKS:
+        if getattr(options, name) and name not in fitting:
+            forms = " or ".join(f"--to {each}" for each in _LOOKS[name] if each != "text")
+            what = f"--{name} means nothing with --to {form}"
+            raise refusal(ValueError, what, where="", hint=f"leave it out, or add {forms}")
     pipeline = pipeline_of_program(options.program, options.arguments)
+    print(_drawn(pipeline, options))
+    return 0
+
+
+def _drawn(pipeline: Pipeline, options: argparse.Namespace) -> str:
     graph = pipeline.to_graph()
-    steps = fold_composite(steps_of(graph)) if options.folded else steps_of(graph)
+    if options.to == "ir":
+        return show(graph)
+    if options.to == "json":
+        return json_of(graph)
+    detail = "steps" if options.steps else "folded" if options.folded else "own"
+    steps, notes = _steps_and_notes(pipeline, graph, detail)
+    is_horizontal: bool = options.horizontal
     match options.to:
         case "svg":
-            print(svg_of(steps, options.program.stem, pipeline.facts()))
+            scheme: Scheme = "dark" if options.dark else "both"
+            name, facts = options.program.stem, pipeline.facts()
+            return svg_of(steps, name, facts, notes, scheme=scheme, is_horizontal=is_horizontal)
         case "mermaid":
-            print(mermaid_of(steps))
-        case _ if options.folded:
-            what = "a graph as text cannot be folded"
-            raise refusal(ValueError, what, where="--folded", hint="add --to svg or --to mermaid")
-        case _:
-            print(show(graph))
-    return 0
+            return mermaid_of(steps, notes, is_dark=options.dark, is_horizontal=is_horizontal)
+        case "dot":
+            return dot_of(steps, notes, is_dark=options.dark, is_horizontal=is_horizontal)
+    columns = options.columns or shutil.get_terminal_size().columns
+    drawn = text_of(steps, notes, columns=columns, narrowest=READABLE, is_horizontal=is_horizontal)
+    if measure_width(drawn) > columns and not is_horizontal:
+        if detail == "own":
+            steps, notes = _steps_and_notes(pipeline, graph, "folded")
+            wide = measure_width(drawn)
+            said = f"composites are folded, to fit {columns} columns; --columns {wide} shows what is in them"
+            print(said, file=sys.stderr)
+        drawn = text_of(steps, notes, columns=columns)
+    if _can_print(drawn):
+        return drawn
+    return text_of(steps, notes, columns=columns, is_horizontal=is_horizontal, is_ascii=True)
+
+
+def _steps_and_notes(
+    pipeline: Pipeline, graph: Graph, detail: str
+) -> tuple[Sequence[StepView], Mapping[str, Sequence[str]]]:
+    """The steps that a drawing shows: all ``steps``, composites of the user's ``own``, or everything ``folded``."""
+    folds: Mapping[str, str] = {} if detail == "steps" else pipeline.ready_made()
+    if detail == "folded":
+        tops = {label: name for label, name in folds.items() if "/" not in label}
+        folds = {step.label.partition("/")[0]: "" for step in graph.steps} | tops
+    steps = fold_composites(steps_of(graph), folds)
+    return steps, notes_of(graph, steps, folds)
+
+
+def _can_print(text: str) -> bool:
+    """True if the standard output has all characters of a text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _live(options: argparse.Namespace) -> int:

@@ -97,7 +97,7 @@ QUERIES = """
     """
 
 COMMANDS = {
-    "penstock graph program.py": ColdStart("Scores = ", write_program),
+    "penstock graph program.py": ColdStart("│ Scores", write_program),
     "penstock graph job.sql": ColdStart("totals", write_job),
     "penstock doctor": ColdStart("ran in "),
     "penstock options": ColdStart("--checkpoint_location"),
