@@ -12,7 +12,16 @@ import penstock
 from penstock.error import RunnerError, refusal, split_hint
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
-from penstock_conformance import controlling, doctor, new_projects, report, showing, summary, table
+from penstock_conformance import (
+    controlling,
+    doctor,
+    new_projects,
+    report,
+    showing,
+    stored_state,
+    summary,
+    table,
+)
 from penstock_conformance.capabilities import read_chapters
 from penstock_conformance.choosing import choose_modes, choose_scenarios, list_scenarios
 from penstock_conformance.outcomes import Outcome, Status
@@ -82,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     controlling.add_commands(commands)
     doctor.add_command(commands)
     new_projects.add_command(commands)
+    stored_state.add_command(commands)
     sql = commands.add_parser(
         "sql",
         help="run a job in SQL, or queries",

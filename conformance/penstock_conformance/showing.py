@@ -1,19 +1,14 @@
-"""The commands that show: ``graph`` a pipeline, ``live`` a run, and ``state`` a checkpoint."""
+"""The commands that show: ``graph`` a pipeline, and ``live`` a run."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import shutil
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from penstock.base.engine import make_spark_runner
 from penstock.construction.pipeline import Pipeline
 from penstock.diagrams.colours import Scheme
 from penstock.diagrams.graphs import svg_of
@@ -37,10 +32,6 @@ _LOOKS = {
     "steps": _DRAWINGS,
 }
 """The flags that say how a drawing looks, and the forms in which they mean something."""
-
-TABLES = ("table", "csv", "json")
-_ROWS = 100
-_CELL_MAX = 40
 
 
 def add_commands(commands: Commands) -> None:
@@ -99,18 +90,6 @@ def add_commands(commands: Commands) -> None:
     live.add_argument("--port", type=int, default=0, help="the port of the page; default: any that is free")
     live.add_argument("--host", default=LOOPBACK, help="the address of the page; default: only this machine")
     live.add_argument("--json", action="store_true", help="print the snapshot as JSON, and serve no page")
-    state = commands.add_parser(
-        "state",
-        help="print the state in a checkpoint as a table",
-        description="Prints what each grouping of a stream holds for each key and window, after the last finished "
-        "micro-batch. It starts Spark, and shows keys and values.",
-        epilog="Example: penstock state /checkpoints/scores --grouping Sum --limit 20",
-    )
-    state.set_defaults(run=_state)
-    state.add_argument("checkpoint", help="the folder of the checkpoint")
-    state.add_argument("--grouping", metavar="LABEL", help="only this grouping")
-    state.add_argument("--limit", type=int, default=_ROWS, help="how many rows; default: %(default)s")
-    state.add_argument("--to", choices=TABLES, default="table", help="the form; default: %(default)s")
 
 
 def _graph(options: argparse.Namespace) -> int:
@@ -193,46 +172,3 @@ def _live(options: argparse.Namespace) -> int:
     finally:
         server.close()
     return 0
-
-
-def _state(options: argparse.Namespace) -> int:
-    if options.limit < 1:
-        what = f"--limit is {options.limit}"
-        raise refusal(ValueError, what, hint="use a whole number above 0")
-    frame = make_spark_runner().state_of(options.checkpoint)
-    if options.grouping is not None:
-        frame = frame.where(frame["grouping"] == options.grouping)
-    found = [row.asDict() for row in frame.limit(options.limit + 1).collect()]
-    rows = found[: options.limit]
-    match options.to:
-        case "json":
-            for row in rows:
-                print(json.dumps(row, default=str))
-        case "csv":
-            writer = csv.DictWriter(sys.stdout, frame.columns)
-            writer.writeheader()
-            writer.writerows(rows)
-        case _:
-            print("\n".join(_table(frame.columns, rows)))
-    if len(found) > len(rows):
-        print(f"there are more rows than {options.limit}; --limit shows more", file=sys.stderr)
-    return 0
-
-
-def _table(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    """Rows as text in columns.
-
-    >>> list(_table(["key", "panes"], [{"key": "'a'", "panes": 2}]))
-    ['key  panes', "'a'  2"]
-    """
-    names = list(columns)
-    cells = [names, *([_cell(row[name]) for name in names] for row in rows)]
-    widths = [max(len(row[number]) for row in cells) for number in range(len(names))]
-    for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    printable = "".join(each if each.isprintable() else "·" for each in islice(text, _CELL_MAX + 1))
-    return printable if len(printable) <= _CELL_MAX else f"{printable[: _CELL_MAX - 1]}…"

@@ -114,7 +114,7 @@ OF_A_CHECKPOINT = {
     "penstock live --from /checkpoints/scores": ColdStart(
         "live view", replaced=("/checkpoints/scores", "kept")
     ),
-    "penstock state CHECKPOINT": ColdStart("grouping", replaced=("CHECKPOINT", "kept")),
+    "penstock state CHECKPOINT": ColdStart("state", replaced=("CHECKPOINT", "kept")),
     "penstock status CHECKPOINT": ColdStart("ended: DONE", replaced=("CHECKPOINT", "kept")),
     "penstock status /checkpoints/scores": ColdStart("ended: DONE", replaced=("/checkpoints/scores", "kept")),
 }

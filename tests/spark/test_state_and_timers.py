@@ -101,7 +101,7 @@ def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(s
     assert sorted(written[3:]) == ["a 3", "c 1"]
     rows = {(row.key, row.value) for row in read_state(checkpoint, spark).collect()}
     assert rows == {
-        (repr(key), repr({"count": bytes([number])})) for key, number in zip("abc", (3, 1, 1), strict=True)
+        (repr(key), repr({"count": number})) for key, number in zip("abc", (3, 1, 1), strict=True)
     }
     with pytest.raises(ValueError, match="BagStateSpec"):
         run(Gathered(), "d")
