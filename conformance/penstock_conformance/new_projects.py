@@ -120,7 +120,7 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise refusal(ValueError, f"{folder} is a file", where="", hint=hint)
     names = (each.name for each in folder.iterdir()) if folder.exists() else ()
-    # What begins with a dot is not in the way: git makes such a folder.
+    # A name that begins with a dot is not in the way: git makes such a folder.
     found = sorted(name for name in names if not name.startswith("."))
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""

@@ -58,14 +58,12 @@ def add_commands(commands: Commands) -> None:
         "--columns",
         type=int,
         metavar="N",
-        help="the width of a drawing as text; default: that of the terminal",
+        help="the width of a drawing as text; default: the width of the terminal",
     )
     graph.add_argument("--dark", action="store_true", help="use dark colours, in svg, dot and mermaid")
     detail = graph.add_mutually_exclusive_group()
     detail.add_argument("--folded", action="store_true", help="draw each composite at the top as one box")
-    detail.add_argument(
-        "--steps", action="store_true", help="draw the steps inside of penstock's transforms as well"
-    )
+    detail.add_argument("--steps", action="store_true", help="draw all steps inside of transforms as well")
     graph.add_argument(
         "--arguments",
         nargs=argparse.REMAINDER,

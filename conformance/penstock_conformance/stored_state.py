@@ -24,7 +24,7 @@ _TIMERS_MAX = 100
 _COLUMNS = ("key", "window", "state", "new", "panes", "next pane", "by the clock", "timers")
 
 Cells = dict[str, str]
-"""The texts of a row, by column."""
+"""The cells of a row, by column."""
 
 
 def add_command(commands: Commands) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from penstock.checks.similar_names import hint_at_name
 from penstock.error import three_parts
@@ -20,15 +20,6 @@ _NAME = "COMMAND"
 
 class Parser(argparse.ArgumentParser):
     """Reports a wrong command line in three parts, and knows the flag or the command that was meant."""
-
-    def __init__(self, **arguments: Any) -> None:
-        self._flags: list[str] = []
-        super().__init__(**arguments)
-
-    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        """Adds an argument, whose flags hints know."""
-        self._flags += [name for name in names if str(name).startswith("--")]
-        return super().add_argument(*names, **settings)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -50,10 +41,13 @@ class Parser(argparse.ArgumentParser):
             first = unknown[1].split()[0].partition("=")[0]
             if first.startswith("-"):
                 what = f"`{self.prog}` has no flag {first}"
-                hint = hint_at_name(first, self._flags, hint)
+                hint = hint_at_name(first, self._flags(), hint)
             else:
                 what = f"`{self.prog}` takes no argument {first!r} here"
         self.exit(BAD_INPUT, f"{three_parts(what, hint=hint)}\n")
+
+    def _flags(self) -> list[str]:
+        return [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
 
 
 class Commands:

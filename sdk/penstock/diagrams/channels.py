@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any
 
-from penstock.diagrams.ranks import Slot
+from penstock.diagrams.ranks import Link, Slot
 
 Columns = range
 """The columns that a line may use at a slot."""
@@ -19,7 +18,7 @@ Columns = range
 class Crossing:
     """A link on its way from a slot of one rank to a slot of the next one."""
 
-    link: Any
+    link: Link
     above: Slot
     below: Slot
 
@@ -55,14 +54,16 @@ class _Piece:
         return min(self.start, self.end), max(self.start, self.end)
 
 
-def route_channel(crossings: Sequence[Crossing]) -> tuple[int, dict[Any, Path]]:
+def route_channel(crossings: Sequence[Crossing]) -> tuple[int, dict[Link, Path]]:
     """Returns the number of tracks, and the path of each link; no two paths share more than a cell where they cross.
 
     >>> a, b, c = Slot(0, 5, 3, "a"), Slot(1, 5, 3, "b"), Slot(1, 5, 3, "c", left=8)
-    >>> for slot, link in ((b, "b"), (c, "c")):
+    >>> links = Link("a", "b"), Link("a", "c")
+    >>> for slot, link in zip((b, c), links):
     ...     a.leaving[link] = slot.entering[link] = None
-    >>> route_channel([Crossing("b", a, b), Crossing("c", a, c)])
-    (1, {'b': Path(start=1, moves=[]), 'c': Path(start=3, moves=[(0, 10)])})
+    >>> tracks, paths = route_channel([Crossing(links[0], a, b), Crossing(links[1], a, c)])
+    >>> tracks, paths[links[0]], paths[links[1]]
+    (1, Path(start=1, moves=[]), Path(start=3, moves=[(0, 10)]))
     """
     ends = _choose_columns(crossings)
     pieces = {
@@ -77,10 +78,10 @@ def route_channel(crossings: Sequence[Crossing]) -> tuple[int, dict[Any, Path]]:
     }
 
 
-def _choose_columns(crossings: Sequence[Crossing]) -> dict[Any, tuple[int, int]]:
+def _choose_columns(crossings: Sequence[Crossing]) -> dict[Link, tuple[int, int]]:
     """The columns where each link begins and ends: straight lines where it can be, and none that meets another line."""
     uppers, lowers = _Ports(crossings, is_entry=False), _Ports(crossings, is_entry=True)
-    ends: dict[Any, tuple[int, int]] = {}
+    ends: dict[Link, tuple[int, int]] = {}
     # Lines without a choice come first, and then those that are nearly straight.
     for crossing in sorted(crossings, key=lambda one: _distance(one, uppers, lowers)):
         link = crossing.link
@@ -118,11 +119,11 @@ def _free(columns: Columns, wish: int, taken: Iterable[int]) -> int:
 
 
 class _Ports:
-    """The columns on one side of a channel: those of a box keep the order of the other ends of their links."""
+    """The columns on one side of a channel: the columns of a box keep the order of the other ends of their links."""
 
     def __init__(self, crossings: Sequence[Crossing], is_entry: bool) -> None:
-        self._columns: dict[Any, int] = {}
-        self._places: dict[Any, tuple[Slot, list[Any], int]] = {}
+        self._columns: dict[Link, int] = {}
+        self._places: dict[Link, tuple[Slot, list[Link], int]] = {}
         self._is_entry = is_entry
         at: dict[Slot, list[Crossing]] = defaultdict(list)
         for crossing in crossings:
@@ -136,14 +137,14 @@ class _Ports:
                 if fixed is not None:
                     self.take(link, slot.left + fixed)
 
-    def wish(self, link: Any) -> int:
+    def wish(self, link: Link) -> int:
         """The column that divides the box evenly."""
         if link in self._columns:
             return self._columns[link]
         slot, links, place = self._places[link]
         return slot.left + (place + 1) * slot.breadth // (len(links) + 1)
 
-    def choices(self, link: Any) -> Columns:
+    def choices(self, link: Link) -> Columns:
         """The columns that keep the order, and leave room for the links that have none yet."""
         if link in self._columns:
             return range(self._columns[link], self._columns[link] + 1)
@@ -157,16 +158,16 @@ class _Ports:
                 last = min(last, column - (other - place))
         return range(first, last + 1)
 
-    def take(self, link: Any, column: int) -> None:
+    def take(self, link: Link, column: int) -> None:
         """Gives a column to a link."""
         self._columns[link] = column
 
-    def others(self, link: Any) -> set[int]:
+    def others(self, link: Link) -> set[int]:
         """The columns of all other links."""
         return {column for each, column in self._columns.items() if each != link}
 
 
-def _give_tracks(pieces: dict[Any, list[_Piece]], columns: Sequence[int]) -> int:
+def _give_tracks(pieces: dict[Link, list[_Piece]], columns: Sequence[int]) -> int:
     """Gives each piece a track: a line that comes down a column leaves it above the one that takes it from there."""
     while (order := _order(pieces, columns)) is None:
         pass
@@ -186,7 +187,7 @@ def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def _order(
-    pieces: dict[Any, list[_Piece]], columns: Sequence[int]
+    pieces: dict[Link, list[_Piece]], columns: Sequence[int]
 ) -> list[tuple[_Piece, list[_Piece]]] | None:
     """The pieces, each with those that are above it, and after them; None if a piece of a circle had to be divided."""
     every = [piece for own in pieces.values() for piece in own]
@@ -231,7 +232,7 @@ def _priority(piece: _Piece) -> tuple[int, int]:
     return (0, -piece.start) if piece.end > piece.start else (1, piece.start)
 
 
-def _divide(pieces: dict[Any, list[_Piece]], columns: Sequence[int], stuck: set[int]) -> None:
+def _divide(pieces: dict[Link, list[_Piece]], columns: Sequence[int], stuck: set[int]) -> None:
     """Lets one line of a circle go round by a column that no other line uses."""
     used = {*columns, *(piece.end for own in pieces.values() for piece in own)}
     link = next(link for link, own in pieces.items() if len(own) == 1 and id(own[0]) in stuck)

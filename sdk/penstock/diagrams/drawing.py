@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from penstock.diagrams.layered import Item, Link
-from penstock.diagrams.ranks import find_circles
+from penstock.diagrams.layered import Item
+from penstock.diagrams.ranks import Link, find_circles
 from penstock.diagrams.steps import StepView
 
 Notes = Mapping[str, Sequence[str]]

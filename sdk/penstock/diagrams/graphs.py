@@ -108,7 +108,7 @@ Pixels = tuple[float, float, float, float]
 
 
 class _Place:
-    """From cells of the layout to pixels."""
+    """Turns cells of the layout into pixels."""
 
     def __init__(self, is_horizontal: bool) -> None:
         self._is_horizontal = is_horizontal
@@ -151,7 +151,7 @@ def _frame(group: Group, pixels: Pixels) -> Iterator[str]:
 def _box(box: Box, kind: str, pixels: Pixels, facts: Sequence[str]) -> str:
     left, top, width, height = pixels
     middle, first = left + width / 2, top + (height - _LINE * (1 + len(box.lines))) / 2 + 11
-    texts = (
+    lines = (
         element("text", escape(shorten(line, _LABEL_MAX)), class_="small", x=middle, y=first + _LINE * number)
         for number, line in enumerate(box.lines, 1)
     )
@@ -168,7 +168,7 @@ def _box(box: Box, kind: str, pixels: Pixels, facts: Sequence[str]) -> str:
             rx=5,
         ),
         element("text", escape(shorten(box.name, _LABEL_MAX)), x=middle, y=first),
-        *texts,
+        *lines,
     )
 
 

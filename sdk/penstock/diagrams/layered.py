@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock.diagrams.channels import Crossing, route_channel
-from penstock.diagrams.ranks import Slot, order_slots, place_slots, rank_items
+from penstock.diagrams.ranks import Link, Slot, order_slots, place_slots, rank_items
 
 Point = tuple[int, int]
 """A cell: its place across, and its place along."""
@@ -42,23 +42,6 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Link:
-    """A line from one box to another one.
-
-    Attributes:
-        source: The name of the box where it begins.
-        target: The name of the box where it ends.
-        is_side: True if it is drawn dashed.
-        number: Its number among links of the same boxes.
-    """
-
-    source: str
-    target: str
-    is_side: bool = False
-    number: int = 0
-
-
-@dataclass(frozen=True)
 class Spacing:
     """The room between things, in cells.
 
@@ -82,7 +65,7 @@ class Spacing:
 
 
 class Placed(NamedTuple):
-    """Where a box or a frame is."""
+    """The place of a box or a frame."""
 
     across: int
     along: int
@@ -92,7 +75,7 @@ class Placed(NamedTuple):
 
 @dataclass
 class Layout:
-    """Where everything is.
+    """The places of everything.
 
     Attributes:
         breadth: The length of all of it across.
@@ -154,7 +137,7 @@ class _Level:
             self._add(name, slot, made)
         return made
 
-    def _chains(self) -> dict[Any, list[Slot]]:
+    def _chains(self) -> dict[Link, list[Slot]]:
         """The slots of each link at this level, one in each rank from its source to its target."""
         outer = {link: ends for link, ends in self._ends.items() if ends[0] is None or ends[0] != ends[1]}
         pairs = [(source, target) for source, target in outer.values() if source and target]
@@ -187,11 +170,11 @@ class _Level:
         return breadth, inner.depth + room.title + room.end
 
     def _inset(self, name: str) -> int:
-        """How far the content of a group is from the beginning of its frame, across."""
+        """The distance of the content of a group from the beginning of its frame, across."""
         return (self._slots[name].breadth - self._groups[name].breadth) // 2
 
     def _fixed(self, slot: Slot, link: Link, is_entry: bool) -> int | None:
-        """The column of a slot that a link must use: it crosses the frame of a group where it goes on inside."""
+        """The column of a slot that a link must use: it crosses the frame of a group where it continues inside."""
         if slot.name is None:
             return 0
         inner = self._groups.get(slot.name)
@@ -199,14 +182,14 @@ class _Level:
             return None
         return self._inset(slot.name) + inner.routes[link][0 if is_entry else -1][0]
 
-    def _ranks(self, chains: Mapping[Any, list[Slot]]) -> list[list[Slot]]:
+    def _ranks(self, chains: Mapping[Link, list[Slot]]) -> list[list[Slot]]:
         slots = dict.fromkeys([*self._slots.values(), *(slot for chain in chains.values() for slot in chain)])
         ranks: list[list[Slot]] = [[] for _ in range(max((slot.rank for slot in slots), default=-1) + 1)]
         for slot in slots:
             ranks[slot.rank].append(slot)
         return ranks
 
-    def _route(self, ranks: Sequence[Sequence[Slot]], chains: Mapping[Any, list[Slot]]) -> Layout:
+    def _route(self, ranks: Sequence[Sequence[Slot]], chains: Mapping[Link, list[Slot]]) -> Layout:
         """Sets where slots begin along, and returns the routes at this level."""
         room, made, along = self._spacing, Layout(), 0
         for number, rank in enumerate(ranks):

@@ -1,4 +1,4 @@
-"""What a drawing says of each step: its transform, its windowing where that changes, and the type of its elements."""
+"""Lines about the steps of a drawing: the transform, the windowing where that changes, and the type of the elements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def notes_of(
         output.edge for step in graph.steps if isinstance(step.primitive, Write) for output in step.outputs
     }
     for number, (source, tag) in outputs.items():
-        # Nothing more comes of what nobody reads of a sink.
+        # The results of a sink are of no interest if no step reads them.
         if tag is None and readers[number] != {source} and (readers[number] or number not in results):
             made[source].append(graph.edge(number))
     return {
@@ -103,7 +103,7 @@ def short_type(name: str) -> str:
 
 
 def _changed_windowing(read: Sequence[Edge], made: Sequence[Edge]) -> list[str]:
-    """The windowing of the outputs, if it is another one than that of the inputs."""
+    """The windowing of the outputs, if it is another one than the windowing of the inputs."""
     before = [edge.windowing or default_windowing() for edge in read[:1]] or [default_windowing()]
     after = [edge.windowing or default_windowing() for edge in made[-1:]]
     if not after or after == before or (read and after == [before[0].after_grouping()]):

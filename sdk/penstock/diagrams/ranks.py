@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor
-from typing import Any
 
 _SWEEPS = 8
 _SWEPT_MAX = 4_000
 """With more slots, fewer sweeps must do."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A line from one box to another one.
+
+    Attributes:
+        source: The name of the box where it begins.
+        target: The name of the box where it ends.
+        is_side: True if it is drawn dashed.
+        number: Its number among links of the same boxes.
+    """
+
+    source: str
+    target: str
+    is_side: bool = False
+    number: int = 0
 
 
 @dataclass(eq=False)
@@ -38,18 +54,18 @@ class Slot:
     breadth: int
     depth: int
     name: str | None = None
-    leaving: dict[Hashable, int | None] = field(default_factory=dict)
-    entering: dict[Hashable, int | None] = field(default_factory=dict)
+    leaving: dict[Link, int | None] = field(default_factory=dict)
+    entering: dict[Link, int | None] = field(default_factory=dict)
     left: int = 0
     along: int = 0
 
-    def offset(self, link: Hashable, is_entry: bool) -> int:
-        """Where a link meets it, from its left, or about where: its middle."""
+    def offset(self, link: Link, is_entry: bool) -> int:
+        """The column at which a link meets it, from its left; about that if it is free to choose: its middle."""
         fixed = (self.entering if is_entry else self.leaving)[link]
         return self.breadth // 2 if fixed is None else fixed
 
-    def column(self, link: Hashable, is_entry: bool) -> int:
-        """Where a link meets it, across, or about where."""
+    def column(self, link: Link, is_entry: bool) -> int:
+        """The column at which a link meets it, across, or about that."""
         return self.left + self.offset(link, is_entry)
 
 
@@ -98,7 +114,7 @@ def find_circles(pairs: Iterable[tuple[str, str]]) -> set[str]:
         left = kept
 
 
-def order_slots(ranks: list[list[Slot]], chains: Mapping[Any, Chain]) -> None:
+def order_slots(ranks: list[list[Slot]], chains: Mapping[Link, Chain]) -> None:
     """Orders the slots of each rank, so that few lines cross."""
     pairs = [pair for chain in chains.values() for pair in pairwise(chain)]
     above, below = _neighbours(pairs)
@@ -151,7 +167,7 @@ def _crossings(ranks: Sequence[Sequence[Slot]], pairs: Iterable[tuple[Slot, Slot
     return count
 
 
-def place_slots(ranks: Sequence[Sequence[Slot]], chains: Mapping[Any, Chain], between: int) -> None:
+def place_slots(ranks: Sequence[Sequence[Slot]], chains: Mapping[Link, Chain], between: int) -> None:
     """Sets where each slot begins across: lines are nearly straight, and slots keep their distance.
 
     Args:
@@ -159,8 +175,8 @@ def place_slots(ranks: Sequence[Sequence[Slot]], chains: Mapping[Any, Chain], be
         chains: The slots of each link.
         between: The cells between two boxes; a line needs one less.
     """
-    above: dict[Slot, list[tuple[Slot, Hashable]]] = defaultdict(list)
-    below: dict[Slot, list[tuple[Slot, Hashable]]] = defaultdict(list)
+    above: dict[Slot, list[tuple[Slot, Link]]] = defaultdict(list)
+    below: dict[Slot, list[tuple[Slot, Link]]] = defaultdict(list)
     for link, chain in chains.items():
         for source, target in pairwise(chain):
             above[target].append((source, link))
@@ -190,7 +206,7 @@ def place_slots(ranks: Sequence[Sequence[Slot]], chains: Mapping[Any, Chain], be
 
 
 def _distances(rank: Sequence[Slot], between: int) -> list[int]:
-    """Where the slots of a rank begin if they stand as close together as they may."""
+    """The places of the slots of a rank if they stand as close together as they may."""
     starts, start = [], 0
     for number, slot in enumerate(rank):
         starts.append(start)

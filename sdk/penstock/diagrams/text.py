@@ -23,10 +23,10 @@ from penstock.diagrams.steps import StepView
 _DOWNWARD = Spacing(between=2, track=1, arrow=1, dashes=1, beside=2, title=1, end=1)
 _RIGHTWARD = Spacing(between=1, track=2, arrow=3, dashes=0, beside=1, title=2, end=2)
 _WIDTHS = (44, 34, 26, 18, 14)
-"""How wide the text of a box may be, from the widest to the narrowest."""
+"""The widths that the text of a box may have, from the widest to the narrowest."""
 
 READABLE = 26
-"""Narrower texts are for drawings that are too wide otherwise."""
+"""Narrower boxes are for drawings that are too wide otherwise."""
 
 _UP, _RIGHT, _DOWN, _LEFT = 1, 2, 4, 8
 _LINES = dict(
@@ -60,7 +60,7 @@ def text_of(
     Args:
         steps: The steps.
         notes: The lines below the labels; by default what each step does, in a word.
-        columns: The width that the drawing should not exceed; long texts are shortened for it.
+        columns: The width that the drawing should not exceed; long strings are shortened for it.
         narrowest: How far they may be shortened.
         is_horizontal: True to draw from left to right.
         is_ascii: True to use the characters of ASCII only.
@@ -113,7 +113,7 @@ def _without_others(text: str) -> str:
 
 
 def _fit(text: str, width: int) -> str:
-    """A text that a terminal shows as it is, of a width at most."""
+    """A text of printable characters, of a width at most."""
     shown = "".join(each if each.isprintable() else "·" for each in text)
     if measure_cells(shown) <= width:
         return shown
@@ -127,8 +127,8 @@ def _size(width: int, is_horizontal: bool) -> Callable[[Box | Group], tuple[int,
         if isinstance(member, Group):
             # The title needs a place beside lines that come from outside.
             return (1, 0) if is_horizontal else (measure_cells(_fit(member.name, width)) + 6, 0)
-        texts = [_fit(text, width) for text in (member.name, *member.lines)]
-        wide, high = max(map(measure_cells, texts)) + 4, len(texts) + 2
+        strings = [_fit(text, width) for text in (member.name, *member.lines)]
+        wide, high = max(map(measure_cells, strings)) + 4, len(strings) + 2
         return (high, wide) if is_horizontal else (wide, high)
 
     return size
@@ -193,7 +193,7 @@ class _Canvas:
 
     def _route(self, route: Sequence[Point], is_side: bool) -> None:
         (x, y), end = route[-1], route[-1]
-        # The arrow stands before the box, whose border stays as it is.
+        # The arrow stands before the box, whose border stays whole.
         before = (x - 1, y) if self._is_horizontal else (x, y - 1)
         for start, stop in pairwise([*route[:-1], before]):
             if start == stop:

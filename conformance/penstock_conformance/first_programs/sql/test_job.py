@@ -26,5 +26,9 @@ def test_all_statements_fit_together() -> None:
 
 
 def test_days_come_in_order_and_the_best_product_first(printed: list[str]) -> None:
-    assert printed[2:5] == ["2026-03-02 | 2      | 16.25", "2026-03-03 | 2      | 31.50", "2026-03-04 | 1      | 14.50"]
+    assert printed[2:5] == [
+        "2026-03-02 | 2      | 16.25",
+        "2026-03-03 | 2      | 31.50",
+        "2026-03-04 | 1      | 14.50",
+    ]
     assert printed[-3].startswith("honey")

@@ -1,10 +1,10 @@
-"""What decodes the cells of a stateful DoFn, kept in the plan of a checkpoint for people who read its state."""
+"""The decoders of the cells of a stateful DoFn, kept in the plan of a checkpoint for people who read its state."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 import cloudpickle
 
@@ -35,7 +35,7 @@ def keep_cells(specs: Iterable[StateSpec]) -> dict[str, str]:
     for spec in specs:
         try:
             kept[spec.name] = base64.b64encode(cloudpickle.dumps(spec)).decode()
-        except Exception:  # A coder of the user's; without it, the state is shown as it is stored.
+        except Exception:  # A coder of the user; without it, the state is shown in its stored form.
             continue
     return kept
 
@@ -45,7 +45,7 @@ Readers = Mapping[str, Callable[[object], object]]
 
 
 def cell_readers(kept: Mapping[str, str]) -> Readers:
-    r"""Returns what decodes the contents of cells, which it gives as an `Unreadable` if it cannot.
+    r"""Returns what decodes the contents of cells, and returns an `Unreadable` if it cannot.
 
     >>> from penstock.coders import VarIntCoder
     >>> from penstock.functions.userstate import BagStateSpec, ReadModifyWriteStateSpec
@@ -57,16 +57,22 @@ def cell_readers(kept: Mapping[str, str]) -> Readers:
     return {name: _reader(name, text) for name, text in kept.items()}
 
 
+class _Readable(Protocol):
+    """A cell: each kind has this method, and its own type of result."""
+
+    def read(self) -> object: ...
+
+
 def _reader(name: str, text: str) -> Callable[[object], object]:
     try:
-        spec: Any = loads(base64.b64decode(text))
+        spec: StateSpec = loads(base64.b64decode(text))
     except Exception as error:
         gone = Unreadable(describe(error))
         return lambda content: gone
 
     def read(content: object) -> object:
         try:
-            cell: Any = cell_of(spec, {name: content})
+            cell = cast(_Readable, cell_of(spec, {name: content}))
             return _plain(cell.read(), content)
         except Exception as error:
             return Unreadable(describe(error))
@@ -74,10 +80,9 @@ def _reader(name: str, text: str) -> Callable[[object], object]:
     return read
 
 
-def _plain(found: Any, content: object) -> object:
-    """What a cell has, as Python would write it."""
-    is_collection = isinstance(content, dict | list) and not isinstance(found, dict)
-    if not is_collection:
+def _plain(found: object, content: object) -> object:
+    """The content of a cell, as Python would write it."""
+    if not isinstance(content, dict | list) or isinstance(found, dict) or not isinstance(found, Iterable):
         return found
     values = list(found)
     if isinstance(content, dict):
