@@ -341,7 +341,7 @@ def _rows_of_cells(
     readers: Readers,
     segments: Mapping[int, bytes],
 ) -> Iterator[StateRow]:
-    """The rows of a DoFn with state: the value is the content of its cells, in its stored form if nothing decodes it."""
+    """The rows of a DoFn with state: the value is what its cells contain, in stored form if nothing decodes it."""
     timers: dict[object, list[SetTimer]] = {}
     for (plain, name, tag), (is_event_time, micros, _) in state.timers.settings.items():
         if name != END_OF_WINDOW:
