@@ -39,7 +39,9 @@ def add_command(commands: Commands) -> None:
     )
     state.set_defaults(run=_state)
     state.add_argument("checkpoint", help="the folder of the checkpoint")
-    state.add_argument("--step", metavar="LABEL", help="only the state of this step")
+    state.add_argument(
+        "--step", metavar="LABEL", help="only the state of this step, or of the steps in this composite"
+    )
     state.add_argument(
         "--key", metavar="KEY", help="only this key, as the table shows it, or without its quotes"
     )

@@ -171,7 +171,7 @@ def state_rows(
     Args:
         location: The folder of the checkpoint.
         spark: The session; by default the session that a pipeline would run in.
-        label: The label of the only step to read; None for all.
+        label: The label of the only step or composite to read; None for all.
         shows_unreadable: True for an `Unreadable` in the place of what this process cannot unpickle, and no error.
 
     Raises:
@@ -181,17 +181,28 @@ def state_rows(
     spark = session_for(SessionOptions(spark=spark))
     checkpoint = find_checkpoint(spark, location)
     known = _groupings(checkpoint.plan)
-    if label is not None and label not in known:
-        steps = [each for each in known if label_of_waiting(each) == each]
-        what = f"no step with state has the label {label!r}"
-        raise refusal(ValueError, what, where=f"in {location}", hint=hint_at_name(label, steps))
     pages = _pages(spark, checkpoint)
-    if pages is not None and label is not None:
-        pages = pages.where(pages["grouping"].isin([label, waiting_label(label)]))
+    if label is not None:
+        chosen = _labels_in(label, known, location)
+        pages = None if pages is None else pages.where(pages["grouping"].isin(chosen))
     for each, page, segments in _with_segments(() if pages is None else pages.toLocalIterator()):
         yield from rows_of_page(
             each, page, *known[each], segments=segments, shows_unreadable=shows_unreadable
         )
+
+
+def _labels_in(label: str, known: Iterable[str], location: str | os.PathLike[str]) -> list[str]:
+    """The labels of the state of a step, or of all steps in a composite.
+
+    >>> _labels_in("Mean", ["Mean/Combine", "Means"], "/checkpoints/scores")
+    ['Mean/Combine']
+    """
+    chosen = [each for each in known if f"{label_of_waiting(each)}/".startswith(f"{label}/")]
+    if not chosen:
+        what = f"no step with state has the label {label!r}"
+        steps = {label_of_waiting(each) for each in known}
+        raise refusal(ValueError, what, where=f"in {os.fspath(location)}", hint=hint_at_name(label, steps))
+    return chosen
 
 
 def rows_of_page(
