@@ -156,7 +156,7 @@ def test_a_drawing_whose_lines_run_into_each_other_is_found(
     broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if broken == "columns of others":
-        monkeypatch.setattr(channels._Ports, "others", lambda self, link: set())
+        monkeypatch.setattr(channels._Ports, "is_free", lambda self, column, link: True)
     monkeypatch.setattr(channels, "_set_above", lambda *_: None)
     assert faults(range(60), False) != []
 

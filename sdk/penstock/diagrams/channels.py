@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -88,12 +88,12 @@ def _choose_columns(crossings: Sequence[Crossing]) -> dict[Link, tuple[int, int]
         upper, lower = uppers.choices(link), lowers.choices(link)
         wish = uppers.wish(link), lowers.wish(link)
         both = range(max(upper.start, lower.start), min(upper.stop, lower.stop))
-        straight = _nearest(both, sum(wish) // 2, uppers.others(link) | lowers.others(link))
-        if straight is not None:
-            start = end = straight
+        free = [column for column in both if uppers.is_free(column, link) and lowers.is_free(column, link)]
+        if free:
+            start = end = _nearest(free, sum(wish) // 2)
         else:
-            start = _free(upper, wish[0], lowers.others(link))
-            end = _free(lower, wish[1], uppers.others(link))
+            start = _nearest([column for column in upper if lowers.is_free(column, link)] or upper, wish[0])
+            end = _nearest([column for column in lower if uppers.is_free(column, link)] or lower, wish[1])
         uppers.take(link, start)
         lowers.take(link, end)
         ends[link] = start, end
@@ -105,17 +105,8 @@ def _distance(crossing: Crossing, uppers: _Ports, lowers: _Ports) -> tuple[int, 
     return -choices.count(1), abs(uppers.wish(crossing.link) - lowers.wish(crossing.link))
 
 
-def _nearest(columns: Columns, wish: int, taken: Iterable[int]) -> int | None:
-    free = [column for column in columns if column not in set(taken)]
-    return min(free, key=lambda column: abs(column - wish), default=None)
-
-
-def _free(columns: Columns, wish: int, taken: Iterable[int]) -> int:
-    """The nearest column that no line on the other side uses; if there is none, the nearest one."""
-    found = _nearest(columns, wish, taken)
-    found = _nearest(columns, wish, ()) if found is None else found
-    assert found is not None
-    return found
+def _nearest(columns: Sequence[int], wish: int) -> int:
+    return min(columns, key=lambda column: abs(column - wish))
 
 
 class _Ports:
@@ -123,6 +114,7 @@ class _Ports:
 
     def __init__(self, crossings: Sequence[Crossing], is_entry: bool) -> None:
         self._columns: dict[Link, int] = {}
+        self._owners: dict[int, Link] = {}
         self._places: dict[Link, tuple[Slot, list[Link], int]] = {}
         self._is_entry = is_entry
         at: dict[Slot, list[Crossing]] = defaultdict(list)
@@ -161,10 +153,11 @@ class _Ports:
     def take(self, link: Link, column: int) -> None:
         """Gives a column to a link."""
         self._columns[link] = column
+        self._owners[column] = link
 
-    def others(self, link: Link) -> set[int]:
-        """The columns of all other links."""
-        return {column for each, column in self._columns.items() if each != link}
+    def is_free(self, column: int, link: Link) -> bool:
+        """True if no other link has a column."""
+        return self._owners.get(column, link) == link
 
 
 def _give_tracks(pieces: dict[Link, list[_Piece]], columns: Sequence[int]) -> int:

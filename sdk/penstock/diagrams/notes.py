@@ -93,13 +93,22 @@ def short_type(name: str) -> str:
 
     >>> short_type("Tuple[<class 'str'>, <class 'game.Score'>, NoneType]"), short_type("Tuple[Any, Any]")
     ('tuple[str, Score, None]', '')
+    >>> short_type("Row(id=int, name=Union[None, str])")
+    'Row(id=int, name=str | None)'
     """
     name = re.sub(r"<class '([^']*)'>", r"\1", name)
     name = re.sub(r"(?:\w+\.|<locals>\.)+(?=\w)", "", name)
     name = re.sub(r"\b(Tuple|List|Dict|Set|FrozenSet)\[", lambda found: found[0].lower(), name)
     name = re.sub(r"\bNoneType\b", "None", name)
+    name = re.sub(r"\b(?:Union|Optional)\[([^][]*)\]", _union, name)
     leaves = re.findall(r"\w+(?![\w\[])", name)
     return "" if set(leaves) <= {"Any"} or name == "None" else name
+
+
+def _union(found: re.Match[str]) -> str:
+    names = found[1].split(", ")
+    # The usual order has None at the end.
+    return " | ".join(sorted(names, key=lambda name: name == "None"))
 
 
 def _changed_windowing(read: Sequence[Edge], made: Sequence[Edge]) -> list[str]:

@@ -124,8 +124,8 @@ def order_slots(ranks: list[list[Slot]], chains: Mapping[Link, Chain]) -> None:
         if not fewest:
             break
         is_down = sweep % 2 == 0
+        places = {slot: place for rank in ranks for place, slot in enumerate(rank)}
         for rank in ranks if is_down else reversed(ranks):
-            places = {slot: place for each in ranks for place, slot in enumerate(each)}
             near = above if is_down else below
             middles = {
                 slot: sum(places[each] for each in near[slot]) / len(near[slot])
@@ -134,6 +134,7 @@ def order_slots(ranks: list[list[Slot]], chains: Mapping[Link, Chain]) -> None:
                 for slot in rank
             }
             rank.sort(key=middles.__getitem__)
+            places.update((slot, place) for place, slot in enumerate(rank))
         crossings = _crossings(ranks, pairs)
         if crossings < fewest:
             best, fewest = [list(rank) for rank in ranks], crossings

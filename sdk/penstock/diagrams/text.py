@@ -236,12 +236,14 @@ class _Canvas:
         return [(start + 1, end) for start, end in pairwise(ends) if end > start + 1]
 
     def _rows(self) -> str:
-        places = [*self._lines, *self._texts]
-        rows = []
-        for y in range(max((y for _, y in places), default=-1) + 1):
-            own = [x for x, row in places if row == y]
-            rows.append("".join(self._character((x, y)) for x in range(max(own, default=-1) + 1)).rstrip())
-        return "\n".join(rows)
+        ends: dict[int, int] = {}
+        for x, y in (*self._lines, *self._texts):
+            ends[y] = max(ends.get(y, 0), x + 1)
+        rows = (
+            "".join(self._character((x, y)) for x in range(ends.get(y, 0)))
+            for y in range(max(ends, default=-1) + 1)
+        )
+        return "\n".join(row.rstrip() for row in rows)
 
     def _character(self, place: Point) -> str:
         if place in self._texts:
