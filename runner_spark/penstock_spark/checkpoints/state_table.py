@@ -104,7 +104,7 @@ class StateRow(NamedTuple):
             new since the last pane. For a DoFn with state, a dict with what each cell has.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
-        hold: The event time that the output's watermark may not pass; None if the window does not hold it back.
+        hold: The event time that the output's watermark must not pass; None if the window does not hold it back.
         next_alarm: The event time at which the window is examined next.
         next_clock_alarm: The same in processing time; None if its trigger does not wait for the clock.
         timers: The timers that a DoFn has set.
@@ -172,7 +172,7 @@ def state_rows(
         location: The folder of the checkpoint.
         spark: The session; by default the session that a pipeline would run in.
         label: The label of the only step or composite to read; None for all.
-        shows_unreadable: True for an `Unreadable` in the place of what this process cannot unpickle, and no error.
+        shows_unreadable: True to return an `Unreadable` for what this process cannot unpickle, without an error.
 
     Raises:
         ValueError: There is no checkpoint, no step with state has the label, Spark's own aggregate has its state, or it
@@ -340,7 +340,7 @@ def _rows_of_columns(
 
 def _unknown_class(label: str, error: Exception) -> ValueError:
     what = f"the state of '{label}' holds objects of a class that this program cannot import: {error}"
-    hint = "run this program where it can import the pipeline's modules"
+    hint = "run this program where the pipeline's modules can be imported"
     return refusal(ValueError, what, hint=hint)
 
 
@@ -438,7 +438,7 @@ def _pages(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame | None:
     """
     plan = checkpoint.plan
     for label in plan.get("native", {}):
-        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own form"
+        what = f"the state of '{label}' belongs to Spark's own aggregate, in Spark's own format"
         hint = f'read it with spark.read.format("statestore").load("{checkpoint.spark_location}")'
         raise refusal(ValueError, what, hint=hint)
     if not plan["levels"] or checkpoint.last_commit() < 0:

@@ -58,7 +58,7 @@ def svg_of(
     scheme: Scheme = "both",
     is_horizontal: bool = False,
 ) -> str:
-    """The steps as an ``<svg>`` element: each below those that it reads, composites framed, side inputs dashed.
+    """Returns the steps as an ``<svg>`` element: each below those that it reads, composites framed, side inputs dashed.
 
     Args:
         steps: The steps.
@@ -208,7 +208,7 @@ def _pair(point: tuple[float, float]) -> str:
 
 
 def html_of(steps: Sequence[StepView], title: str = "", facts: Notes = NO_NOTES) -> str:
-    """The steps for a notebook: composites folded into one box each, and all steps on a click; see `svg_of`.
+    """Returns the steps for a notebook: composites folded into one box each, and all steps on a click; see `svg_of`.
 
     >>> html_of([]), "<details>" in html_of([StepView("Top/Pair", "ParDo"), StepView("Top/Sum", "CombinePerKey")])
     ('<p>no steps</p>', True)

@@ -20,7 +20,7 @@ def mermaid_of(
     is_dark: bool = False,
     is_horizontal: bool = False,
 ) -> str:
-    """The steps in the language of Mermaid, which many documents draw.
+    """Returns the steps in the language of Mermaid, which many documents draw.
 
     Args:
         steps: The steps.
@@ -72,7 +72,7 @@ def dot_of(
     is_dark: bool = False,
     is_horizontal: bool = False,
 ) -> str:
-    """The steps in the language of Graphviz; see `mermaid_of`.
+    """Returns the steps in the language of Graphviz; see `mermaid_of`.
 
     >>> print(dot_of([StepView("Read", "Read"), StepView("Sum", "CombinePerKey", ("Read",))]))
     digraph {
@@ -117,7 +117,7 @@ def _of_dot(text: str) -> str:
 
 
 def json_of(graph: Graph) -> str:
-    """The steps of a graph as a list of JSON, for programs: each with its inputs, and the types and windows it makes.
+    """Returns the steps of a graph as a list of JSON, with their inputs, and the types and windows of their outputs.
 
     >>> from penstock.graph import Edge, InlineValues, Output, Read, Step
     >>> print(json_of(Graph((Step("Read", Read(InlineValues((1,))), outputs=(Output(None, 0),)),), (Edge(0, int),))))

@@ -112,7 +112,7 @@ def _union(found: re.Match[str]) -> str:
 
 
 def _changed_windowing(read: Sequence[Edge], made: Sequence[Edge]) -> list[str]:
-    """The windowing of the outputs, if it is another one than the windowing of the inputs."""
+    """The windowing of the outputs, if the inputs have a different one."""
     before = [edge.windowing or default_windowing() for edge in read[:1]] or [default_windowing()]
     after = [edge.windowing or default_windowing() for edge in made[-1:]]
     if not after or after == before or (read and after == [before[0].after_grouping()]):

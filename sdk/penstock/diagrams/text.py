@@ -55,7 +55,7 @@ def text_of(
     is_horizontal: bool = False,
     is_ascii: bool = False,
 ) -> str:
-    """The steps as boxes and arrows, with a frame around each composite, and dashed lines for side inputs.
+    """Returns the steps as boxes and arrows, with a frame around each composite, and dashed lines for side inputs.
 
     Args:
         steps: The steps.
@@ -193,7 +193,7 @@ class _Canvas:
 
     def _route(self, route: Sequence[Point], is_side: bool) -> None:
         (x, y), end = route[-1], route[-1]
-        # The arrow stands before the box, whose border stays whole.
+        # The arrow touches the box, whose border stays whole.
         before = (x - 1, y) if self._is_horizontal else (x, y - 1)
         for start, stop in pairwise([*route[:-1], before]):
             if start == stop:
