@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codeop
 import importlib
 import json
 import re
@@ -131,3 +132,34 @@ def minutes(time_of_day: str) -> float:
     """A time of day in minutes."""
     hours, minute, second = time_of_day.split(":")
     return int(hours) * 60 + int(minute) + float(second) / 60
+
+
+@pytest.mark.parametrize("page", ["tutorial", "how_to", "reference/examples/grouping"])
+def test_the_blocks_of_a_page_can_be_pasted_into_a_prompt(page: str) -> None:
+    from prompts import end_statements_in_page
+
+    conf = (ROOT / "docs/conf.py").read_text(encoding="utf-8")
+    [copied] = re.findall(r'^copybutton_prompt_text = r"(.*)"$', conf, re.MULTILINE)
+    prompt = re.compile(f"^(?:{copied})(.*)")
+    text = end_statements_in_page((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))
+    blocks = re.findall(r"^```pycon[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 8
+    for block in blocks:
+        assert lines_waiting([found[1] for line in block.splitlines() if (found := prompt.match(line))]) == []
+
+
+def lines_waiting(lines: list[str]) -> list[str]:
+    """The lines that a prompt has not yet executed after it has read all of them; wrong ones raise a SyntaxError."""
+    waiting: list[str] = []
+    for line in lines:
+        waiting.append(line)
+        if codeop.compile_command("\n".join(waiting)) is not None:
+            waiting = []
+    return waiting
+
+
+def test_a_definition_without_an_empty_line_after_it_is_found() -> None:
+    assert lines_waiting(["def f():", "    return 1", ""]) == []
+    assert lines_waiting(["def f():", "    return 1"]) == ["def f():", "    return 1"]
+    with pytest.raises(SyntaxError):
+        lines_waiting(["def f():", "    return 1", "f()", ""])
