@@ -45,7 +45,7 @@ html_title = "penstock"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
-html_search_scorer = "static/search_scorer.js"
+html_search_scorer = str(ROOT / "docs/static/search_scorer.js")
 copybutton_prompt_text = r">>> |\.\.\. |\.\.\.$|\$ "
 copybutton_prompt_is_regexp = True
 
@@ -54,6 +54,8 @@ myst_heading_anchors = 4
 default_role = "code"
 # The tables of the reference list names; the pages beside them have their text.
 autosummary_generate = False
+# A method that overrides another one, such as `expand`, is shown where it says something of its own.
+autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
