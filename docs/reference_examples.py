@@ -39,7 +39,13 @@ def _needed(shared: list[str], code: str) -> str:
         if defined & missing or (defined <= {"_"} and any(f'"{text}"' in code for text in texts)):
             missing = missing - defined | names_missing_in(statement)
             taken.insert(0, statement)
-    return "".join(f">>> {statement}" for statement in taken)
+    return "".join(map(_at_prompt, taken))
+
+
+def _at_prompt(statement: str) -> str:
+    """Returns a statement with the prompts before its lines."""
+    first, *rest = statement.splitlines()
+    return "".join(f"{line}\n" for line in (f">>> {first}", *(f"... {line}".rstrip() for line in rest)))
 
 
 def _statements(prompts: str) -> Iterator[str]:

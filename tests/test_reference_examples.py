@@ -1,4 +1,4 @@
-"""Every public transform has an example that runs; tests/test_docs.py runs those of the folder of examples."""
+"""Every public transform, window and trigger has an example; tests/test_docs.py runs the folder of examples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.construction.ptransform import PTransform
+from penstock.transforms.trigger import TriggerFn
+from penstock.transforms.window import WindowFn
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -31,17 +33,19 @@ def public_objects() -> dict[str, Any]:
     return found
 
 
-def makes_transforms(public: Any) -> bool:
-    """True for a transform, a function that returns one (`Keys`), and a class that holds several (`Count`)."""
+def needs_an_example(public: Any) -> bool:
+    """True for a window, a trigger, a transform, what returns one (`Keys`), and what holds several (`Count`)."""
     if not inspect.isclass(public):
         return inspect.isfunction(public) and public.__name__[0].isupper()
-    return issubclass(public, PTransform) or any(makes_transforms(each) for each in vars(public).values())
+    return issubclass(public, PTransform | TriggerFn | WindowFn) or any(
+        needs_an_example(each) for each in vars(public).values()
+    )
 
 
 def test_every_public_transform_has_an_example() -> None:
     from reference_examples import examples_by_name
 
-    transforms = {name: each for name, each in public_objects().items() if makes_transforms(each)}
+    transforms = {name: each for name, each in public_objects().items() if needs_an_example(each)}
     assert len(transforms) > 80
     assert {"Keys", "Map", "Count", "ReadFromCsv", "ReadFromKafka", "Upserts"} <= set(transforms)
     written = examples_by_name()
