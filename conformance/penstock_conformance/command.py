@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import penstock
+from penstock.checks.similar_names import hint_at_choice
 from penstock.error import RunnerError, refusal, split_hint, three_parts
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
+from penstock.tracebacks import FLAG, is_fault, print_failure, show_all_lines
 from penstock_conformance import controlling, doctor, report, showing, summary, table
 from penstock_conformance.capabilities import read_chapters
 from penstock_conformance.choosing import choose_modes, choose_scenarios, list_scenarios
@@ -32,7 +34,10 @@ class _Parser(argparse.ArgumentParser):
     """Reports a wrong command line in three parts."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{three_parts(message, hint=f'see `{self.prog} --help`')}\n")
+        self.exit(
+            BAD_INPUT,
+            f"{three_parts(message, hint=hint_at_choice(message) or f'see `{self.prog} --help`')}\n",
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,14 +51,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options, flags = parser.parse_known_args(arguments)
+    if FLAG in flags or options.full_trace:
+        show_all_lines()
+        flags = [flag for flag in flags if flag != FLAG]
     if flags and not hasattr(options, "flags"):
         parser.error(f"unrecognized arguments: {' '.join(flags)}")
     options.flags = flags
     try:
         return int(options.run(options))
-    except (ValueError, RunnerError) as error:
-        print(error, file=sys.stderr)
-        return BAD_INPUT
+    except Exception as error:
+        print_failure(error)
+        is_named = isinstance(error, ValueError | RunnerError) or split_hint(str(error))[1] != ""
+        return BAD_INPUT if is_named and not is_fault(error) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
         "controls streams.",
         epilog="Start with `penstock graph my_pipeline.py`, which draws a pipeline and starts nothing. "
         "`penstock COMMAND --help` explains a command.",
+    )
+    parser.add_argument(
+        FLAG, action="store_true", help="show all lines of a failure, also those of penstock and Spark"
     )
     parser.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -123,20 +135,13 @@ def _options(_: argparse.Namespace) -> int:
 
 def _sql(options: argparse.Namespace) -> int:
     """Runs the statements; see `penstock.sql.jobs.running`."""
-    try:
-        from penstock.sql.jobs.running import run_command
-    except ModuleNotFoundError as missing:
-        raise ValueError(str(missing)) from None
+    from penstock.sql.jobs.running import run_command
+
     try:
         run_command(options.statements, options.flags)
     except KeyboardInterrupt:
         # The run has said what became of it; a traceback would look like a fault.
         return INTERRUPTED
-    except Exception as error:
-        # Errors of other types also say in three parts what is wrong, and need no traceback.
-        if isinstance(error, RunnerError) or not split_hint(str(error))[1]:
-            raise
-        raise ValueError(str(error)) from None
     return 0
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -21,6 +24,17 @@ def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str 
         return None
     spellings = spelled[found[0]]
     return name if name in spellings else spellings[0]
+
+
+def hint_at_choice(message: str) -> str | None:
+    """Returns the hint at a wrong choice, by the message of argparse; None if it is another one, or none is similar.
+
+    >>> hint_at_choice("argument COMMAND: invalid choice: 'grph' (choose from 'graph', 'live')")
+    "did you mean 'graph'?"
+    """
+    found = _CHOICE.search(message)
+    near = find_nearest(found[1], re.findall(r"[\w-]+", found[2])) if found else None
+    return near and f"did you mean {near!r}?"
 
 
 def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None) -> str:

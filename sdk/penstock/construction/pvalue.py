@@ -16,6 +16,7 @@ from penstock.construction.applicable import Expands, K, ResultT, SelfT, V
 from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
 from penstock.graph import type_name
+from penstock.tracebacks import shortens_tracebacks
 from penstock.typehints import typehints
 from penstock.typehints.io_hints import WithElements, WithoutElements
 from penstock.windows.side_input_windows import default_window_mapping_fn
@@ -78,11 +79,13 @@ class PValue:
     def __repr__(self) -> str:
         return f"<{self} at {id(self):#x}>"
 
+    @shortens_tracebacks
     def apply(self, *arguments: Any, **keywords: Any) -> Any:
         """Applies a transform, which a label may follow, to this value (the long form of ``value | transform``)."""
         transform, *rest = arguments
         return self.pipeline.apply(transform, self, *rest, **keywords)
 
+    @shortens_tracebacks
     def __or__(self: SelfT, transform: Expands[SelfT, ResultT]) -> ResultT:
         result: ResultT = self.pipeline.apply(transform, self)  # type: ignore[attr-defined]
         return result
@@ -109,6 +112,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
     def windowing(self, windowing: Windowing) -> None:
         self._windowing = windowing
 
+    @shortens_tracebacks
     def collect(self) -> Elements[ElementT_co]:
         """All elements, in any order, for notebooks and small results (penstock's own, like Beam's ``ib.collect``).
 
@@ -125,6 +129,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         """
         return Elements(self.pipeline.runner.elements_of(self, None))
 
+    @shortens_tracebacks
     def head(self, n: int = 5) -> Elements[ElementT_co]:
         """Up to `n` elements, whichever Spark finds first; computes only what it takes to find them.
 
