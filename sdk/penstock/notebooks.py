@@ -1,4 +1,4 @@
-"""How a notebook shows errors of penstock: their text alone, or the lines of the program."""
+"""Shows errors of penstock in a notebook: their text alone, or the lines of the program."""
 
 from __future__ import annotations
 

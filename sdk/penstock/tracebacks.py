@@ -1,4 +1,4 @@
-"""Decides which lines of a failure are shown: those of the user's program, and with ``--full_trace`` all of them.
+"""Decides which lines of a failure are shown: only the lines of the program, or with ``--full_trace`` all lines.
 
 The lines of penstock, PySpark and Py4J are taken out of the exception itself, where it leaves penstock. So every reader
 of the exception sees the same lines: Python, a notebook, pytest, and a log. Nothing is taken out of an error that

@@ -206,7 +206,7 @@ def _user_code_error(failure: Failure, what: str, hint: str) -> BaseException:
 
 
 def _with_lines(error: BaseException, failure: Failure) -> BaseException:
-    """Gives an exception the traceback that it had in the worker, and the exceptions that led to it."""
+    """Adds to an exception the traceback that it had in the worker, and the exceptions that led to it."""
     if failure.is_fault:
         error.add_note(FAULT_NOTE)
     if failure.earlier is not None:
