@@ -310,7 +310,7 @@ def _is_raise(entry: TracebackType) -> bool:
 
 
 def _passes_on(error: BaseException, entry: TracebackType) -> bool:
-    """True if the user gave a wrong keyword argument, which penstock has passed on."""
+    """True if penstock has passed on a wrong keyword argument of the user."""
     return is_passed_on(error, linecache.getline(entry.tb_frame.f_code.co_filename, entry.tb_lineno))
 
 

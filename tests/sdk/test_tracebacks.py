@@ -51,7 +51,7 @@ PROGRAMS = {
     "a column of a query": (
         "import penstock as beam\n"
         "from penstock.transforms.sql import SqlTransform\n"
-        "rows = beam.Pipeline() | beam.Create([beam.Row(team='red')])\n"
+        "rows = beam.Pipeline(mode='streaming') | beam.Create([beam.Row(team='red')])\n"
         "rows | SqlTransform('SELECT taem FROM PCOLLECTION')",
         (4,),
     ),
@@ -220,7 +220,7 @@ def test_a_fault_in_a_worker_is_where_no_user_chooses_what_is_called(
     [
         (["graph", "{}/game.py"], ["<module>", "build"]),
         (["graph", "{}/none.py"], []),
-        (["sql", "SELECT taem FROM (VALUES (1)) AS t(team)"], []),
+        (["sql", "CREATE TABLE t (a INT) WITH ('connector' = 'fles');"], []),
         (["sql", "{}/none.sql"], []),
     ],
     ids=["a program", "no program", "a query", "no file"],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, overload
 from typing_extensions import TypeVar
 
 from penstock.base.shown import Elements, render_facts
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.applicable import Expands, K, ResultT, SelfT, V
 from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
@@ -357,7 +358,8 @@ class DoOutputsTuple(Generic[ElementT_co]):
             tag = None
         elif tag is not None and self._tags and tag not in self._tags and not self._allow_unknown_tags:
             what = f"Tag {tag!r} is neither the main tag {self._main_tag!r} nor one of {self._tags}"
-            hint = f"declare it: with_outputs({tag!r}, ...)"
+            tags = [each for each in (self._main_tag, *self._tags) if isinstance(each, str)]
+            hint = hint_at_name(str(tag), tags, f"declare it: with_outputs({tag!r}, ...)")
             raise refusal(ValueError, what, where=self.producer.where if self.producer else None, hint=hint)
         if tag not in self._pcolls:
             self._pcolls[tag] = self._output(tag)
