@@ -244,3 +244,13 @@ def test_a_command_shows_all_lines_if_asked(
     (tmp_path / "game.py").write_text("int('x')")
     assert main(["graph", str(tmp_path / "game.py"), "--full_trace"]) == 2
     assert "program_graphs.py" in capsys.readouterr().err
+
+
+def test_the_script_of_the_command_is_not_the_programs() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(
+            compile("call()", "/usr/bin/penstock", "exec"), {"__name__": "__main__", "call": lambda: half(1)}
+        )
+    shown = tracebacks.list_lines(caught.value.__traceback__)
+    assert "/usr/bin/penstock" not in {line.file for line in shown}
+    assert shown[-1].function == "half"
