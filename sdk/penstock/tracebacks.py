@@ -37,9 +37,15 @@ _CALLED_BY_US = frozenset(("apache_beam", "cloudpickle", "fsspec", "numpy", "pan
 """Packages that penstock calls itself, and that may call the user's functions in turn."""
 
 _OVER_USERS_VALUES = (
-    *("penstock.coders", "penstock.functions", "penstock.scalars", "penstock.sql", "penstock.transforms"),
-    *("penstock_spark.beam", "penstock_spark.columns", "penstock_spark.folding", "penstock_spark.stages"),
-    "penstock_spark.worker",
+    *(
+        "penstock.coders.",
+        "penstock.functions.",
+        "penstock.scalars.",
+        "penstock.sql.",
+        "penstock.transforms.",
+    ),
+    *("penstock_spark.beam.", "penstock_spark.columns.", "penstock_spark.folding.", "penstock_spark.stages."),
+    "penstock_spark.worker.",
 )
 """The code that calls a user's functions, and computes with a user's values. What it calls may be written in C, such as
 ``int``, and leaves no line of its own."""
@@ -98,7 +104,8 @@ def is_fault(error: BaseException, over_users_values: bool = False) -> bool:
     """True if penstock did not expect an error, which then shows all lines.
 
     It did if a ``raise`` of penstock has made the error, for that has a text for the user, or if a line of the user's
-    program was executed last. It did if the error names a file, or comes from missing memory.
+    program was executed last. Errors of the operating system, and of classes that a library defines, say what is wrong
+    outside of penstock.
 
     Args:
         error: The error, with its traceback.
@@ -114,28 +121,45 @@ def is_fault(error: BaseException, over_users_values: bool = False) -> bool:
     """
     if FAULT_NOTE in getattr(error, "__notes__", ()):
         return True
-    is_outer = not isinstance(error, Exception) or isinstance(error, MemoryError)
-    if is_outer or (isinstance(error, OSError) and error.filename is not None):
+    if not isinstance(error, Exception) or _is_from_outside(error) or not _is_unexpected(error):
         return False
-    entries = list(_entries(error.__traceback__))
-    known = [each for each in entries if _owner(each.tb_frame) in (_Owner.USER, _Owner.PENSTOCK)]
-    if not known or _owner(known[-1].tb_frame) is _Owner.USER:
+    return not (over_users_values and _module_of(_last_written(error)).startswith(_OVER_USERS_VALUES))
+
+
+def _is_from_outside(error: BaseException) -> bool:
+    """True if the operating system, or a library by a class of its own, has refused something."""
+    home = type(error).__module__.partition(".")[0]
+    is_of_python = home == "builtins" or home in sys.stdlib_module_names
+    return isinstance(error, MemoryError | OSError) or not (is_of_python or home in _OURS)
+
+
+def _is_unexpected(error: BaseException) -> bool:
+    """True if penstock was executed last, of all code but libraries, and did not raise the error itself."""
+    last = _last_written(error)
+    if last is None or _owner(last.tb_frame) is _Owner.USER:
         return False
-    module = f"{known[-1].tb_frame.f_globals.get('__name__', '')}."
-    is_assert = isinstance(error, AssertionError) and not module.startswith("penstock.testing.")
-    if (
-        known[-1] is entries[-1]
-        and not is_assert
-        and (_is_raise(entries[-1]) or _passes_on(error, entries[-1]))
-    ):
-        return False
-    return not (over_users_values and module.startswith(tuple(f"{each}." for each in _OVER_USERS_VALUES)))
+    is_assert = isinstance(error, AssertionError) and not _module_of(last).startswith("penstock.testing.")
+    is_last = last.tb_next is None and not is_assert
+    return not (is_last and (_is_raise(last) or _passes_on(error, last)))
+
+
+def _last_written(error: BaseException) -> TracebackType | None:
+    """The last entry of a traceback that is of the user's code or of penstock's."""
+    written = (_Owner.USER, _Owner.PENSTOCK)
+    entries = [each for each in _entries(error.__traceback__) if _owner(each.tb_frame) in written]
+    return entries[-1] if entries else None
+
+
+def _module_of(entry: TracebackType | None) -> str:
+    """The name of the module, with a dot at its end."""
+    return "" if entry is None else f"{entry.tb_frame.f_globals.get('__name__', '')}."
 
 
 def shorten_traceback(error: BaseException) -> None:
     """Takes the lines of penstock and of Spark out of an error, and of the errors that led to it.
 
-    An error that penstock did not expect keeps them, and gets a note that asks for a report.
+    An error that penstock did not expect keeps them, and gets a note that asks for a report; an error from outside gets
+    a note that says how to see them.
     """
     if shows_all_lines() or not _passes_through_us(error.__traceback__):
         return
@@ -143,6 +167,8 @@ def shorten_traceback(error: BaseException) -> None:
         if FAULT_NOTE not in getattr(error, "__notes__", ()):
             error.add_note(FAULT_NOTE)
         return
+    if _is_from_outside(error) and _is_unexpected(error):
+        error.add_note(f"  hint: add {FLAG} to see what penstock did")
     for each in _with_earlier_errors(error):
         before = each.__traceback__
         if _passes_through_us(before):

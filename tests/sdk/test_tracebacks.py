@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import traceback
 from collections.abc import Callable
@@ -182,7 +183,7 @@ def half(number: int) -> float:
 
 def raised_in(module: str, call: Callable[[], object]) -> BaseException:
     """What a call raises that a module of penstock makes."""
-    with pytest.raises((ArithmeticError, ValueError)) as caught:
+    with pytest.raises((ArithmeticError, ValueError, OSError)) as caught:
         exec(compile("call()", f"{module}.py", "exec"), {"__name__": module, "call": call})
     return caught.value
 
@@ -213,6 +214,27 @@ def test_a_fault_in_a_worker_is_where_no_user_chooses_what_is_called(
 ) -> None:
     error = raised_in(module, partial(int, "x") if isinstance(call, str) else call)
     assert tracebacks.is_fault(error, over_users_values=True) is fault
+
+
+class ServerError(ValueError):
+    """As a client of a database defines it."""
+
+
+@pytest.mark.parametrize("error", [ServerError("no"), ConnectionError("no")], ids=["a library", "the system"])
+def test_an_error_from_outside_is_no_fault_and_says_how_to_see_all_lines(
+    error: Exception, printed: Callable[[BaseException], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServerError, "__module__", "psycopg.errors")
+    loop = asyncio.new_event_loop()
+    refused = loop.create_future()
+    refused.set_exception(error)
+    loop.close()
+    # A method in C raises it, as that of a client would.
+    raised = raised_in("penstock_connectors.database.rows", refused.result)
+    assert not tracebacks.is_fault(raised)
+    text = printed(raised)
+    assert "rows.py" not in text
+    assert text.endswith("  hint: add --full_trace to see what penstock did\n")
 
 
 @pytest.mark.parametrize(
