@@ -15,6 +15,7 @@ from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import Streamable
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
+from penstock.tracebacks import shortens_tracebacks
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe", "to_streaming_dataframe"]
 
@@ -213,6 +214,7 @@ def _watermark_of(columns: Iterable[_Field]) -> tuple[str | None, WatermarkPolic
     return field.name, BoundedDisorder(delay / 1_000)
 
 
+@shortens_tracebacks
 def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
     """A PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
 
@@ -229,6 +231,7 @@ def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
 
+@shortens_tracebacks
 def to_streaming_dataframe(
     pcoll: PCollection[ElementT], schema: object = None, *, sequence: str | None = None
 ) -> Any:
