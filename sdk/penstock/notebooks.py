@@ -10,7 +10,7 @@ from penstock.tracebacks import add_meant_keyword, is_fault, shorten_traceback, 
 
 
 def shorten_errors(shell: Any) -> None:
-    """Lets an IPython shell show only the text of errors in three parts."""
+    """Makes an IPython shell show only the message of errors in three parts."""
     shell.set_custom_exc((Exception,), _show)
 
 
@@ -37,7 +37,7 @@ def _show(
 
 
 def has_short_form(error: BaseException) -> bool:
-    """True if the text of an error names the step or the line, so that a traceback would add nothing.
+    """True if the message of an error names the step or the line, so that a traceback would not add anything.
 
     The traceback of an exception of the user's own code shows the lines of that code.
 

@@ -144,7 +144,7 @@ def _is_unexpected(error: BaseException) -> bool:
 
 
 def _last_written(error: BaseException) -> TracebackType | None:
-    """The last entry of a traceback that is of the user's code or of penstock's."""
+    """The last entry of a traceback whose code belongs to the user or to penstock."""
     written = (_Owner.USER, _Owner.PENSTOCK)
     entries = [each for each in _entries(error.__traceback__) if _owner(each.tb_frame) in written]
     return entries[-1] if entries else None

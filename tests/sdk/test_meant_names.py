@@ -119,7 +119,7 @@ class Place:
     ("read", "element", "hint"),
     [
         (lambda each: each.acros, Point(1, 2), "did you mean 'across'?"),
-        (lambda each: each.zzz, Point(1, 2), "there are across, up"),
+        (lambda each: each.zzz, Point(1, 2), "use one of across, up"),
         (lambda each: each.twon, Place("a"), "did you mean 'town'?"),
         (lambda each: each["taem"], {"team": 1}, "did you mean 'team'?"),
         (lambda each: each[1][0]["taem"], (1, ({"team": 1},)), "did you mean 'team'?"),
