@@ -37,19 +37,20 @@ def hint_at_choice(message: str) -> str | None:
     return near and f"did you mean {near!r}?"
 
 
-def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
+def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None, likeness: float = 0.6) -> str:
     """Returns the hint at a wrong name: the known one that is most like it, or what to do if none is.
 
     Args:
         name: The wrong name.
         names: The known names.
         otherwise: The hint if no name is similar; by default the first of all names.
+        likeness: How much a name has to be like the wrong one, from 0 to 1.
 
     >>> hint_at_name("scroe", ["team", "score"]), hint_at_name("x", ["team", "score"]), hint_at_name("x", [])
     ("did you mean 'score'?", 'use one of score, team', 'there are none')
     """
     names = sorted(set(names))
-    if near := find_nearest(name, names):
+    if near := find_nearest(name, names, likeness):
         return f"did you mean {near!r}?"
     if otherwise is not None:
         return otherwise

@@ -49,5 +49,5 @@ def _check_arguments(sink: CsvSink, where: str) -> None:
     known = list(inspect.signature(pd.DataFrame.to_csv).parameters)[1:]
     for name, _ in sink.options:
         if name not in known:
-            hint = hint_at_name(name, known, "see the arguments of pandas.DataFrame.to_csv")
+            hint = hint_at_name(name, known, "see the arguments of pandas.DataFrame.to_csv", 0.75)
             raise refusal(TypeError, f"to_csv of pandas has no argument {name!r}", where=where, hint=hint)

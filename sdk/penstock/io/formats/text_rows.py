@@ -55,7 +55,7 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
     unknown = sorted(set(given) - known)
     if unknown:
         what = f"{transform} does not support the arguments {', '.join(unknown)}"
-        hint = hint_at_name(unknown[0], known, f"use only these: {', '.join(sorted(known))}")
+        hint = hint_at_name(unknown[0], known, f"use only these: {', '.join(sorted(known))}", 0.75)
         raise refusal(TypeError, what, hint=hint)
 
 
