@@ -250,7 +250,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: mode is 'stream'
                   at game.py:1
-                  hint: use one of batch, micro_batch, streaming
+                  hint: did you mean 'streaming'?
                 """,
         ),
         Row(
@@ -329,7 +329,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: mode is 'stream'
                   at game.py:1
-                  hint: use one of batch, micro_batch, streaming
+                  hint: did you mean 'streaming'?
                 shuffle_partitions is -1
                   at game.py:1
                   hint: use a whole number above 0

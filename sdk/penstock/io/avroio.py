@@ -165,7 +165,7 @@ class WriteToAvro(RecordFileSinkTransform):
     ...
     ValueError: Avro has no codec 'zip'
       at ...
-      hint: use one of null, deflate, bzip2, snappy, zstandard, lz4, xz
+      hint: did you mean 'bzip2'?
     """
 
     sink: AvroSink

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import make_value_error, refusal
@@ -337,6 +338,8 @@ class WriteToSpark(TableSinkTransform):
         _check_format(format)
         if mode not in _MODES:
             what = f"{mode!r} is not a save mode of Spark"
-            raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
+            raise refusal(
+                ValueError, what, hint=hint_at_name(str(mode), _MODES, f"use one of {', '.join(_MODES)}")
+            )
         columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
         super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))

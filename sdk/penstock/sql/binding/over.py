@@ -121,7 +121,8 @@ class OverBinder:
                 )
             return self._aggregate(node, name, arguments, self._frame(node, name, window, spec))
         if name not in FUNCTIONS:
-            hint = f"use one of {', '.join(FUNCTIONS)}, or an aggregate"
+            known = f"use one of {', '.join(FUNCTIONS)}, or an aggregate"
+            hint = hint_at_name(name, FUNCTIONS, known)
             self.statement.refuse(node, f"{name}() OVER is not supported", hint)
         if any(isinstance(each, exp.Distinct) for each in arguments):
             self._refuse_distinct(node, name)
