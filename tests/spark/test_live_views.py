@@ -253,7 +253,8 @@ def test_a_failed_batch_shows_the_step_and_not_the_element(spark: Any) -> None:
     now = RunSnapshot.from_json(text)
     assert (now.state, secret in text) == ("FAILED", False)
     [error] = now.errors
-    assert (error.kind, error.where) == ("ValueError", "at step 'Parse'")
+    assert (error.kind, error.step) == ("ValueError", "Parse")
+    assert error.where.startswith("at step 'Parse' (test_live_views.py:")
 
 
 def test_a_run_that_nobody_looks_at_counts_no_panes(spark: Any) -> None:

@@ -86,6 +86,10 @@ class DiskFiles(FileStore):
                 found += self.below(f"{folder}/{each.name}", f"{inside}/{each.name}".lstrip("/"))
         return sorted(found)
 
+    def size_below(self, folder: str) -> tuple[int, int]:
+        """Returns the bytes of all files below a folder, and their number; zeros if it does not exist."""
+        return size_on_disk(without_scheme(folder))
+
     def changed_millis(self, folder: str) -> dict[str, int]:
         return {
             each.name: each.stat().st_mtime_ns // 1_000_000 for each in os.scandir(without_scheme(folder))
@@ -161,6 +165,22 @@ def without_scheme(path: str) -> str:
     ('/a b', '/a', '/a')
     """
     return path.removeprefix("file:").replace("///", "/", 1) if path.startswith("file:") else path
+
+
+def size_on_disk(folder: str) -> tuple[int, int]:
+    """Returns the bytes of all files below a folder, and their number; files that vanish meanwhile do not count."""
+    total = count = 0
+    waiting = [folder]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for each in entries:
+                with contextlib.suppress(OSError):
+                    if each.is_dir(follow_symlinks=False):
+                        waiting.append(each.path)
+                    else:
+                        total += each.stat(follow_symlinks=False).st_size
+                        count += 1
+    return total, count
 
 
 def _inside(folder: str, level: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from penstock.error import refusal
 from penstock.utils.identifiers import identifier
+from penstock_spark.files.disk_files import size_on_disk
 from penstock_spark.files.file_store import disk_path
 from penstock_spark.files.place import Place
 from penstock_spark.session.session import SessionOptions, session_for
@@ -83,6 +84,9 @@ class DiskPlace(Place):
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+    def size(self) -> tuple[int, int]:
+        return size_on_disk(str(self._path))
 
     def inside(self, name: str) -> DiskPlace:
         return DiskPlace(self._path / name)

@@ -27,7 +27,7 @@ from penstock.io.files.object_stores import ObjectStore, store_of, translate_err
 from penstock.io.filesystem import BeamIOError, CompressionTypes
 from penstock.io.filesystems import FileSystems
 from penstock.utils import clock
-from penstock_spark.files.disk_files import DiskFiles, without_scheme
+from penstock_spark.files.disk_files import DiskFiles, size_on_disk, without_scheme
 from penstock_spark.files.store import FileStore, is_hidden
 from penstock_spark.session.backends import backend_of
 
@@ -254,6 +254,17 @@ class HadoopFiles(FileStore):
             else:
                 found += self.below(f"{folder}/{name}", f"{inside}/{name}".lstrip("/"))
         return sorted(found)
+
+    def size_below(self, folder: str) -> tuple[int, int]:
+        """Returns the bytes of all files below a folder, and their number; zeros if it does not exist."""
+        local = self._local(folder)
+        if local is not None:
+            return size_on_disk(local)
+        if not self.exists(folder):
+            return 0, 0
+        # The file system adds up: HDFS knows the sum, and a store lists the folder once.
+        found = self._system.getContentSummary(self._path(folder))
+        return int(found.getLength()), int(found.getFileCount())
 
     def changed_millis(self, folder: str) -> dict[str, int]:
         statuses = self._system.listStatus(self._path(folder))
