@@ -75,8 +75,8 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Runs for ``%load_ext penstock`` in a notebook, which then shows penstock's errors without a traceback."""
-    importlib.import_module("penstock.notebooks").shorten_errors(shell)
+    """Runs for ``%load_ext penstock`` in a notebook: penstock's errors have no traceback, and cells may be SQL."""
+    importlib.import_module("penstock.notebooks").load_extension(shell)
 
 
 install()

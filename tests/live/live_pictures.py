@@ -23,6 +23,9 @@ from penstock_spark.live.snapshot import RunSnapshot
 from tests.live.sample import SECOND, batch, historic, hostile, stream
 
 WIDTHS = {"wide": (1440, 2300), "narrow": (400, 4200)}
+IN_DOCUMENTS = (1280, 1560)
+"""The size of the picture in the documentation: to the end of the rows of sources, groupings and sinks."""
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scores.ipynb"
 _NOTEBOOK = """
 body{font:14px system-ui,sans-serif;margin:24px;color:#1d1f24}
@@ -122,7 +125,7 @@ def main(arguments: list[str]) -> None:
     folder = Path(arguments[-1])
     folder.mkdir(parents=True, exist_ok=True)
     if arguments[0] != "--all":
-        picture(pages["stream"], folder / "live.png", WIDTHS["wide"])
+        picture(pages["stream"], folder / "live.png", IN_DOCUMENTS)
         (folder / "terminal.svg").write_text(terminal(pages["stream"]), encoding="utf-8")
         notebook_picture(folder / "notebook.png")
         return

@@ -184,10 +184,10 @@ def stream(
 
 
 def worked(before: Throughput, clock: int, began: int) -> Throughput:
-    """The throughput after another second: a backlog grows for half a minute, and is read afterwards."""
+    """The throughput after another second: a backlog comes at once, and is read afterwards."""
     second = (clock - began) // SECOND
-    left = 40 * max(0, min(second - 40, 110 - second, 30))
-    busy = 900_000 if left else 420_000
+    left = 0 if second < 40 else min(340 * (second - 40), 3_400 - round(22.54 * (second - 50)))
+    busy = 980_000 if left else 420_000
     return add_work(before, clock, clock + busy, 380 + 37 * (second % 5), left)
 
 

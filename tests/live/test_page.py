@@ -49,9 +49,8 @@ def test_the_page_draws_watermarks_panes_and_late_data_of_a_stream() -> None:
 def test_the_page_answers_first_whether_a_stream_keeps_up_and_what_waits() -> None:
     dom = shown(as_of_now(stream()))
     verdict = dom[dom.index('id="verdict"') : dom.index('id="progress"')]
-    assert "Keeping up" in verdict
-    assert "micro-batches take" in verdict
-    # A sink whose elements nobody counts is unknown, and not 0.
+    assert "Catching up" in verdict
+    assert "are left to read" in verdict
     sinks = dom[dom.index('id="sinks"') : dom.index('id="batches"')]
     assert "elements <b>1\u202f062</b>" in sinks
     sources = dom[dom.index('id="sources"') : dom.index('id="groupings"')]

@@ -107,6 +107,14 @@ def test_the_size_of_a_checkpoint_is_measured_now_and_then(tmp_path: Path) -> No
         (tmp_path / "more").write_bytes(b"x")
         meter.measure_if_due()
         assert meter.last.files == 2
-        passing.now += 31
+        # The first measurement comes before the state does, so the second one follows soon.
+        passing.now += 6
         meter.measure_if_due()
         assert meter.last.files == 3
+        (tmp_path / "most").write_bytes(b"x")
+        passing.now += 29
+        meter.measure_if_due()
+        assert meter.last.files == 3
+        passing.now += 2
+        meter.measure_if_due()
+        assert meter.last.files == 4

@@ -11,6 +11,9 @@ from penstock_spark.live.snapshot import CheckpointNow
 EVERY_SECONDS = 30.0
 """The least time between two measurements."""
 
+SECOND_AFTER_SECONDS = 5.0
+"""The least time between the first two: the first one comes before the state does."""
+
 COST_MAX = 0.005
 """The largest share of the time that measurements take: the listing of a large folder on a store takes long."""
 
@@ -31,6 +34,7 @@ class CheckpointMeter:
     def __init__(self, place: Place, state: Place) -> None:
         self._place, self._state = place, state
         self._next_seconds = 0.0
+        self._pause_seconds = SECOND_AFTER_SECONDS
         self.last = CheckpointNow(place.location)
 
     def measure_if_due(self) -> None:
@@ -45,4 +49,5 @@ class CheckpointMeter:
         except Exception as error:
             _LOGGER.debug("the checkpoint cannot be measured: %s", type(error).__name__)
         took_seconds = clock.monotonic_seconds() - began_seconds
-        self._next_seconds = clock.monotonic_seconds() + max(EVERY_SECONDS, took_seconds / COST_MAX)
+        self._next_seconds = clock.monotonic_seconds() + max(self._pause_seconds, took_seconds / COST_MAX)
+        self._pause_seconds = EVERY_SECONDS

@@ -22,8 +22,8 @@ _OWN = (*table.STANDARD, *table.STREAMING, *table.TYPES, *table.SPARK)
 def settings_of(settings: SparkOptions) -> dict[str, str]:
     """Returns the options of penstock that differ from their defaults, by name, as text.
 
-    A program's own options are left out, because their values may be anything. Of the properties for Spark, only those on
-    command line are there, as those in a file may be secret.
+    A program's own options are left out, because their values may be anything. Of the properties for Spark, only those
+    of ``spark_conf`` are there, as those in a file may be secret.
 
     >>> from penstock.options.pipeline_options import PipelineOptions
     >>> flags = ["--live_token=a-long-enough-token", "--spark_conf=spark.ui.enabled=true", "--live_port=0"]

@@ -280,6 +280,8 @@ def render_stream_line(now: RunSnapshot) -> str:
     'running for 9.0 s · 10 rows read · Sum at 1970-01-01 00:01:00, 5.0 s behind'
     """
     parts = [f"{now.state.lower()} for {format_seconds(now.seconds)}"]
+    if now.pace is not None:
+        parts.append(now.pace.doing)
     if now.rows_in is not None:
         parts.append(f"{format_count(now.rows_in)} rows read")
     if now.groupings:
