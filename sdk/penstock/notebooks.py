@@ -42,7 +42,7 @@ class Snapshot(Protocol):
 
 
 def load_extension(shell: Shell) -> None:
-    """Lets an IPython shell show only the text of errors in three parts, and run SQL in cells."""
+    """Makes an IPython shell show only the message of errors in three parts, and run SQL in cells."""
     shell.set_custom_exc((Exception,), _show)
 
     def penstock_sql(line: str, cell: str) -> object:
@@ -146,7 +146,7 @@ def _show(
 
 
 def has_short_form(error: BaseException) -> bool:
-    """True if the text of an error names the step or the line, so that a traceback would add nothing.
+    """True if the message of an error names the step or the line, so that a traceback would not add anything.
 
     >>> from penstock.error import refusal
     >>> has_short_form(refusal(ValueError, "n is -1", where="at a.py:3", hint="pass 1")), has_short_form(KeyError("a"))

@@ -192,18 +192,21 @@ def worked(before: Throughput, clock: int, began: int) -> Throughput:
 
 
 def in_shards(told: Mapping[str, GroupingReport], clock: int) -> Watermarks:
-    """The reports of four shards; the second one has most of the keys."""
-    parts = {0: 1, 1: 4, 2: 0, 3: 1}
+    """The reports of four shards; the second one has most of the keys, and the third one none."""
+
+    def part(total: int, shard: int) -> int:
+        return {0: total // 6, 1: total - total // 6 * 2, 2: 0, 3: total // 6}[shard]
+
     by_shard = {
         (level, shard): {
             label: report._replace(
-                keys=report.keys * share // 6,
-                state_bytes=report.state_bytes * share // 6,
-                windows=(report.windows or 0) * share // 6,
+                keys=part(report.keys, shard),
+                state_bytes=part(report.state_bytes, shard),
+                windows=part(report.windows or 0, shard),
             )
         }
         for level, (label, report) in enumerate(told.items(), 1)
-        for shard, share in parts.items()
+        for shard in range(4)
     }
     busy = {(1, 0): 31_000, (1, 1): 148_000, (1, 2): 9_000, (1, 3): 33_000}
     return Watermarks(by_shard, clock, busy)

@@ -38,7 +38,7 @@ def run_cell(line: str, cell: str, names: dict[str, Any], called: str = "the cel
     for ``penstock sql``, which declares its tables.
 
     Args:
-        line: What stands behind the magic: a variable for the rows of a query, and options, as ``--master=local[2]``.
+        line: The rest of the line of the magic: a variable for the rows of a query, and options of the pipeline.
         cell: The statements.
         names: The variables of the notebook.
         called: What errors call the cell.
@@ -110,7 +110,7 @@ def compute_query(
 
 
 def _hint_at_variable(error: SqlError, names: Mapping[str, object]) -> SqlError:
-    r"""Returns an error with a hint for notebooks if a table is no variable; any other error is returned unchanged.
+    r"""Returns an error with a hint for notebooks if no variable is the table; any other error is returned unchanged.
 
     >>> error = SqlError("there is no table 'gols'\n  line 2, column 15 of cell In[3]\n  hint: pass the table")
     >>> print(_hint_at_variable(error, {"goals": []}))
