@@ -140,7 +140,7 @@ class BatchSnapshots:
             errors=errors_of(self._failure, steps, self._places)
             if self._state == PipelineState.FAILED
             else (),
-            throughput=self._note_rows(rows, now_micros),
+            throughput=self._note_rows(rows or None, now_micros),
             sinks=sinks_of(steps, elements),
             settings=facts,
             spark_page=page,

@@ -195,12 +195,12 @@ def _rate(batches: Sequence[MicroBatch]) -> float | None:
 def _source(label: str, reported: Mapping[str, Any], rows_before: int, is_limited: bool) -> SourceNow:
     end, latest = _parts(reported["endOffset"]), _parts(reported.get("latestOffset"))
     behind = [latest[part] - end.get(part, 0) for part in latest]
-    rate = reported.get("inputRowsPerSecond")
+    rows = int(reported["numInputRows"] or 0)
     backlog = sum(max(0, each) for each in behind) if behind else _metric(reported, "numFilesOutstanding")
     return SourceNow(
         label,
-        rows_before + int(reported["numInputRows"] or 0),
-        float(rate) if rate is not None and float(rate) == float(rate) else None,
+        rows_before + rows,
+        _known_rate(reported.get("inputRowsPerSecond"), rows),
         backlog,
         len(end) if end else None,
         max(behind) - min(behind) if len(behind) > 1 else None,
@@ -208,6 +208,17 @@ def _source(label: str, reported: Mapping[str, Any], rows_before: int, is_limite
         if backlog and is_limited
         else "",
     )
+
+
+def _known_rate(rate: object, rows: int) -> float | None:
+    """Returns a rate of Spark; None in a first micro-batch, for which Spark reports 0 or no number.
+
+    >>> _known_rate(0.0, 7), _known_rate(float("nan"), 0), _known_rate(0.0, 0), _known_rate(3.5, 7)
+    (None, None, 0.0, 3.5)
+    """
+    if not isinstance(rate, int | float) or rate != rate or (rows and not rate):
+        return None
+    return float(rate)
 
 
 def _metric(reported: Mapping[str, Any], name: str) -> int | None:
