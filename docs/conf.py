@@ -8,7 +8,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 # The docstrings are those of this checkout, whatever is installed.
-sys.path[:0] = [str(ROOT / folder) for folder in ("sdk", "runner_spark", "connectors", "conformance")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("sdk", "runner_spark", "connectors", "conformance", "docs")]
+
+from prompts import end_statements, end_statements_in_page  # noqa: E402
+from reference_examples import examples_by_name  # noqa: E402
 
 project = "penstock"
 copyright = "the penstock authors"
@@ -16,6 +19,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/*/*.md",
+    "docs/reference/examples/*.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -40,7 +44,9 @@ html_theme = "furo"
 html_title = "penstock"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-copybutton_prompt_text = r">>> |\.\.\. |\$ "
+html_js_files = ["site.js"]
+html_search_scorer = str(ROOT / "docs/static/search_scorer.js")
+copybutton_prompt_text = r">>> |\.\.\. |\.\.\.$|\$ "
 copybutton_prompt_is_regexp = True
 
 myst_heading_anchors = 4
@@ -48,6 +54,8 @@ myst_heading_anchors = 4
 default_role = "code"
 # The tables of the reference list names; the pages beside them have their text.
 autosummary_generate = False
+# A method that overrides another one, such as `expand`, is shown where it says something of its own.
+autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
@@ -66,8 +74,9 @@ _OF_DEVELOPERS = (
 
 
 def setup(app: Any) -> None:
-    """Keeps pages for developers out of the search, and makes the root of the site lead to the front page."""
-    app.connect("source-read", _add_metadata)
+    """Keeps pages for developers out of the search, leads from the root to the front page, and adds examples."""
+    app.connect("autodoc-process-docstring", _add_example)
+    app.connect("source-read", _prepare_source)
     app.connect("build-finished", _lead_to_the_front_page)
 
 
@@ -78,9 +87,19 @@ def _lead_to_the_front_page(app: Any, _error: Exception | None) -> None:
     Path(app.outdir, "index.html").write_text(text, encoding="utf-8")
 
 
-def _add_metadata(_app: Any, name: str, source: list[str]) -> None:
+def _prepare_source(_app: Any, name: str, source: list[str]) -> None:
     metadata = "nosearch: true\n" if name.startswith(_OF_DEVELOPERS) else ""
     if name.startswith("docs/decisions/0"):
         metadata += "orphan: true\n"
     if metadata:
         source[0] = f"---\n{metadata}---\n\n{source[0]}"
+    # An empty line ends an example for doctest, and is nothing to look at.
+    source[0] = end_statements_in_page(source[0].replace("\n\n```\n", "\n```\n"))
+
+
+def _add_example(_app: Any, what: str, name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Adds the example of a public class or function to the end of its docstring."""
+    example = examples_by_name().get(name.rpartition(".")[2])
+    if example is not None and what in ("class", "data", "function"):
+        code = [f"   {line}".rstrip() for line in end_statements(example).splitlines()]
+        lines += ["", ".. rubric:: Example", "", ".. code-block:: pycon", "", *code, ""]

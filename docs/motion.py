@@ -10,6 +10,9 @@ CYCLE_SECONDS = 14
 RISE_PERCENT = 80.0
 """The share of a cycle in which time rises; then the complete drawing stays."""
 
+BEGIN_SECONDS = 4
+"""The moment of the cycle at which the drawing begins, so that there is something to see at once."""
+
 _AXIS = re.compile(r'<path d="M([\d.]+) ([\d.]+)V([\d.]+)H[\d.]+" class="axis"/>')
 _PANE = re.compile(
     r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" class="area ([\w-]+)"[^>]*>'
@@ -80,7 +83,9 @@ def _rules(plot: Plot, percents: list[float]) -> Iterator[str]:
     yield f".curtain{{transform:scaleY(0);transform-origin:0 {plot.top - 10:.1f}px}}"
     yield ".now{stroke:#63605a;stroke:var(--quiet);stroke-width:1;opacity:0}"
     names = ["curtain", "now", *(f"v{number}" for number in range(len(percents)))]
-    rules = "".join(f".{name}{{animation:{name} {CYCLE_SECONDS}s linear infinite}}" for name in names)
+    rules = "".join(
+        f".{name}{{animation:{name} {CYCLE_SECONDS}s linear -{BEGIN_SECONDS}s infinite}}" for name in names
+    )
     yield f"@media (prefers-reduced-motion:no-preference){{{rules}}}"
     share = (plot.bottom - plot.top) / (plot.bottom - plot.top + 10)
     up = plot.bottom - plot.top

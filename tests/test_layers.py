@@ -109,6 +109,9 @@ def _modules(package: str) -> dict[str, Path]:
     folder = ROOT / PACKAGES[package]
     found = {}
     for path in sorted((folder / package).rglob("*.py")):
+        if "first_programs" in path.parts:
+            # Programs that `penstock new` copies are not modules of the package.
+            continue
         parts = path.relative_to(folder).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

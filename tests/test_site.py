@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codeop
 import importlib
 import json
 import re
@@ -40,15 +41,20 @@ def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) 
     reference = (tmp_path / "docs/reference/pipelines.html").read_text(encoding="utf-8")
     assert 'id="penstock.CombinePerKey"' in reference
     assert 'id="penstock.Pipeline.run"' in reference
-    assert "site.css" in (tmp_path / "docs/bad_input.html").read_text(encoding="utf-8")
+    assert reference.count("Example</p>") > 40
+    page = (tmp_path / "docs/bad_input.html").read_text(encoding="utf-8")
+    assert "site.css" in page
+    assert "site.js" in page
+    assert "longLists" in (tmp_path / "_static/searchtools.js").read_text(encoding="utf-8")
     assert "url=docs/index.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
     search = (tmp_path / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(search[search.index("{") : search.rindex("}") + 1])
-    apart = {number for number, name in enumerate(index["docnames"]) if name.startswith("docs/decisions/0")}
+    of_developers = ("ARCHITECTURE", "CONTRIBUTING", "STYLE", "docs/decisions/", "docs/design/", "tests/")
+    apart = {number for number, name in enumerate(index["docnames"]) if name.startswith(of_developers)}
     found = [
         each for each in index["terms"].values() for each in (each if isinstance(each, list) else [each])
     ]
-    assert len(apart) > 50
+    assert len(apart) > 60
     assert len(found) > 10_000
     assert apart.isdisjoint(found)
     tables = (tmp_path / "docs/reference/index.html").read_text(encoding="utf-8")
@@ -131,3 +137,34 @@ def minutes(time_of_day: str) -> float:
     """A time of day in minutes."""
     hours, minute, second = time_of_day.split(":")
     return int(hours) * 60 + int(minute) + float(second) / 60
+
+
+@pytest.mark.parametrize("page", ["tutorial", "how_to", "reference/examples/grouping"])
+def test_the_blocks_of_a_page_can_be_pasted_into_a_prompt(page: str) -> None:
+    from prompts import end_statements_in_page
+
+    conf = (ROOT / "docs/conf.py").read_text(encoding="utf-8")
+    [copied] = re.findall(r'^copybutton_prompt_text = r"(.*)"$', conf, re.MULTILINE)
+    prompt = re.compile(f"^(?:{copied})(.*)")
+    text = end_statements_in_page((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))
+    blocks = re.findall(r"^```pycon[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 8
+    for block in blocks:
+        assert lines_waiting([found[1] for line in block.splitlines() if (found := prompt.match(line))]) == []
+
+
+def lines_waiting(lines: list[str]) -> list[str]:
+    """The lines that a prompt has not yet executed after it has read all of them; wrong ones raise a SyntaxError."""
+    waiting: list[str] = []
+    for line in lines:
+        waiting.append(line)
+        if codeop.compile_command("\n".join(waiting)) is not None:
+            waiting = []
+    return waiting
+
+
+def test_a_definition_without_an_empty_line_after_it_is_found() -> None:
+    assert lines_waiting(["def f():", "    return 1", ""]) == []
+    assert lines_waiting(["def f():", "    return 1"]) == ["def f():", "    return 1"]
+    with pytest.raises(SyntaxError):
+        lines_waiting(["def f():", "    return 1", "f()", ""])

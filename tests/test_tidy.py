@@ -53,6 +53,9 @@ EXCEPTIONS = {
     # The command that shows a run serves the page of the runner.
     "conformance/penstock_conformance/showing.py": {"penstock_spark"},
     "conformance/penstock_conformance/controlling.py": {"penstock_spark"},
+    "conformance/penstock_conformance/stored_state.py": {"penstock_spark"},
+    # Tests of first programs, which run beside them.
+    "conformance/penstock_conformance/first_programs/": {"pipeline", "pytest"},
     "conformance/penstock_conformance/doctor.py": {"penstock_spark"},
     "connectors/penstock_connectors/database/": {"psycopg", "sqlalchemy"},
     # Values without a coder of their own are pickled; the import is inside of the functions that do it.

@@ -6,33 +6,49 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import penstock
-from penstock.error import RunnerError, refusal, split_hint, three_parts
+from penstock.error import RunnerError, refusal, split_hint
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
-from penstock_conformance import controlling, doctor, report, showing, summary, table
+from penstock_conformance import (
+    controlling,
+    doctor,
+    new_projects,
+    report,
+    showing,
+    stored_state,
+    summary,
+    table,
+)
 from penstock_conformance.capabilities import read_chapters
 from penstock_conformance.choosing import choose_modes, choose_scenarios, list_scenarios
 from penstock_conformance.outcomes import Outcome, Status
 from penstock_conformance.parsing import load
 from penstock_conformance.playing import ENGINES, outcomes_of
+from penstock_conformance.subcommands import BAD_INPUT, Commands, Parser
 
 FAILED = 1
-BAD_INPUT = 2
 INTERRUPTED = 130
 """As a shell tells a program that Ctrl-C has ended."""
 
+_GROUPS = {
+    "begin": ("new", "graph", "sql"),
+    "look at streams": ("status", "live", "state"),
+    "control streams": ("drain", "cancel", "signal", "update"),
+    "help": ("doctor", "options", "conformance"),
+}
+"""The commands as ``--help`` shows them."""
+
+_EXAMPLES = """\
+examples:
+  penstock new batch sales        write a first project
+  penstock graph pipeline.py      draw a pipeline, and start nothing
+  penstock COMMAND --help         explain a command"""
+
 RECORDED_EVENTS = 1_000
 """Scenarios have far fewer events than this."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line in three parts."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{three_parts(message, hint=f'see `{self.prog} --help`')}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,27 +73,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="penstock",
-        description="The Dataflow Model for PySpark: looks at pipelines, at their runs and at their state, and "
-        "controls streams.",
-        epilog="Start with `penstock graph my_pipeline.py`, which draws a pipeline and starts nothing. "
-        "`penstock COMMAND --help` explains a command.",
+        usage="penstock COMMAND ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    options = commands.add_parser("options", help="print the options of pipelines, and what they mean")
+    commands = Commands(parser, _GROUPS)
+    options = commands.add_parser(
+        "options",
+        help="print the options of pipelines, and what they mean",
+        epilog="Example: penstock options",
+    )
     options.set_defaults(run=_options)
     showing.add_commands(commands)
     controlling.add_commands(commands)
     doctor.add_command(commands)
+    new_projects.add_command(commands)
+    stored_state.add_command(commands)
     sql = commands.add_parser(
         "sql",
         help="run a job in SQL, or queries",
         description="Runs the statements of a file, of an argument or of the standard input: tables of all connectors, "
         "views, queries, and INSERT INTO, which all together are one pipeline with one checkpoint.",
         epilog="All options of pipelines are taken, such as --checkpoint=DIR, --mode=batch and --drain_on_signal: "
-        "`penstock options` shows them. They win over SET.",
+        "`penstock options` shows them. They win over SET. Example: penstock sql job.sql --checkpoint=/checkpoints/job",
     )
     sql.set_defaults(run=_sql, flags=[])
     sql.add_argument("statements", nargs="?", help="a file that ends with .sql, or statements")
@@ -85,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         "conformance",
         help="play the figures of the literature, and compare what comes out",
         description="Plays the figures and rules of the literature, and compares what comes out.",
+        epilog="Example: penstock conformance --figure 7 --mode batch",
     )
     conformance.set_defaults(run=_conformance)
     add = conformance.add_argument
@@ -112,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         "--table", action="store_true", help="play all, and write the table of a clone, conformance/README.md"
     )
     add("--list", action="store_true", help="list all there is, and play nothing")
+    parser.description = f"The Dataflow Model for PySpark.\n\n{commands.render_groups()}"
     return parser
 
 

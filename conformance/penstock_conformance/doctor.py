@@ -26,7 +26,7 @@ ValueT = TypeVar("ValueT")
 
 _NEWEST_PYTHON = (3, 14)
 _PACKAGES = ("pyarrow", "pandas", "cloudpickle", "typing-extensions")
-_FOR_DEVELOPERS = frozenset(("test", "oracle", "ends", "benchmarks", "docs"))
+_FOR_DEVELOPERS = frozenset(("test", "oracle", "connectors", "benchmarks", "docs"))
 _VARIABLES = ("JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER", "PYSPARK_PYTHON")
 _FREE_BYTES_MIN = 1 << 30
 

@@ -1,23 +1,24 @@
-"""The commands that show: ``graph`` a pipeline, ``live`` a run, and ``state`` a checkpoint."""
+"""The commands that show: ``graph`` a pipeline, and ``live`` a run."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import os
+import shutil
 import sys
 import threading
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from penstock.base.engine import make_spark_runner
-from penstock.diagrams.graphs import mermaid_of, svg_of
-from penstock.diagrams.steps import fold_composite, steps_of
+from penstock.construction.pipeline import Pipeline
+from penstock.diagrams.colours import Scheme
+from penstock.diagrams.graphs import svg_of
+from penstock.diagrams.languages import dot_of, json_of, mermaid_of
+from penstock.diagrams.notes import notes_of
+from penstock.diagrams.steps import StepView, fold_composites, steps_of
+from penstock.diagrams.text import READABLE, measure_width, text_of
 from penstock.error import refusal
-from penstock.graph import show
+from penstock.graph import Graph, show
 from penstock.options.table import TOKEN_MIN
 from penstock_conformance.program_graphs import pipeline_of_program
 from penstock_conformance.subcommands import Commands
@@ -28,11 +29,17 @@ from penstock_spark.live.server import LOOPBACK, LiveServer, SendCommand
 from penstock_spark.live.snapshot_files import FollowedRun
 from penstock_spark.live.views import TOKEN_VARIABLE
 
-FORMS = ("text", "svg", "mermaid")
-TABLES = ("table", "csv", "json")
-_ROWS = 100
+FORMS = ("text", "svg", "dot", "mermaid", "ir", "json")
+_DRAWINGS = ("text", "svg", "dot", "mermaid")
+_LOOKS = {
+    "dark": ("svg", "dot", "mermaid"),
+    "horizontal": _DRAWINGS,
+    "folded": _DRAWINGS,
+    "steps": _DRAWINGS,
+}
+"""The flags that say how a drawing looks, and the forms in which they mean something."""
+
 _ANSWER_SECONDS = 30.0
-_CELL_MAX = 40
 
 
 def add_commands(commands: Commands) -> None:
@@ -41,13 +48,30 @@ def add_commands(commands: Commands) -> None:
         "graph",
         help="draw the pipeline of a program, without starting anything",
         description="Draws the first pipeline that a program runs. The program continues until it runs the pipeline, "
-        "which does not start: neither does Spark.",
-        epilog="Example: penstock graph my_pipeline.py --to svg > my_pipeline.svg",
+        "which does not start: neither does Spark. Each transform of penstock is a box, and each composite of your own "
+        "a frame; lines to side inputs are dashed.",
+        epilog="Example: penstock graph my_pipeline.py --to svg --dark > my_pipeline.svg",
     )
     graph.set_defaults(run=_graph)
     graph.add_argument("program", type=Path, help="the file of the program")
-    graph.add_argument("--to", choices=FORMS, default="text", help="how to draw it; default: %(default)s")
-    graph.add_argument("--folded", action="store_true", help="draw each composite at the top as one step")
+    graph.add_argument(
+        "--to",
+        choices=FORMS,
+        default="text",
+        help="text (the default) draws in the terminal; svg, dot and mermaid for other programs; ir and json list the "
+        "steps that the compiler sees",
+    )
+    graph.add_argument("--horizontal", action="store_true", help="draw from left to right")
+    graph.add_argument(
+        "--columns",
+        type=int,
+        metavar="N",
+        help="the width of a drawing as text; default: the width of the terminal",
+    )
+    graph.add_argument("--dark", action="store_true", help="use dark colours, in svg, dot and mermaid")
+    detail = graph.add_mutually_exclusive_group()
+    detail.add_argument("--folded", action="store_true", help="draw each composite at the top as one box")
+    detail.add_argument("--steps", action="store_true", help="draw all steps inside of transforms as well")
     graph.add_argument(
         "--arguments",
         nargs=argparse.REMAINDER,
@@ -76,35 +100,72 @@ def add_commands(commands: Commands) -> None:
         help="let who has this token drain or cancel the run from the page; at least 16 characters",
     )
     live.add_argument("--json", action="store_true", help="print the snapshot as JSON, and serve no page")
-    state = commands.add_parser(
-        "state",
-        help="print the state in a checkpoint as a table",
-        description="Prints what each grouping of a stream holds for each key and window, after the last finished "
-        "micro-batch. It starts Spark, and shows keys and values.",
-        epilog="Example: penstock state /checkpoints/scores --grouping Sum --limit 20",
-    )
-    state.set_defaults(run=_state)
-    state.add_argument("checkpoint", help="the folder of the checkpoint")
-    state.add_argument("--grouping", metavar="LABEL", help="only this grouping")
-    state.add_argument("--limit", type=int, default=_ROWS, help="how many rows; default: %(default)s")
-    state.add_argument("--to", choices=TABLES, default="table", help="the form; default: %(default)s")
 
 
 def _graph(options: argparse.Namespace) -> int:
+    form: str = options.to
+    fitting = {name for name, forms in _LOOKS.items() if form in forms}
+    for name in _LOOKS:
+        if getattr(options, name) and name not in fitting:
+            forms = " or ".join(f"--to {each}" for each in _LOOKS[name] if each != "text")
+            what = f"--{name} means nothing with --to {form}"
+            raise refusal(ValueError, what, where="", hint=f"leave it out, or add {forms}")
     pipeline = pipeline_of_program(options.program, options.arguments)
+    print(_drawn(pipeline, options))
+    return 0
+
+
+def _drawn(pipeline: Pipeline, options: argparse.Namespace) -> str:
     graph = pipeline.to_graph()
-    steps = fold_composite(steps_of(graph)) if options.folded else steps_of(graph)
+    if options.to == "ir":
+        return show(graph)
+    if options.to == "json":
+        return json_of(graph)
+    detail = "steps" if options.steps else "folded" if options.folded else "own"
+    steps, notes = _steps_and_notes(pipeline, graph, detail)
+    is_horizontal: bool = options.horizontal
     match options.to:
         case "svg":
-            print(svg_of(steps, options.program.stem, pipeline.facts()))
+            scheme: Scheme = "dark" if options.dark else "both"
+            name, facts = options.program.stem, pipeline.facts()
+            return svg_of(steps, name, facts, notes, scheme=scheme, is_horizontal=is_horizontal)
         case "mermaid":
-            print(mermaid_of(steps))
-        case _ if options.folded:
-            what = "a graph as text cannot be folded"
-            raise refusal(ValueError, what, where="--folded", hint="add --to svg or --to mermaid")
-        case _:
-            print(show(graph))
-    return 0
+            return mermaid_of(steps, notes, is_dark=options.dark, is_horizontal=is_horizontal)
+        case "dot":
+            return dot_of(steps, notes, is_dark=options.dark, is_horizontal=is_horizontal)
+    columns = options.columns or shutil.get_terminal_size().columns
+    drawn = text_of(steps, notes, columns=columns, narrowest=READABLE, is_horizontal=is_horizontal)
+    if measure_width(drawn) > columns and not is_horizontal:
+        if detail == "own":
+            steps, notes = _steps_and_notes(pipeline, graph, "folded")
+            wide = measure_width(drawn)
+            said = f"composites are folded, to fit {columns} columns; --columns {wide} shows what is in them"
+            print(said, file=sys.stderr)
+        drawn = text_of(steps, notes, columns=columns)
+    if _can_print(drawn):
+        return drawn
+    return text_of(steps, notes, columns=columns, is_horizontal=is_horizontal, is_ascii=True)
+
+
+def _steps_and_notes(
+    pipeline: Pipeline, graph: Graph, detail: str
+) -> tuple[Sequence[StepView], Mapping[str, Sequence[str]]]:
+    """The steps that a drawing shows: all ``steps``, composites of the user's ``own``, or everything ``folded``."""
+    folds: Mapping[str, str] = {} if detail == "steps" else pipeline.ready_made()
+    if detail == "folded":
+        tops = {label: name for label, name in folds.items() if "/" not in label}
+        folds = {step.label.partition("/")[0]: "" for step in graph.steps} | tops
+    steps = fold_composites(steps_of(graph), folds)
+    return steps, notes_of(graph, steps, folds)
+
+
+def _can_print(text: str) -> bool:
+    """True if the standard output has all characters of a text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _live(options: argparse.Namespace) -> int:
@@ -134,46 +195,3 @@ def _sender(place: str) -> SendCommand | None:
         return None
     sender = f"the live page of {describe_sender()}"
     return lambda name: command_run(open_place(place), Request(name, sender=sender), _ANSWER_SECONDS)
-
-
-def _state(options: argparse.Namespace) -> int:
-    if options.limit < 1:
-        what = f"--limit is {options.limit}"
-        raise refusal(ValueError, what, hint="use a whole number above 0")
-    frame = make_spark_runner().state_of(options.checkpoint)
-    if options.grouping is not None:
-        frame = frame.where(frame["grouping"] == options.grouping)
-    found = [row.asDict() for row in frame.limit(options.limit + 1).collect()]
-    rows = found[: options.limit]
-    match options.to:
-        case "json":
-            for row in rows:
-                print(json.dumps(row, default=str))
-        case "csv":
-            writer = csv.DictWriter(sys.stdout, frame.columns)
-            writer.writeheader()
-            writer.writerows(rows)
-        case _:
-            print("\n".join(_table(frame.columns, rows)))
-    if len(found) > len(rows):
-        print(f"there are more rows than {options.limit}; --limit shows more", file=sys.stderr)
-    return 0
-
-
-def _table(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    """Rows as text in columns.
-
-    >>> list(_table(["key", "panes"], [{"key": "'a'", "panes": 2}]))
-    ['key  panes', "'a'  2"]
-    """
-    names = list(columns)
-    cells = [names, *([_cell(row[name]) for name in names] for row in rows)]
-    widths = [max(len(row[number]) for row in cells) for number in range(len(names))]
-    for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    printable = "".join(each if each.isprintable() else "·" for each in islice(text, _CELL_MAX + 1))
-    return printable if len(printable) <= _CELL_MAX else f"{printable[: _CELL_MAX - 1]}…"

@@ -115,12 +115,6 @@ class SparkRunner(PipelineRunner):
         opened = OpenSession(self._settings(options), self.local_only)
         return columns_of_query(source, opened.session, where)
 
-    def state_of(self, location: str) -> object:
-        """The state in a checkpoint as a DataFrame; see `penstock_spark.read_state`."""
-        from penstock_spark.checkpoints.state_table import read_state
-
-        return read_state(location, self.arguments.get("spark"))
-
     def check_update(self, pipeline: Pipeline, options: PipelineOptions, location: str) -> tuple[str, ...]:
         """Returns what a changed pipeline would change for a checkpoint, a sentence each; starts and changes nothing.
 

@@ -97,8 +97,11 @@ QUERIES = """
     """
 
 COMMANDS = {
-    "penstock graph program.py": ColdStart("Scores = ", write_program),
+    "penstock graph program.py": ColdStart("│ Scores", write_program),
     "penstock graph job.sql": ColdStart("totals", write_job),
+    "penstock new batch sales": ColdStart("wrote README.md"),
+    "penstock new stream temperatures": ColdStart("wrote README.md"),
+    "penstock new sql revenue": ColdStart("wrote README.md"),
     "penstock doctor": ColdStart("ran in "),
     "penstock options": ColdStart("--checkpoint_location"),
     "penstock sql": ColdStart("red", write_table, typed=QUERIES),
@@ -114,7 +117,7 @@ OF_A_CHECKPOINT = {
     "penstock live --from /checkpoints/scores": ColdStart(
         "live view", replaced=("/checkpoints/scores", "kept")
     ),
-    "penstock state CHECKPOINT": ColdStart("grouping", replaced=("CHECKPOINT", "kept")),
+    "penstock state CHECKPOINT": ColdStart("state", replaced=("CHECKPOINT", "kept")),
     "penstock status CHECKPOINT": ColdStart("ended: DONE", replaced=("CHECKPOINT", "kept")),
     "penstock status /checkpoints/scores": ColdStart("ended: DONE", replaced=("/checkpoints/scores", "kept")),
 }
@@ -131,7 +134,10 @@ ELSEWHERE = {
 }
 """The documented commands that take minutes, or need a run that lasts; tests/conformance runs them otherwise."""
 
-QUICK = {"penstock graph program.py", "penstock graph job.sql", "penstock options"}
+QUICK = {
+    *("penstock graph program.py", "penstock graph job.sql", "penstock options"),
+    *(command for command in COMMANDS if command.startswith("penstock new ")),
+}
 """The documented commands that do not start Spark."""
 
 STREAM = """

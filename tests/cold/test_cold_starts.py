@@ -106,5 +106,5 @@ def test_an_example_runs_by_itself(program: Path, tmp_path: Path) -> None:
 
 def test_a_command_that_fails_is_found(tmp_path: Path) -> None:
     start = ColdStart("")
-    with pytest.raises(AssertionError, match="invalid choice: 'sqll'"):
+    with pytest.raises(AssertionError, match="'sqll' is not a command"):
         output_of([sys.executable, "-m", "penstock", *start.arguments("penstock sqll")], tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -12,8 +14,9 @@ from typing import Any
 import pytest
 
 from penstock.construction.pipeline import Pipeline
-from penstock.diagrams.graphs import mermaid_of, svg_of
-from penstock.diagrams.steps import StepView, fold_composite, steps_of
+from penstock.diagrams.graphs import svg_of
+from penstock.diagrams.languages import dot_of, mermaid_of
+from penstock.diagrams.steps import StepView, fold_composites, steps_of
 from penstock.pvalue import AsList
 from penstock.transforms.combiners import Count
 from penstock.transforms.core import Create, DoFn, FlatMap, ParDo
@@ -69,12 +72,72 @@ def test_a_program_without_a_pipeline_is_refused_with_a_hint(tmp_path: Path, tex
     assert "hint: " in str(refused.value)
 
 
-@pytest.mark.parametrize("form", ["text", "svg", "mermaid"])
+FORMS = {
+    "text": "┌",
+    "text --horizontal": "╭─ Team ",
+    "svg": "<svg",
+    "svg --dark --horizontal": "<svg",
+    "mermaid": "flowchart TD",
+    "mermaid --dark --horizontal": '%%{init: {"theme": "dark"}}%%\nflowchart LR',
+    "dot": "digraph {",
+    "dot --dark --horizontal": "digraph {\n    rankdir=LR\n    graph [bgcolor=",
+    "ir": "Read = ",
+    "json": "[\n  {",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_the_command_draws_a_program(form: str, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["graph", str(program), "--to", form, "--arguments", "Print"]) == 0
+    to = ["--to", *form.split()] if form != "text" else []
+    assert command.main(["graph", str(program), *to, "--arguments", "Print"]) == 0
     out = capsys.readouterr().out
     assert "Sum" in out
-    assert out.startswith({"text": "Read = ", "svg": "<svg", "mermaid": "flowchart TD"}[form])
+    assert out.lstrip().startswith(FORMS[form]), out
+    assert ("prefers-color-scheme" in out) == (form == "svg")
+    sys.modules.pop("helper")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--dark", "--dark means nothing with --to text\n  hint: leave it out, or add --to svg or --to dot"),
+        ("--to json --horizontal", "--horizontal means nothing with --to json"),
+        ("--to ir --folded", "--folded means nothing with --to ir"),
+        ("--to json --steps", "--steps means nothing with --to json"),
+        ("--steps --folded", "not allowed with argument"),
+    ],
+)
+def test_a_flag_that_a_form_cannot_follow_is_refused(
+    arguments: str, said: str, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = command.main(["graph", str(program), *arguments.split()])
+    except SystemExit as left:
+        status = int(str(left.code))
+    assert status == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_terminal_without_the_characters_of_boxes_gets_ascii(program: Path) -> None:
+    for encoding, corner in (("ascii", "+--"), ("utf-8", "┌──")):
+        shown = subprocess.run(
+            [sys.executable, "-m", "penstock", "graph", str(program), "--arguments", "Print"],
+            capture_output=True,
+            encoding=encoding,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            check=True,
+        )
+        assert shown.stdout.lstrip().startswith(corner), shown.stdout
+
+
+def test_json_has_the_types_and_the_line_of_each_step(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["graph", str(program), "--to=json", "--arguments", "Print"]) == 0
+    steps = {step["label"]: step for step in json.loads(capsys.readouterr().out)}
+    assert steps["Read"]["outputs"][0]["type"] == "<class 'int'>"
+    assert steps["Team/Sum"]["inputs"] == ["Team/Pair"]
+    assert steps["Team/Sum"]["written_at"] == "program.py:8"
     sys.modules.pop("helper")
 
 
@@ -91,16 +154,16 @@ def test_the_script_of_the_command_is_not_a_program_of_the_user() -> None:
     assert told.stderr == "there is no file absent.py\n  hint: name the file of a program\n"
 
 
-def test_examples_are_drawn_with_an_arrow_for_each_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The program writes its files here before it runs its pipeline.
-    monkeypatch.chdir(tmp_path)
-    for name in ("leaderboard.py", "wordcount.py"):
-        steps = steps_of(pipeline_of_program(EXAMPLES / name, ["--output", str(tmp_path)]).to_graph())
-        drawn = mermaid_of(steps)
-        assert drawn.count(" --> ") == sum(len(step.inputs) for step in steps) > 5
-        assert drawn.count(" -.-> ") == sum(len(step.side_inputs) for step in steps)
+def test_each_input_is_an_arrow_in_mermaid_and_dot() -> None:
+    steps = steps_of(pipeline_of_program(EXAMPLES / "cookbook" / "side_inputs.py").to_graph())
+    inputs = sum(len(step.inputs) for step in steps)
+    sides = sum(len(step.side_inputs) for step in steps)
+    assert sides == 3
+    assert (mermaid_of(steps).count(" --> "), mermaid_of(steps).count(" -.-> ")) == (inputs, sides)
+    assert (dot_of(steps).count(" -> "), dot_of(steps).count("dashed")) == (inputs + sides, sides)
+    # A composite of two steps or more is a group.
+    assert mermaid_of(STEPS).count("subgraph") == dot_of(STEPS).count("subgraph") == 0
+    assert mermaid_of(STEPS, {}).count("\n") == len(STEPS) + 10
 
 
 def test_a_drawing_has_a_box_a_step_below_what_it_reads_and_none_over_another() -> None:
@@ -139,7 +202,7 @@ def test_a_composite_is_one_box_and_a_click_shows_all_steps() -> None:
     words = pipeline | "Read/Words" >> Create(["a"])
     counts = words | "Count" >> Count.PerElement()
     _ = words | "Join" >> FlatMap(lambda word, seen: [word], seen=AsList(counts))
-    shown = fold_composite(steps_of(pipeline.to_graph()))
+    shown = fold_composites(steps_of(pipeline.to_graph()))
     assert [(step.label, step.inputs, step.side_inputs) for step in shown] == [
         ("Read", (), ()),
         ("Count", ("Read",), ()),
@@ -150,20 +213,13 @@ def test_a_composite_is_one_box_and_a_click_shows_all_steps() -> None:
     ET.fromstring(f"<all>{drawn}</all>")
 
 
-def test_labels_with_slashes_may_fold_into_a_circle() -> None:
+def test_a_composite_that_elements_leave_and_enter_again_is_not_folded_and_has_no_frame() -> None:
     steps = (StepView("a/1", "Read"), StepView("b", "ParDo", ("a/1",)), StepView("a/2", "ParDo", ("b",)))
-    assert [step.inputs for step in fold_composite(steps)] == [("b",), ("a",)]
-    ET.fromstring(svg_of(fold_composite(steps)))
-
-
-def test_a_folded_graph_is_drawn_but_not_told_as_text(
-    program: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command.main(["graph", str(program), "--to=mermaid", "--folded", "--arguments", "Print"]) == 0
-    assert "Team/Sum" not in capsys.readouterr().out
-    assert command.main(["graph", str(program), "--folded", "--arguments", "Print"]) == 2
-    assert "add --to svg or --to mermaid" in capsys.readouterr().err
-    sys.modules.pop("helper")
+    assert fold_composites(steps) == steps
+    assert 'class="group"' not in svg_of(steps)
+    closed = (*steps[:2], StepView("c/2", "ParDo", ("b",)), StepView("c/3", "Write", ("c/2",)))
+    assert [step.label for step in fold_composites(closed)] == ["a", "b", "c"]
+    assert svg_of(closed).count('class="group"') == 1
 
 
 def test_a_drawing_shows_the_display_data_of_steps_where_the_pointer_rests() -> None:

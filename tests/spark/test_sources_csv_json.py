@@ -96,7 +96,7 @@ def test_compressed_files_have_comments(tmp_path: Path, read: Any, splittable: b
     assert sorted(rows, key=str) == sorted([Row(a=1, b="x#"), Row(a=2, b="y")] * 3, key=str)
 
 
-@pytest.mark.xfail(strict=True, reason="Spark's parser loses it: see docs/connectors.md")
+@pytest.mark.xfail(strict=True, reason="Spark's parser loses it: see docs/connectors/files.md")
 @pytest.mark.parametrize("arguments", [{}, {"comment": "#"}, {"splittable": False}])
 def test_u0000_in_quotes_at_the_end_of_a_record_stays(
     tmp_path: Path, read: Any, arguments: dict[str, Any]

@@ -12,9 +12,13 @@ from penstock.io.external.generate_sequence import GenerateSequence
 from penstock.io.watermarks import BoundedDisorder
 from penstock.metrics.metric import Metrics, MetricsFilter
 from penstock.transforms.deduplicate import Deduplicate
-from penstock.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec
+from penstock.transforms.timeutil import TimeDomain
+from penstock.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 from penstock.transforms.window import TimestampedValue
-from penstock_spark import read_state
+from penstock.utils.timestamp import Timestamp
+from penstock_conformance import command
+from penstock_spark import read_state, state_rows
+from penstock_spark.checkpoints.state_table import SetTimer
 
 ATTRIBUTED = [
     "imp=123 http://search.com?q=xyz → http://xyz.com/ → http://xyz.com/join-mailing-list",
@@ -51,8 +55,14 @@ class Numbered(beam.DoFn):
     """Numbers the values of each key."""
 
     COUNT = ReadModifyWriteStateSpec("count", VarIntCoder())
+    EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
-    def process(self, element, count=beam.DoFn.StateParam(COUNT)):
+    @on_timer(EXPIRY)
+    def expire(self, count=beam.DoFn.StateParam(COUNT)):
+        count.clear()
+
+    def process(self, element, count=beam.DoFn.StateParam(COUNT), expiry=beam.DoFn.TimerParam(EXPIRY)):
+        expiry.set(1_000)
         number = (count.read() or 0) + 1
         count.write(number)
         NUMBERED.inc()
@@ -69,7 +79,7 @@ class Gathered(beam.DoFn):
 
 
 @pytest.mark.every_spark
-def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(spark, tmp_path):
+def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(spark, tmp_path, capsys):
     source, checkpoint, written = tmp_path / "in", tmp_path / "checkpoint", []
     source.mkdir()
 
@@ -101,8 +111,20 @@ def test_state_outlives_a_restart_is_a_table_and_is_not_read_as_something_else(s
     assert sorted(written[3:]) == ["a 3", "c 1"]
     rows = {(row.key, row.value) for row in read_state(checkpoint, spark).collect()}
     assert rows == {
-        (repr(key), repr({"count": bytes([number])})) for key, number in zip("abc", (3, 1, 1), strict=True)
+        (repr(key), repr({"count": number})) for key, number in zip("abc", (3, 1, 1), strict=True)
     }
+    [row] = [row for row in state_rows(checkpoint, spark, "Number") if row.key == "a"]
+    assert row.timers == (SetTimer("expiry", "", True, Timestamp(1_000)),)
+    capsys.readouterr()
+    assert command.main(["state", str(checkpoint), "--step", "Number", "--key", "a"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Number",
+        "  key  window  state      timers",
+        "  'a'  global  count = 3  expiry at 1970-01-01 00:16:40 (event time)",
+    ]
+    assert command.main(["state", str(checkpoint), "--step", "Numbr"]) == 2
+    assert "no step with state has the label 'Numbr'" in (said := capsys.readouterr().err)
+    assert "hint: did you mean 'Number'?" in said
     with pytest.raises(ValueError, match="BagStateSpec"):
         run(Gathered(), "d")
 

@@ -55,8 +55,14 @@ def test_the_wheel_has_the_packages_their_types_and_the_licence(wheel: Path) -> 
     assert b"penstock.io.kafka.KafkaSource = penstock_connectors.kafka:KAFKA" in zipfile.ZipFile(wheel).read(
         points
     )
-    # The page of a run is not Python, and is needed all the same.
+    # The page of a run is not Python, and is needed all the same; so are first programs, with what lies beside them.
     assert "penstock_spark/live/page.html" in names
+    programs = "penstock_conformance/first_programs"
+    here = _ROOT / "conformance" / programs
+    files = {path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file()}
+    written = {name.removeprefix(f"{programs}/") for name in names if name.startswith(f"{programs}/")}
+    assert written == {name for name in files if "__pycache__" not in name}
+    assert {"batch/data/orders.csv", "stream/later.csv", "sql/job.sql", "sql/pyproject.toml"} < written
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.coders.deterministic import decode_key
 from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import refusal
@@ -21,9 +22,11 @@ from penstock.machines.separable_values import SeparableValues
 from penstock.machines.splittable import SplittableKey
 from penstock.machines.stateful_keys import StatefulKey, window_of
 from penstock.machines.states import KeyState, WindowState
+from penstock.machines.timers import END_OF_WINDOW
 from penstock.machines.trigger_machine import CLOCK
-from penstock.utils.timestamp import Timestamp
+from penstock.utils.timestamp import Timestamp, format_time
 from penstock_spark.checkpoints.contract.compare import Signature
+from penstock_spark.checkpoints.contract.kept_cells import Readers, Unreadable, cell_readers, describe
 from penstock_spark.checkpoints.contract.operators import levels_of_operators
 from penstock_spark.checkpoints.contract.signature import ALWAYS, WAITS
 from penstock_spark.checkpoints.custody.folder import Checkpoint, find_checkpoint
@@ -36,7 +39,7 @@ from penstock_spark.shipping.import_paths import driver_sys_path, import_like_dr
 from penstock_spark.stream.shards.keys import state_of
 from penstock_spark.stream.shards.waiting import WaitingPage, show_waiting_page
 from penstock_spark.stream.shards.waiting_state import label_of_waiting, waiting_label
-from penstock_spark.stream.state.key_pages import StoredKey, keys_of
+from penstock_spark.stream.state.key_pages import keys_of
 from penstock_spark.stream.state.page_index import PageNotes
 from penstock_spark.stream.state.segments import Segments
 from penstock_spark.stream.state.window_pages import is_by_window, page_of
@@ -56,13 +59,35 @@ _SCHEMA = pa.schema(
         ("hold", _MOMENT),
         ("next_alarm", _MOMENT),
         ("next_clock_alarm", _MOMENT),
+        ("timers", pa.string()),
     ]
 )
+_GLOBAL = GlobalWindow()
 _COLUMNS = from_arrow_schema(_SCHEMA)
 _PAGE = ("shard", "grouping", "page", "content")
 # Spark returns rows with Python's datetime, which ends beyond these years.
 _FIRST_MICROS = Timestamp.from_rfc3339("0001-01-02T00:00:00Z").micros
 _LAST_MICROS = Timestamp.from_rfc3339("9999-12-30T00:00:00Z").micros
+
+
+class SetTimer(NamedTuple):
+    """A timer that a DoFn has set.
+
+    Attributes:
+        name: The name of its TimerSpec.
+        tag: Its dynamic tag; empty without one.
+        is_event_time: True if it follows the watermark, and not the clock.
+        time: When it fires.
+    """
+
+    name: str
+    tag: str
+    is_event_time: bool
+    time: Timestamp
+
+    def __str__(self) -> str:
+        name = f"{self.name}[{self.tag}]" if self.tag else self.name
+        return f"{name} at {format_time(self.time)} in {'event' if self.is_event_time else 'processing'} time"
 
 
 class StateRow(NamedTuple):
@@ -76,12 +101,13 @@ class StateRow(NamedTuple):
         value: The partial result: a number for sums and counts, the list of values without a CombineFn, the accumulator
             for other CombineFns. If elements may be retracted, the present values and those that were retracted before
             they came, for some CombineFns beside an accumulator. None after the window's last pane, and if nothing is
-            new since the last pane.
+            new since the last pane. For a DoFn with state, a dict with what each cell has.
         new_elements: The number of elements since the last pane.
         panes: The number of panes so far.
         hold: The event time that the output's watermark must not pass; None if the window does not hold it back.
         next_alarm: The event time at which the window is examined next.
         next_clock_alarm: The same in processing time; None if its trigger does not wait for the clock.
+        timers: The timers that a DoFn has set.
     """
 
     level: int
@@ -94,12 +120,14 @@ class StateRow(NamedTuple):
     hold: Timestamp | None = None
     next_alarm: Timestamp | None = None
     next_clock_alarm: Timestamp | None = None
+    timers: tuple[SetTimer, ...] = ()
 
 
 class _Known(NamedTuple):
     level: int
     fires_empty_at_end: bool
     waits: bool
+    cells: Mapping[str, str]  # What decodes the cells of a DoFn with state.
 
 
 def read_state(location: str | os.PathLike[str], spark: SparkSession | None = None) -> DataFrame:
@@ -131,23 +159,50 @@ def read_state(location: str | os.PathLike[str], spark: SparkSession | None = No
     return rows
 
 
-def state_rows(location: str | os.PathLike[str], spark: SparkSession | None = None) -> Iterator[StateRow]:
+def state_rows(
+    location: str | os.PathLike[str],
+    spark: SparkSession | None = None,
+    label: str | None = None,
+    *,
+    shows_unreadable: bool = False,
+) -> Iterator[StateRow]:
     """The state as Python objects, row by row; this process unpickles the keys, windows and values.
 
     Args:
         location: The folder of the checkpoint.
         spark: The session; by default the session that a pipeline would run in.
+        label: The label of the only step or composite to read; None for all.
+        shows_unreadable: True to return an `Unreadable` for what this process cannot unpickle, without an error.
 
     Raises:
-        ValueError: There is no checkpoint, Spark's own aggregate has its state, or it holds objects of classes that
-            this process cannot import.
+        ValueError: There is no checkpoint, no step with state has the label, Spark's own aggregate has its state, or it
+            holds objects of classes that this process cannot import.
     """
     spark = session_for(SessionOptions(spark=spark))
     checkpoint = find_checkpoint(spark, location)
     known = _groupings(checkpoint.plan)
     pages = _pages(spark, checkpoint)
-    for label, page, segments in _with_segments(() if pages is None else pages.toLocalIterator()):
-        yield from rows_of_page(label, page, *known[label], segments=segments)
+    if label is not None:
+        chosen = _labels_in(label, known, location)
+        pages = None if pages is None else pages.where(pages["grouping"].isin(chosen))
+    for each, page, segments in _with_segments(() if pages is None else pages.toLocalIterator()):
+        yield from rows_of_page(
+            each, page, *known[each], segments=segments, shows_unreadable=shows_unreadable
+        )
+
+
+def _labels_in(label: str, known: Iterable[str], location: str | os.PathLike[str]) -> list[str]:
+    """The labels of the state of a step, or of all steps in a composite.
+
+    >>> _labels_in("Mean", ["Mean/Combine", "Means"], "/checkpoints/scores")
+    ['Mean/Combine']
+    """
+    chosen = [each for each in known if f"{label_of_waiting(each)}/".startswith(f"{label}/")]
+    if not chosen:
+        what = f"no step with state has the label {label!r}"
+        steps = {label_of_waiting(each) for each in known}
+        raise refusal(ValueError, what, where=f"in {os.fspath(location)}", hint=hint_at_name(label, steps))
+    return chosen
 
 
 def rows_of_page(
@@ -156,43 +211,74 @@ def rows_of_page(
     level: int,
     fires_empty_at_end: bool,
     waits: bool = False,
+    cells: Mapping[str, str] = {},
     segments: Mapping[int, bytes] = {},
+    *,
+    shows_unreadable: bool = False,
 ) -> Iterator[StateRow]:
     """The rows of one page of a grouping or, with `waits`, of a step that waits for side inputs.
 
     `segments` are what long lists in the page consist of, by number.
     """
+
+    def unknown(error: Exception, window: BoundedWindow = _GLOBAL) -> StateRow:
+        """The row of what cannot be unpickled."""
+        if not shows_unreadable:
+            raise _unknown_class(label, error) from error
+        return StateRow(level, label_of_waiting(label), Unreadable(describe(error)), window, None)
+
     if waits:
-        waiting_page = show_waiting_page(page)
+        try:
+            waiting_page = show_waiting_page(page)
+        except (ImportError, AttributeError) as error:
+            yield unknown(error)
+            return
         if waiting_page is not None:
             yield _row_of_waiting_page(label_of_waiting(label), level, waiting_page)
         return
     if is_by_window(page):
-        yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments)
+        yield from _rows_of_columns(label, level, page, fires_empty_at_end, segments, unknown)
         return
+    readers = cell_readers(cells)
     for name, kept in keys_of(page):
-        key, state = _restore(label, name, kept)
-        if isinstance(state, SplittableKey):
-            yield from _rows_of_restriction(label, level, key, state)
+        try:
+            key = decode_key(name) if kept.pickled_key is None else loads(kept.pickled_key)
+            state: KeyState | StatefulKey | SplittableKey = state_of(key, kept.state)
+        except (ImportError, AttributeError) as error:
+            yield unknown(error)
             continue
-        if isinstance(state, StatefulKey):
-            yield from _rows_of_cells(label, level, key, state, segments)
-            continue
-        for window in state.windows.values():
-            yield StateRow(
-                level=level,
-                grouping=label,
-                key=key,
-                window=window.window,
-                value=_whole(
-                    window.held.whole if isinstance(window.held, SeparableValues) else window.held, segments
-                ),
-                new_elements=window.fresh,
-                panes=window.panes,
-                hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),
-                next_alarm=_moment(_next_alarm_micros(window)),
-                next_clock_alarm=_moment(window.alarms.get(CLOCK)),
-            )
+        match state:
+            case SplittableKey():
+                yield from _rows_of_restriction(label, level, key, state)
+            case StatefulKey():
+                yield from _rows_of_cells(label, level, key, state, readers, segments)
+            case KeyState():
+                yield from _rows_of_windows(label, level, key, state, fires_empty_at_end, segments)
+
+
+def _rows_of_windows(
+    label: str,
+    level: int,
+    key: object,
+    state: KeyState,
+    fires_empty_at_end: bool,
+    segments: Mapping[int, bytes],
+) -> Iterator[StateRow]:
+    """The rows of a grouping's windows for one key."""
+    for window in state.windows.values():
+        held = window.held.whole if isinstance(window.held, SeparableValues) else window.held
+        yield StateRow(
+            level=level,
+            grouping=label,
+            key=key,
+            window=window.window,
+            value=_whole(held, segments),
+            new_elements=window.fresh,
+            panes=window.panes,
+            hold=_moment(_hold_micros(window, fires_empty_at_end, state.owed.get(window.number))),
+            next_alarm=_moment(_next_alarm_micros(window)),
+            next_clock_alarm=_moment(window.alarms.get(CLOCK)),
+        )
 
 
 def _with_segments(
@@ -217,14 +303,25 @@ def _whole(held: object, segments: Mapping[int, bytes]) -> object:
 
 
 def _rows_of_columns(
-    label: str, level: int, page: bytes, fires_empty_at_end: bool, segments: Mapping[int, bytes]
+    label: str,
+    level: int,
+    page: bytes,
+    fires_empty_at_end: bool,
+    segments: Mapping[int, bytes],
+    unknown: Callable[..., StateRow],
 ) -> Iterator[StateRow]:
     """The rows of windows that are kept in columns; rows without new elements may have no value."""
     try:
-        columns = [(window, stored, stored.opened()) for window, stored in page_of(page).items()]
+        stored_windows = page_of(page)
     except (ImportError, AttributeError) as error:
-        raise _unknown_class(label, error) from error
-    for window, stored, (cells, pickled_keys, ended) in columns:
+        yield unknown(error)
+        return
+    for window, stored in stored_windows.items():
+        try:
+            cells, pickled_keys, ended = stored.opened()
+        except (ImportError, AttributeError) as error:
+            yield unknown(error, window)
+            continue
         for name, (held, fresh, due_micros, panes, _) in cells.items():
             waits = not (stored.has_ended(window) or name in ended)
             yield StateRow(
@@ -248,19 +345,34 @@ def _unknown_class(label: str, error: Exception) -> ValueError:
 
 
 def _rows_of_cells(
-    label: str, level: int, key: object, state: StatefulKey, segments: Mapping[int, bytes]
+    label: str,
+    level: int,
+    key: object,
+    state: StatefulKey,
+    readers: Readers,
+    segments: Mapping[int, bytes],
 ) -> Iterator[StateRow]:
-    """The rows of a DoFn with state: the value is the content of its cells, as their coders encode it."""
+    """The rows of a DoFn with state: the value is what its cells contain, in stored form if nothing decodes it."""
+    timers: dict[object, list[SetTimer]] = {}
+    for (plain, name, tag), (is_event_time, micros, _) in state.timers.settings.items():
+        if name != END_OF_WINDOW:
+            timer = SetTimer(name, tag, is_event_time, Timestamp.from_micros(micros))
+            timers.setdefault(plain, []).append(timer)
     for plain, cells in state.windows.items():
+        stored = {name: _whole(content, segments) for name, content in cells.items()}
         yield StateRow(
             level=level,
             grouping=label,
             key=key,
             window=window_of(plain),
-            value={name: _whole(content, segments) for name, content in cells.items()},
+            value={
+                name: readers[name](content) if name in readers else content
+                for name, content in stored.items()
+            },
             hold=_moment(state.timers.hold_micros()),
             next_alarm=_moment(state.timers.earliest(is_event_time=True)),
             next_clock_alarm=_moment(state.timers.earliest(is_event_time=False)),
+            timers=tuple(timers.get(plain, ())),
         )
 
 
@@ -291,14 +403,6 @@ def _row_of_waiting_page(label: str, level: int, kept: WaitingPage) -> StateRow:
     )
 
 
-def _restore(label: str, name: bytes, kept: StoredKey) -> tuple[Any, KeyState | StatefulKey | SplittableKey]:
-    try:
-        key = decode_key(name) if kept.pickled_key is None else loads(kept.pickled_key)
-        return key, state_of(key, kept.state)
-    except (ImportError, AttributeError) as error:
-        raise _unknown_class(label, error) from error
-
-
 def _hold_micros(window: WindowState, fires_empty_at_end: bool, owed_micros: int | None) -> int | None:
     """The window's watermark hold, for its pane (as in `penstock.machines.visiting.hold_of`) or for an owed one."""
     hold_micros = window.output_micros
@@ -320,9 +424,10 @@ def _groupings(plan: Signature) -> dict[str, _Known]:
     found: dict[str, _Known] = {}
     for number, level in enumerate(plan["levels"], 1):
         for label, grouping in level.items():
-            found[label] = _Known(number, grouping["on_time"] == ALWAYS, grouping["combine"] == WAITS)
+            cells = grouping.get("cells", {})
+            found[label] = _Known(number, grouping["on_time"] == ALWAYS, grouping["combine"] == WAITS, cells)
             # A DoFn with state may also have elements that wait.
-            found[waiting_label(label)] = _Known(number, False, True)
+            found[waiting_label(label)] = _Known(number, False, True, {})
     return found
 
 
@@ -384,6 +489,7 @@ def _cells(row: StateRow) -> tuple[Any, ...]:
     return (
         *(row.level, row.grouping, repr(row.key), start, end, value),
         *(row.new_elements, row.panes, hold, next_alarm, next_clock_alarm),
+        "; ".join(map(str, row.timers)) or None,
     )
 
 

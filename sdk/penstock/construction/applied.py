@@ -13,7 +13,7 @@ from penstock.construction import pvalue
 from penstock.construction.nodes import AppliedTransform, Construction
 from penstock.error import refusal
 from penstock.functions.resources import merge_resource_hints
-from penstock.where import Location, at_step
+from penstock.where import OUR_PACKAGES, Location, at_step
 
 
 class AppliedPTransform:
@@ -99,6 +99,14 @@ class AppliedPTransform:
         for part in self.parts:
             yield from part.explanations()
 
+    def ready_made(self) -> Iterator[tuple[str, str]]:
+        """The outermost transforms here that no user wrote: their labels, and those that they have by default."""
+        if self.transform is not None and is_ready_made(self.transform):
+            yield self.full_label, self.transform.default_label()
+            return
+        for part in self.parts:
+            yield from part.ready_made()
+
     def facts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yields the labels here, each with a line for each fact of the transform's display data."""
         if isinstance(self.transform, HasDisplayData):
@@ -130,6 +138,20 @@ class AppliedPTransform:
             if value.producer is self and value not in visited:
                 visited.add(value)
                 visitor.visit_value(value, self)
+
+
+def is_ready_made(transform: object) -> bool:
+    """True if a transform belongs to penstock, and does what penstock says.
+
+    >>> from penstock.transforms.core import Map, PTransform
+    >>> is_ready_made(Map(len)), is_ready_made(type("MyTransform", (PTransform,), {})())
+    (True, False)
+    """
+    kind = type(transform)
+    # A composite that is a function has a class of ours.
+    origin = vars(transform).get("_fn", kind) if kind.__name__.startswith("_") else kind
+    module = getattr(origin, "__module__", None) or ""
+    return module.partition(".")[0] in OUR_PACKAGES
 
 
 class PipelineVisitor:

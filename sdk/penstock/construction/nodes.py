@@ -29,6 +29,9 @@ class AppliedTransform(Protocol):
     def side_inputs(self) -> Sequence[Any]:
         """The views among its arguments."""
 
+    def default_label(self) -> str:
+        """The name of a step without a given name."""
+
     def expand(self, input_or_inputs: object, /) -> object:
         """Applies its parts, or makes its output."""
 

@@ -173,6 +173,10 @@ class Pipeline(HasDisplayData, WithoutElements):
         """Returns the display data of each transform as lines, by label; drawings show them (penstock's own)."""
         return dict(self.root_transform().facts())
 
+    def ready_made(self) -> dict[str, str]:
+        """The outermost transforms that no user wrote: the default label of each, by label (penstock's own)."""
+        return dict(self.root_transform().ready_made())
+
     def _repr_html_(self) -> str:
         """Draws the steps for a notebook, with composites folded."""
         return html_of(steps_of(self.to_graph()), facts=self.facts())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 LIGHT: Mapping[str, str] = {
     "paper": "#fffefa",
@@ -28,15 +29,23 @@ DARK: Mapping[str, str] = {
 }
 
 
-def render_colours(selector: str) -> str:
+Scheme = Literal["both", "light", "dark"]
+"""The colours of a drawing; with both, those that the reader prefers."""
+
+
+def render_colours(selector: str, scheme: Scheme = "both") -> str:
     """Returns the colours as custom properties of a selector: light ones, or dark ones if the reader prefers them.
 
     >>> render_colours(":root").startswith(":root{color-scheme:light dark;--paper:#")
     True
+    >>> render_colours(":root", "dark")[:45], "prefers" in render_colours(":root", "dark")
+    (':root{color-scheme:dark;--paper:#17191d;--ink', False)
     """
     light, dark = (
         "".join(f"--{name}:{colour};" for name, colour in of_scheme.items()) for of_scheme in (LIGHT, DARK)
     )
+    if scheme != "both":
+        return f"{selector}{{color-scheme:{scheme};{dark if scheme == 'dark' else light}}}"
     return (
         f"{selector}{{color-scheme:light dark;{light}}}"
         f"@media screen and (prefers-color-scheme:dark){{{selector}{{{dark}}}}}"

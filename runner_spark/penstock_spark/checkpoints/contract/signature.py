@@ -28,6 +28,7 @@ from penstock.windows.window_fn import WindowFn
 from penstock.windows.windowing import Windowing
 from penstock_spark.checkpoints.contract.classes import find_classes
 from penstock_spark.checkpoints.contract.field_orders import FieldOrders, field_orders_of
+from penstock_spark.checkpoints.contract.kept_cells import keep_cells
 from penstock_spark.checkpoints.contract.key_coders import KeyCoders, key_coders_of, key_type
 from penstock_spark.plan.column_plan import ColumnStream, Grouped
 from penstock_spark.plan.retractions import retracting_edges
@@ -192,6 +193,7 @@ def _stateful(plan: StreamPlan, step: Step) -> dict[str, Any]:
     return {
         **_describe_state(plan, step, "none, but state", held, fields),
         "key_coders": _key_coders(plan, step),
+        "cells": keep_cells(specs),
     }
 
 
