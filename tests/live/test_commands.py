@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from penstock.error import RunnerError
 from penstock.options.pipeline_options import PipelineOptions
 from penstock.options.spark import SparkOptions
+from penstock_conformance import command, showing
 from penstock_spark.checkpoints.custody.requests import Answer
 from penstock_spark.live import views
 from penstock_spark.live.server import LiveServer
+from penstock_spark.live.snapshot_files import NAME
 from tests.live.sample import stream
 
 TOKEN = "a-token-that-is-long-enough"
@@ -31,9 +34,9 @@ def serve(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     monkeypatch.setattr("penstock_spark.live.server._WRONG_TOKEN_SECONDS", 0)
     servers: list[LiveServer] = []
 
-    def send(command: str) -> Answer:
-        asked.append(command)
-        return Answer(True, f"the run does {command}")
+    def send(name: str) -> Answer:
+        asked.append(name)
+        return Answer(True, f"the run does {name}")
 
     def start(token: str | None = TOKEN, send: Any = send) -> LiveServer:
         servers.append(LiveServer(lambda: stream(3), 0, token=token, send=send))
@@ -112,7 +115,7 @@ def test_a_command_that_does_not_exist_is_not_sent(serve: Serve, asked: list[str
 
 
 def test_what_the_run_refuses_is_told(serve: Serve) -> None:
-    def gone(command: str) -> Answer:
+    def gone(name: str) -> Answer:
         raise RunnerError("no run holds the checkpoint", hint="start its program")
 
     status, text, _ = post(serve(send=gone), "drain")
@@ -150,3 +153,17 @@ def _errors(*flags: str) -> list[str]:
     from penstock.options.pipeline_options_validator import PipelineOptionsValidator
 
     return PipelineOptionsValidator(settings(*flags), None).validate()
+
+
+def test_the_command_that_shows_a_kept_snapshot_takes_a_token_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / NAME).write_text(stream(3).to_json(), encoding="utf-8")
+    assert command.main(["live", "--from", str(tmp_path), "--token", "short"]) == 2
+    assert "the token has 5 characters" in capsys.readouterr().err
+    # A copy of the file says nothing of its checkpoint.
+    assert showing._sender(str(tmp_path / NAME)) is None
+    send = showing._sender(str(tmp_path))
+    assert send is not None
+    with pytest.raises(ValueError, match="not a penstock checkpoint"):
+        send("drain")
