@@ -30,7 +30,7 @@ TABLES = ("balances", "standings")
 
 
 def deal_out(folder, files, count, seed=7):
-    """Writes files of random transfers, each a second younger than the one before."""
+    """Writes files of random transfers, each a second younger than the previous one."""
     random = Random(seed)
     folder.mkdir(parents=True)
     for number in range(files):

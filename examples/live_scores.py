@@ -51,7 +51,7 @@ def pane_as_line(total, window=beam.DoFn.WindowParam, pane=beam.DoFn.PaneInfoPar
 
 
 def deal_out(file, folder, count):
-    """Splits a file into several, each a second younger than the one before."""
+    """Splits a file into several, each a second younger than the previous one."""
     lines = Path(file).read_text(encoding="utf-8").splitlines()
     for number, first in enumerate(range(0, len(lines), count)):
         piece = Path(folder, f"{number:04d}.csv")

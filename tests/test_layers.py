@@ -28,6 +28,7 @@ LAYERS = (
     ("error",),
     ("utils",),
     ("checks",),
+    ("tracebacks",),
     ("elements",),
     ("base",),
     ("left_out", "absent"),

@@ -54,6 +54,9 @@ PATTERNS = {
     "tells whether: shows": r"\btells? (whether|which|how|where|when|what|of|nothing|no)\b",
     "truth values: booleans": r"(?<!three )\b[Tt]ruth values?\b",
     "without an end: that never ends": r"\b[Ww]ithout (an )?end\b",
+    "behind the point: after the point": r"\bbehind the (decimal )?point\b",
+    "in the place of: instead of, replaces": r"\b[Ii]n the place of\b",
+    "the one before: the previous one": r"\bthe (one|step|part) before(?=[,.;:\"]| has\b)",
 }
 """What to avoid and what to say, and the pattern that finds it."""
 
@@ -107,6 +110,9 @@ def test_each_pattern_finds_what_it_names() -> None:
         "It tells whether the run has ended.",
         "strings and truth values",
         "It waits without an end.",
+        "two digits behind the point",
+        "A row comes in the place of the call.",
+        "Each delay is longer than the one before.",
     ]
     assert all(counts_of(example)[name] for name, example in zip(PATTERNS, examples, strict=True))
 

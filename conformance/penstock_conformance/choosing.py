@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 from penstock_conformance.citations import is_figure, key_of, order_of
 from penstock_conformance.scenario import MODES, Scenario
@@ -56,7 +57,7 @@ def choose_modes(wanted: Sequence[str]) -> tuple[str, ...]:
                 ValueError,
                 f"the engine mode {name!r} is unknown",
                 where="",
-                hint=f"use one of {', '.join(MODES)}",
+                hint=hint_at_name(name, MODES, f"use one of {', '.join(MODES)}"),
             )
     return tuple(mode for mode in MODES if not wanted or mode in wanted)
 

@@ -12,6 +12,7 @@ import penstock
 from penstock.error import RunnerError, refusal, split_hint
 from penstock.options.base import render_help
 from penstock.options.optimisations import OPTIMISATIONS
+from penstock.tracebacks import FLAG, is_fault, print_failure, show_all_lines
 from penstock_conformance import (
     controlling,
     doctor,
@@ -61,15 +62,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     parser = _parser()
-    options, flags = parser.parse_known_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    end = given.index("--arguments") if "--arguments" in given else len(given)
+    own = [each for each in given[:end] if each != FLAG]
+    if len(own) < end:
+        # Every command takes it, wherever it stands.
+        show_all_lines()
+    options, flags = parser.parse_known_args([*own, *given[end:]])
     if flags and not hasattr(options, "flags"):
         parser.error(f"unrecognized arguments: {' '.join(flags)}")
     options.flags = flags
     try:
         return int(options.run(options))
-    except (ValueError, RunnerError) as error:
-        print(error, file=sys.stderr)
-        return BAD_INPUT
+    except Exception as error:
+        print_failure(error)
+        is_named = isinstance(error, ValueError | RunnerError) or split_hint(str(error))[1] != ""
+        return BAD_INPUT if is_named and not is_fault(error) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
         usage="penstock COMMAND ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EXAMPLES,
+    )
+    parser.add_argument(
+        FLAG, action="store_true", help="show all lines of a failure, also those of penstock and Spark"
     )
     parser.add_argument("--version", action="version", version=f"penstock {penstock.__version__}")
     commands = Commands(parser, _GROUPS)
@@ -146,20 +157,13 @@ def _options(_: argparse.Namespace) -> int:
 
 def _sql(options: argparse.Namespace) -> int:
     """Runs the statements; see `penstock.sql.jobs.running`."""
-    try:
-        from penstock.sql.jobs.running import run_command
-    except ModuleNotFoundError as missing:
-        raise ValueError(str(missing)) from None
+    from penstock.sql.jobs.running import run_command
+
     try:
         run_command(options.statements, options.flags)
     except KeyboardInterrupt:
         # The run has said what became of it; a traceback would look like a fault.
         return INTERRUPTED
-    except Exception as error:
-        # Errors of other types also say in three parts what is wrong, and need no traceback.
-        if isinstance(error, RunnerError) or not split_hint(str(error))[1]:
-            raise
-        raise ValueError(str(error)) from None
     return 0
 
 

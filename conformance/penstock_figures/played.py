@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 from penstock.functions.combinefn import CombineFn
 from penstock.io.streaming.recorded_stream import (
@@ -111,7 +112,9 @@ def recording_of_test_stream(
     """
     if tag not in (test_stream.output_tags or {None}):
         what = f"the TestStream has no output {tag!r}"
-        raise refusal(ValueError, what, hint="pass the tag of one of its outputs")
+        tags = [each for each in test_stream.output_tags if each is not None]
+        hint = hint_at_name(str(tag), tags, "pass the tag of one of its outputs")
+        raise refusal(ValueError, what, hint=hint)
     events = list(_events_of(test_stream, tag))
     combine = None if combine is None else CombineFn.maybe_from_callable(combine)
     played = play(GroupingMachine(windowing, combine), events, mode, finish=True)

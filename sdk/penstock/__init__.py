@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 # The names that every pipeline needs load at once; inputs, outputs and runners load on first use.
@@ -20,6 +21,7 @@ from penstock.construction.pipeline import Pipeline
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.elements.tagged_output import TaggedOutput
+from penstock.tracebacks import install_hook
 from penstock.transforms import *  # noqa: F403
 from penstock.transforms import combiners, trigger, window
 from penstock.typehints import WithTypeHints
@@ -75,8 +77,14 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Runs for ``%load_ext penstock`` in a notebook: penstock's errors have no traceback, and cells may be SQL."""
+    """Runs for ``%load_ext penstock`` in a notebook: errors as `penstock.notebooks` shows them, and cells in SQL.
+
+    An import of penstock also shortens errors, unless another extension shows them.
+    """
     importlib.import_module("penstock.notebooks").load_extension(shell)
 
 
 install()
+install_hook()
+if "IPython" in sys.modules:
+    importlib.import_module("penstock.notebooks").shorten_errors_here()

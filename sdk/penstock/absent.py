@@ -7,6 +7,7 @@ name of a module, or in a module, that is like another one.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
@@ -52,6 +53,11 @@ _WHERE_NAMES_ARE = (
     "penstock.options.pipeline_options",
     "penstock.testing.util",
     "penstock.utils.timestamp",
+    "penstock.io.database",
+    "penstock.io.delta",
+    "penstock.io.iceberg",
+    "penstock.io.kafka",
+    "penstock.io.postgres_changes",
 )
 """The modules in which a name is looked for that is asked of another one."""
 
@@ -117,10 +123,18 @@ def _near_hint(module: str, name: str) -> str | None:
     homes = {known: home for home in places for known in _public_names(home)}
     near = find_nearest(name, homes, _LIKENESS)
     if near is None:
-        return None
+        return _hint_at_module(f"{module}.{name}")
     if near == name:
         return f"import it from {homes[near]}"
     return f"did you mean {near}?" if homes[near] == module else f"did you mean {near}, of {homes[near]}?"
+
+
+def _hint_at_module(name: str) -> str | None:
+    """The hint at a module that is there, but that nothing has imported."""
+    package, _, _ = name.rpartition(".")
+    if not hasattr(sys.modules.get(package), "__path__") or importlib.util.find_spec(name) is None:
+        return None
+    return f"import it: import {name}"
 
 
 def _near_module(package: str, name: str, path: Sequence[str] | None) -> str | None:

@@ -68,14 +68,25 @@ def is_raised_by_user(error: BaseException) -> bool:
     return trace is not None and not _is_of_others(trace.tb_frame.f_code.co_filename)
 
 
-@functools.cache
 def _is_of_others(file: str) -> bool:
     """True if a file is part of penstock or of Python, and not of the user's program."""
-    if os.path.basename(file) == _COMMAND:
+    return is_our_file(file) or is_library_file(file)
+
+
+@functools.cache
+def is_our_file(file: str) -> bool:
+    """True if a file is part of penstock."""
+    if os.path.basename(file) == _COMMAND or file.startswith(_PACKAGE_FOLDER):
         return True
+    return not is_library_file(file) and any(folder in file for folder in _OUR_FOLDERS)
+
+
+@functools.cache
+def is_library_file(file: str) -> bool:
+    """True if a file is part of Python itself."""
     if file.startswith(_LIBRARY_FOLDER):
         return not file.startswith((f"{_LIBRARY_FOLDER}site-packages", f"{_LIBRARY_FOLDER}dist-packages"))
-    return file.startswith((_PACKAGE_FOLDER, "<frozen ")) or any(folder in file for folder in _OUR_FOLDERS)
+    return file.startswith("<frozen ")
 
 
 def _is_of_engine(package: str | None) -> bool:

@@ -250,7 +250,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: mode is 'stream'
                   at game.py:1
-                  hint: use one of batch, micro_batch, streaming
+                  hint: did you mean 'streaming'?
                 """,
         ),
         Row(
@@ -261,7 +261,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: without names 'nativ_sums', which is not an optimisation
                   at game.py:1
-                  hint: use a list of: all, early_combining, one_round, lifted_combiners, window_columns, inline_sinks, one_operator, native_sums, native_columns, native_streams, column_bounds, driver_rows, shortcuts, whole_batches
+                  hint: did you mean 'native_sums'?
                 """,
         ),
         Row(
@@ -329,7 +329,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: mode is 'stream'
                   at game.py:1
-                  hint: use one of batch, micro_batch, streaming
+                  hint: did you mean 'streaming'?
                 shuffle_partitions is -1
                   at game.py:1
                   hint: use a whole number above 0

@@ -348,7 +348,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: Tag 'error' is neither the main tag None nor one of ('errors',)
                   at step 'Map(str)' (game.py:1)
-                  hint: declare it: with_outputs('error', ...)
+                  hint: did you mean 'errors'?
                 """,
         ),
         Row(

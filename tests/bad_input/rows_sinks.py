@@ -164,7 +164,7 @@ SUBJECT = Subject(
             see="""
                 ValueError: Avro has no codec 'zip'
                   at game.py:3
-                  hint: use one of null, deflate, bzip2, snappy, zstandard, lz4, xz
+                  hint: did you mean 'bzip2'?
                 """,
         ),
     ),

@@ -6,7 +6,7 @@ from tests.bad_input.rows import Row, Subject
 
 SUBJECT = Subject(
     "Your functions",
-    "The traceback in the worker, and what to do about the exception of a function of yours, follow as a note.",
+    "The lines of your function stand above, and what to do about its exception follows as a note.",
     (
         Row(
             "an exception in a function",

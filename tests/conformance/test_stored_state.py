@@ -21,13 +21,16 @@ from penstock.functions.userstate import (
     ReadModifyWriteStateSpec,
     SetStateSpec,
     StateSpec,
+    TimerSpec,
 )
 from penstock.machines.cells import Cells, cell_of
+from penstock.machines.stateful_keys import StatefulKey
+from penstock.transforms.timeutil import TimeDomain
 from penstock.transforms.window import GlobalWindow, IntervalWindow
 from penstock.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from penstock_conformance import command, stored_state
 from penstock_spark.checkpoints.contract.kept_cells import Unreadable, cell_readers, keep_cells
-from penstock_spark.checkpoints.state_table import SetTimer, StateRow
+from penstock_spark.checkpoints.state_table import SetTimer, StateRow, _rows_of_cells
 
 MINUTE = IntervalWindow(1_772_438_400, 1_772_438_460)
 ROWS = [
@@ -112,6 +115,15 @@ def test_a_step_and_a_key_can_be_chosen_and_json_has_a_line_for_each_row(
             "domain": "processing time",
             "at": "1970-01-01T00:01:30Z",
         }
+
+
+def test_a_row_of_a_dofn_has_its_timers_under_their_own_names_and_not_the_end_of_the_window() -> None:
+    spec = TimerSpec("expiry", TimeDomain.WATERMARK)
+    settings = {(None, spec.name, ""): (True, 60_000_000, None), (None, "", ""): (True, 90_000_000, None)}
+    state = StatefulKey("red", ({None: {"count": b"\x03"}}, settings))
+    [row] = _rows_of_cells("Count", 1, "red", state, {}, {})
+    assert row.timers == (SetTimer("expiry", "", True, Timestamp(60)),)
+    assert str(row.timers[0]) == "expiry at 1970-01-01T00:01:00Z in event time"
 
 
 def test_csv_has_whole_values(capsys: pytest.CaptureFixture[str]) -> None:

@@ -289,7 +289,7 @@ def test_a_watermark_that_goes_back_is_an_error():
             yield from super().process(element, tracker, estimator)
 
     run = Run(Back(), 5, CallLimits(outputs=2))
-    with pytest.raises(ValueError, match=r"watermark of Backwards goes back from Timestamp\(10\)"):
+    with pytest.raises(ValueError, match=r"watermark of Backwards moves back from Timestamp\(10\)"):
         run.clock(1)
 
 

@@ -268,7 +268,9 @@ def test_state_is_given_up_where_that_is_said_and_only_there() -> None:
     assert "the state of 'More' is discarded" in comparison.notes
     kept = compare(old, old, ["More", "Moore"])
     assert [refusal.startswith("drop_state names 'More', which is in") for refusal in kept.refusals] == [True]
-    assert kept.notes == ["drop_state names 'Moore', which has no state in the checkpoint"]
+    assert kept.notes == [
+        "drop_state names 'Moore', which has no state in the checkpoint: did you mean 'More'?"
+    ]
 
 
 # Descriptions as text.

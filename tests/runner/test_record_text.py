@@ -86,7 +86,7 @@ def test_each_object_of_json_has_the_fields_of_its_batch() -> None:
     ("make", "hint"),
     [
         (lambda: csv_files(CsvSink("out", options=(("seperator", ";"),)), WHERE), "pandas.DataFrame.to_csv"),
-        (lambda: csv_files(CsvSink("out", options=(("colums", ["a"]),)), WHERE), "did you mean columns?"),
+        (lambda: csv_files(CsvSink("out", options=(("colums", ["a"]),)), WHERE), "did you mean 'columns'?"),
     ],
 )
 def test_an_argument_that_pandas_does_not_have_is_refused(make, hint: str) -> None:

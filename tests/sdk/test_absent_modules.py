@@ -139,3 +139,19 @@ def test_sql_without_its_package_says_how_to_install_it(tmp_path):
         "  at game.py:3",
         "  hint: pip install 'penstock[sql]'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "hint"),
+    [
+        ("penstock.io", "ReadFromKafka", "import it from penstock.io.kafka"),
+        ("penstock.io", "ReadFromDatabse", "did you mean ReadFromDatabase, of penstock.io.database?"),
+        ("penstock.transforms", "periodicsequence", "import it: import penstock.transforms.periodicsequence"),
+    ],
+    ids=["a connector", "a misspelled connector", "a module"],
+)
+def test_a_name_of_another_module_says_what_to_import(module, name, hint, monkeypatch):
+    monkeypatch.delattr(f"{module}.{name}", raising=False)
+    with pytest.raises(AttributeError) as caught:
+        getattr(importlib.import_module(module), name)
+    assert str(caught.value).endswith(f"hint: {hint}")

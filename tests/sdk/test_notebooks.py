@@ -86,3 +86,28 @@ class Ended:
 
     def to_json(self) -> str:
         return "{}"
+
+
+FUNCTION = """import penstock as beam
+class Own(beam.PTransform):
+    def expand(self, pcoll):
+        return pcoll | beam.Map(int("x"))
+beam.Pipeline() | beam.Create([1]) | Own()"""
+
+
+def test_a_shell_shows_the_lines_of_cells_alone(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    notebooks.shorten_errors_here()
+    shell.run_cell(FUNCTION, store_history=True)
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    assert "Own.expand" in text
+    assert "invalid literal for int()" in text
+    assert "penstock/construction" not in text
+
+
+def test_a_handler_of_errors_that_is_there_stays(shell: Any) -> None:
+    def own(*_: object, **__: object) -> None: ...
+
+    shell.set_custom_exc((ValueError,), own)
+    notebooks.shorten_errors_here()
+    assert shell.custom_exceptions == (ValueError,)

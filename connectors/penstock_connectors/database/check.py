@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Inspector, inspect
 from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, refusal
 from penstock_connectors.database.address import Address
 from penstock_connectors.database.errors import mask_passwords
@@ -26,11 +27,12 @@ def check_table(address: Address, layout: Layout, create: bool) -> None:
         if inspector.has_table(name, schema=schema):
             _check_columns(inspector, address, layout, engine.dialect.name)
         elif not create:
+            otherwise = "create it, pass create=True, or check the name"
             raise refusal(
                 ValueError,
                 f"there is no table {address.table} in {address.shown}",
                 where=address.where,
-                hint="create it, pass create=True, or check the name",
+                hint=hint_at_name(name, inspector.get_table_names(schema=schema), otherwise),
             )
         else:
             _check_new(address, layout, engine.dialect.name)
@@ -69,7 +71,8 @@ def _check_columns(inspector: Inspector, address: Address, layout: Layout, diale
     for field in layout.schema:
         if field.name not in columns:
             what = f"the table {address.table} has no column {field.name}"
-            hint = f"add it, or leave out the field; the columns are {', '.join(columns)}"
+            known = f"add it, or leave out the field; the columns are {', '.join(columns)}"
+            hint = hint_at_name(field.name, columns, known)
             raise refusal(ValueError, what, where=address.where, hint=hint)
         column = columns[field.name]
         if column.get("computed"):

@@ -79,6 +79,6 @@ def postgres_type(kind: pa.DataType) -> str:
         return f"numeric({kind.precision}, {kind.scale})"
     widest, *narrower = POSTGRES[value]
     if value in (INTEGER, FLOAT) and kind.bit_width < 64:
-        # Each type is half as wide as the one before, and PostgreSQL has no type of 8 bits.
+        # Each type is half as wide as the previous one, and PostgreSQL has no type of 8 bits.
         return narrower[value is INTEGER and kind.bit_width < 32]
     return widest

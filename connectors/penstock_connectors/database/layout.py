@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import refusal
 from penstock.io.database import DatabaseSink
@@ -45,7 +46,8 @@ class Layout:
         for name in sink.key:
             if name not in schema.names:
                 what = f"the key has the column {name}, but the rows have no such field"
-                raise refusal(ValueError, what, where=where, hint=f"the fields are {', '.join(schema.names)}")
+                hint = hint_at_name(name, schema.names, f"the fields are {', '.join(schema.names)}")
+                raise refusal(ValueError, what, where=where, hint=hint)
             if is_nested(schema.field(name).type):
                 what = f"the column {name} of the key has the type {schema.field(name).type}"
                 raise refusal(ValueError, what, where=where, hint="use strings, numbers and times as keys")

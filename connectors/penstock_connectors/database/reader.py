@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.elements.row import make_row_class
 from penstock.error import RunnerError, refusal
 from penstock.io.database import DatabaseSource
@@ -122,7 +123,7 @@ def _columns(connection: Connection, source: DatabaseSource, address: Address) -
     for name in (*(source.columns or ()), *partition):
         if name not in by_name:
             whose = source.describe() if source.table is None else f"the {source.describe()}"
-            hint = f"it has {', '.join(column.name for column in found)}"
+            hint = hint_at_name(name, by_name, f"it has {', '.join(column.name for column in found)}")
             raise refusal(ValueError, f"{whose} has no column {name}", where=address.where, hint=hint)
     if len(by_name) < len(found):
         what = f"two columns of {source.describe()} have the same name"
@@ -143,7 +144,9 @@ def _of_table(connection: Connection, address: Address) -> list[Column]:
         described = inspector.get_columns(name, schema=schema)
     except sa.exc.NoSuchTableError:
         what = f"there is no table {address.table} in {address.shown}"
-        raise refusal(ValueError, what, where=address.where, hint="check its name and its schema") from None
+        known = inspector.get_table_names(schema=schema)
+        hint = hint_at_name(name, known, "check its name and its schema")
+        raise refusal(ValueError, what, where=address.where, hint=hint) from None
     kinds = [_readable(column["type"], connection.dialect.name) for column in described]
     return [
         Column(column["name"], kind, _nullable(_hint(kind)) if column["nullable"] else _hint(kind))

@@ -13,6 +13,7 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 from penstock.io.delta import DeltaSource, TablePlace
 from penstock_connectors.delta.table import files_of, open_table, schema_of_table, translate_errors
@@ -105,7 +106,8 @@ def columns_to_read(
     missing = [name for name in columns if name not in schema.names]
     if missing:
         what = f"the Delta table {place.shown} has no columns {', '.join(missing)}"
-        raise refusal(ValueError, what, where=where, hint=f"it has {', '.join(schema.names)}")
+        hint = hint_at_name(missing[0], schema.names, f"it has {', '.join(schema.names)}")
+        raise refusal(ValueError, what, where=where, hint=hint)
     return pa.schema([field for field in schema if field.name in columns])
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSource
 from penstock_connectors.iceberg.table import (
@@ -81,7 +82,8 @@ def _scan(table: Table, source: IcebergSource, where: str) -> DataScan:
         missing = [name for name in source.columns if name not in known]
         if missing:
             what = f"the Iceberg table {source.place.shown} has no columns {', '.join(missing)}"
-            raise refusal(ValueError, what, where=where, hint=f"it has {', '.join(known)}")
+            hint = hint_at_name(missing[0], known, f"it has {', '.join(known)}")
+            raise refusal(ValueError, what, where=where, hint=hint)
     expressions = load_module("expressions", where)
     row_filter = expressions.AlwaysTrue()
     if source.filter is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import RunnerError, UnsupportedByRunner, refusal
 from penstock.io.iceberg import CatalogTable, IcebergSink, PartitionPart
 from penstock_connectors.packages import PYICEBERG
@@ -210,7 +211,8 @@ def _check_partition_columns(sink: IcebergSink, columns: pa.Schema, where: str) 
     for part in sink.partition_by:
         if part.column not in columns.names:
             what = f"the table {sink.place.shown} has no column {part.column}"
-            raise refusal(ValueError, what, where=where, hint=f"its columns are {', '.join(columns.names)}")
+            hint = hint_at_name(part.column, columns.names, f"its columns are {', '.join(columns.names)}")
+            raise refusal(ValueError, what, where=where, hint=hint)
 
 
 def _check_types(columns: pa.Schema, where: str) -> None:

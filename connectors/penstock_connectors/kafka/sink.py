@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import noun_for, refusal
 from penstock.io.kafka import KafkaRecord, KafkaSink
 from penstock.utils.identifiers import identifier
@@ -106,7 +107,8 @@ def check_topic(sink: KafkaSink) -> None:
     )
     if sink.topic not in topics:
         what = f"there is no topic {sink.topic!r} at {brokers}"
-        raise refusal(LookupError, what, hint="check the name, and make the topic first")
+        hint = hint_at_name(sink.topic, topics, "check the name, and make the topic first")
+        raise refusal(LookupError, what, hint=hint)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 from penstock.io.custom.ranges import (
     NumberedSource,
@@ -239,7 +240,8 @@ class Topics(NumberedSource[Any]):
             topic = found.topics.get(name)
             if topic is None or not topic.partitions:
                 what = f"there is no topic {name!r} at {self._brokers}"
-                raise refusal(LookupError, what, hint="check the name, and make the topic first")
+                hint = hint_at_name(name, found.topics, "check the name, and make the topic first")
+                raise refusal(LookupError, what, hint=hint)
         if source.partitions:
             for name, number in source.partitions:
                 if number not in found.topics[name].partitions:

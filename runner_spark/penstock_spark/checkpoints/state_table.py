@@ -17,6 +17,7 @@ from penstock.coders.deterministic import decode_key
 from penstock.elements.bounded_window import BoundedWindow, GlobalWindow
 from penstock.error import refusal
 from penstock.functions.folds import NOTHING
+from penstock.functions.userstate import TimerSpec
 from penstock.machines.long_lists import LongList
 from penstock.machines.separable_values import SeparableValues
 from penstock.machines.splittable import SplittableKey
@@ -74,7 +75,7 @@ class SetTimer(NamedTuple):
     """A timer that a DoFn has set.
 
     Attributes:
-        name: The name of its TimerSpec.
+        name: The name that the user has given its TimerSpec.
         tag: Its dynamic tag; empty without one.
         is_event_time: True if it follows the watermark, and not the clock.
         time: When it fires.
@@ -356,7 +357,9 @@ def _rows_of_cells(
     timers: dict[object, list[SetTimer]] = {}
     for (plain, name, tag), (is_event_time, micros, _) in state.timers.settings.items():
         if name != END_OF_WINDOW:
-            timer = SetTimer(name, tag, is_event_time, Timestamp.from_micros(micros))
+            timer = SetTimer(
+                name.removeprefix(TimerSpec.prefix), tag, is_event_time, Timestamp.from_micros(micros)
+            )
             timers.setdefault(plain, []).append(timer)
     for plain, cells in state.windows.items():
         stored = {name: _whole(content, segments) for name, content in cells.items()}

@@ -10,20 +10,21 @@ from __future__ import annotations
 import base64
 import pickle
 import re
-import traceback
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeVar, cast
 
 import cloudpickle
 
+from penstock.checks.meant_names import hint_at_meant_name, hint_at_variable
 from penstock.error import RunnerError, add_location, refusal, split_hint, three_parts
 from penstock.metrics.execution import MetricsContainer, set_current
+from penstock.tracebacks import FAULT_NOTE, TraceLine, is_fault, list_lines, make_traceback
 from penstock_spark.reports.reporting import current_reporting
 
 _MARKED = re.compile(r"penstock-failure<([0-9a-f]{64}):([A-Za-z0-9+/=]+)>")
 _LIMIT_BYTES = 60_000
-_TRACEBACK_LIMIT = 12
+_EARLIER_ERRORS = 5
 _SHOWN_CHARACTERS = 1_000
 _Result = TypeVar("_Result")
 
@@ -34,7 +35,10 @@ class Failure:
     kind: str
     message: str  # The text of the exception.
     where: str
-    frames: str  # The traceback in the worker, as text, with the tracebacks of the exceptions that led to it.
+    lines: tuple[TraceLine, ...]  # What is shown of the traceback in the worker.
+    earlier: Failure | None = None  # The exception that led to this one, which pickling would lose.
+    is_fault: bool = False  # Whether penstock did not expect the exception.
+    hint: str | None = None  # The hint at a name that the code of the step has misspelled.
     # The element that the step worked on, as text; None unless the user asked for it.
     element: str | None = None
 
@@ -62,15 +66,28 @@ def fail_step(error: BaseException, where: str, element: tuple[Any, ...] = ()) -
 
 def mark(error: BaseException, where: str, element: tuple[Any, ...] = ()) -> str:
     """Returns the text in which an exception travels to the driver."""
-    # This includes the text of the exceptions that caused it, because they do not survive pickling.
-    frames = "".join(traceback.format_exception(error, limit=-_TRACEBACK_LIMIT))
     reporting = current_reporting()
-    shown = _cut(repr(element[0])) if element and reporting.show_elements else None
-    failure = Failure(
-        _pickle(error), type(error).__qualname__, _cut(_text(error)), where, _cut(frames), shown
+    fault = is_fault(error, over_users_values=True)
+    failure = replace(
+        _failure_of(error, where, fault or reporting.all_lines, _EARLIER_ERRORS),
+        is_fault=fault,
+        hint=hint_at_meant_name(error, element),
+        element=_cut(repr(element[0])) if element and reporting.show_elements else None,
     )
     packed = base64.b64encode(cloudpickle.dumps(failure)).decode("ascii")
     return f"{failure.kind} {where} penstock-failure<{reporting.signature(packed)}:{packed}>"
+
+
+def _failure_of(error: BaseException, where: str, all_lines: bool, earlier_errors: int) -> Failure:
+    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return Failure(
+        _pickle(error),
+        type(error).__qualname__,
+        _cut(_text(error)),
+        where,
+        list_lines(error.__traceback__, all_lines),
+        _failure_of(earlier, where, all_lines, earlier_errors - 1) if earlier and earlier_errors else None,
+    )
 
 
 def call_guarded(
@@ -150,21 +167,23 @@ def to_exception(failure: Failure) -> BaseException:
     element = "set show_elements_in_errors to see the element"
     if failure.element is not None:
         element = f"the element is {failure.element}"
-    hint = f"see the worker's traceback below; {element}"
+    meant = failure.hint
+    if failure.kind == NameError.__name__ and failure.lines:
+        meant = hint_at_variable(failure.message, failure.lines[-1].file)
+    hint = element if meant is None else f"{meant} {element[0].upper()}{element[1:]}"
+    if not failure.lines:
+        hint += ", and full_trace to see the lines of penstock that called the function"
     if failure.kind == ModuleNotFoundError.__name__:
         hint = (
             "install the module for the Python of the workers, or set PYSPARK_PYTHON to a Python that has it"
         )
-    error: BaseException
-    try:
-        if failure.exception is None:
-            raise ValueError
-        error = pickle.loads(failure.exception)
-    except Exception:
+    error = _loaded(failure)
+    if error is None:
         return _user_code_error(failure, f"{failure.kind}: {_shorten(failure)}", hint)
     if isinstance(error, RunnerError) and "\n" in split_hint(str(error))[0]:
         # The error already says where it happened, and what to do.
-        return error if failure.element is None else _with_element(error, failure.element)
+        told = error if failure.element is None else _with_element(error, failure.element)
+        return _with_lines(told, failure)
     if isinstance(error, LEAVING):
         what = f"the step raised {failure.kind}: {_shorten(failure)}".removesuffix(": ")
         hint = "raise an exception that says what is wrong: a step cannot end the program"
@@ -174,15 +193,38 @@ def to_exception(failure: Failure) -> BaseException:
         error = refusal(MemoryError, what, where=failure.where, hint=_MEMORY_HINT)
     _name_step(error, failure.where)
     has_hint = split_hint(_text(error))[1] != ""
-    told = f"{element[0].upper()}{element[1:]}." if has_hint else f"{failure.where}\n  hint: {hint}"
-    error.add_note(f"{told}\nIn the worker:\n{failure.frames}")
-    return error
+    if not has_hint:
+        is_placed = failure.where.removeprefix("at step ") in _text(error)
+        error.add_note(f"  hint: {hint}" if is_placed else f"  {failure.where}\n  hint: {hint}")
+    elif failure.element is not None:
+        error.add_note(f"  {element}")
+    return _with_lines(error, failure)
 
 
-def _user_code_error(failure: Failure, what: str, hint: str) -> UserCodeError:
-    error = UserCodeError(what, where=failure.where, hint=hint)
-    error.add_note(f"In the worker:\n{failure.frames}")
-    return error
+def _user_code_error(failure: Failure, what: str, hint: str) -> BaseException:
+    return _with_lines(UserCodeError(what, where=failure.where, hint=hint), failure)
+
+
+def _with_lines(error: BaseException, failure: Failure) -> BaseException:
+    """Adds to an exception the traceback that it had in the worker, and the exceptions that led to it."""
+    if failure.is_fault:
+        error.add_note(FAULT_NOTE)
+    if failure.earlier is not None:
+        earlier = _loaded(failure.earlier) or _described(failure.earlier)
+        error.__cause__ = _with_lines(earlier, failure.earlier)
+    return error.with_traceback(make_traceback(failure.lines))
+
+
+def _described(failure: Failure) -> UserCodeError:
+    return UserCodeError(f"{failure.kind}: {_shorten(failure)}")
+
+
+def _loaded(failure: Failure) -> BaseException | None:
+    """The exception itself; None if it could not travel."""
+    try:
+        return None if failure.exception is None else cast(BaseException, pickle.loads(failure.exception))
+    except Exception:
+        return None
 
 
 def _with_element(error: RunnerError, element: str) -> RunnerError:

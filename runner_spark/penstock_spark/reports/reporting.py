@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from penstock.tracebacks import show_all_lines
 from penstock_spark.session.worker_socket import acknowledge_each
 
 _KEY_BYTES = 32
@@ -30,6 +31,8 @@ class Reporting:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES), repr=False)
     # True if errors show the element that a step worked on, which Spark's logs then also contain.
     show_elements: bool = False
+    # True if errors show all lines of a worker's traceback.
+    all_lines: bool = False
 
     def signature(self, content: str) -> str:
         return hmac.new(self.key, content.encode(), hashlib.sha256).hexdigest()
@@ -60,6 +63,7 @@ def is_in_run() -> bool:
 
 def report_with(reporting: Reporting) -> None:
     _reporting.set(reporting)
+    show_all_lines(reporting.all_lines)
 
 
 @contextmanager

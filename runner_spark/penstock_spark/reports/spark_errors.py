@@ -100,7 +100,7 @@ def raise_translated(error: Exception, surroundings: ErrorContext | None = None)
     other = translate(error, surroundings)
     if other is error:
         raise error
-    raise other from None
+    raise other from other.__cause__
 
 
 def translate(error: Exception, surroundings: ErrorContext | None = None) -> BaseException:
@@ -188,9 +188,7 @@ def _make_worker_error(raised: re.Match[str], known: ErrorContext) -> RunnerErro
         said, where = raised["said"], _places(known)
         is_own = said.startswith(_OWN_ERROR)
         what = said.removeprefix(_OWN_ERROR) if is_own else f"a Python worker failed: {_plain(said)}"
-        hint = (
-            "see the worker's traceback below; make sure that the workers can import what the program imports"
-        )
+        hint = "make sure that the workers can import what the program imports"
     error = RunnerError(what, where=where, hint=raised["hint"] or hint)
     error.add_note(f"In the worker:\n{raised['stack']}")
     return error

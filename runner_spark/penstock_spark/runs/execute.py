@@ -10,6 +10,7 @@ from penstock.metrics.execution import ELEMENTS, take_out
 from penstock.options.pipeline_options import TypeOptions
 from penstock.options.spark import SparkOptions
 from penstock.runners.runner import PipelineState
+from penstock.tracebacks import shows_all_lines
 from penstock.utils.identifiers import identifier
 from penstock_spark.formats.registry import formats_of
 from penstock_spark.live.batch_snapshots import BatchSnapshots
@@ -52,7 +53,7 @@ def execute(plan: Plan, settings: SparkOptions, opened: OpenSession, views: View
         looking.end(PipelineState.FAILED, shown)
         if shown is error:
             raise
-        raise shown from None
+        raise shown from shown.__cause__
     except BaseException:
         looking.end(PipelineState.CANCELLED)
         raise
@@ -108,7 +109,10 @@ def context_for(graph: Graph, opened: OpenSession, settings: SparkOptions) -> Co
         metrics=backend_of(spark).reports(),
         partitions=opened.partitions,
         dumps=dumps,
-        reporting=Reporting(show_elements=bool(settings.show_elements_in_errors)),
+        reporting=Reporting(
+            show_elements=bool(settings.show_elements_in_errors),
+            all_lines=shows_all_lines() or bool(settings.full_trace),
+        ),
         # A recording shows elements one by one.
         without=settings.switched_off() | ({"early_combining"} if settings.record_events else set()),
         recorded=settings.record_events or 0,

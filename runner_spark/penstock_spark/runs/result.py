@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from penstock.metrics.execution import Snapshot
 from penstock.metrics.metric import MetricResults
 from penstock.runners.runner import PipelineResult, PipelineState
+from penstock.tracebacks import shortens_tracebacks
 from penstock.utils.timestamp import Duration, Timestamp
 from penstock_figures.of_runs import Figure, recording_of_grouping
 from penstock_figures.recording import Recording
@@ -155,6 +156,7 @@ class StreamResult(RecordedResult):
         """The run's present state."""
         return self._running.state
 
+    @shortens_tracebacks
     def wait_until_finish(self, duration: int | None = None) -> str | None:
         """Waits for the run to end.
 
@@ -181,7 +183,8 @@ class StreamResult(RecordedResult):
         if not has_ended:
             return None
         if self._running.failure is not None:
-            raise self._running.failure
+            # Each wait raises it, and each has lines of its own.
+            raise self._running.failure.with_traceback(self._running.failure_trace)
         return self.state
 
     def _take_signal(self) -> bool:

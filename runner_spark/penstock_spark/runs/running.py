@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import Any
 
 from penstock.checks.similar_names import hint_at_name
@@ -92,6 +93,9 @@ class StreamRun:
 
     def __post_init__(self) -> None:
         self.failure: BaseException | None = None  # What made it fail.
+        self.failure_trace: TracebackType | None = None  # Its lines, before anyone raises it.
+        self._counting = threading.Lock()
+        self._waiting = 0  # How many threads wait for the end, and get what made it fail.
         self._snapshot: Snapshot = {}
         self._seen = StreamFacts()
         self._ended_micros: int | None = None
@@ -131,7 +135,13 @@ class StreamRun:
 
     def join(self, seconds: float | None) -> bool:
         # It does not join the thread: if a signal interrupts a join, Python takes the thread for ended.
-        return self._over.wait(seconds)
+        with self._counting:
+            self._waiting += 1
+        try:
+            return self._over.wait(seconds)
+        finally:
+            with self._counting:
+                self._waiting -= 1
 
     def cancel(self) -> None:
         """Stops the query where it is, and waits until it has stopped."""
@@ -184,7 +194,8 @@ class StreamRun:
         try:
             self.checkpoint.command("signal", name)
         except Exception as error:
-            raise self.translate(error) from None
+            told = self.translate(error)
+            raise told from told.__cause__
 
     def _obey_drain(self, _: Request) -> str:
         self.drain()
@@ -267,6 +278,7 @@ class StreamRun:
                 # Whatever went wrong: otherwise the program would keep this object, and wait for it at its end.
                 atexit.unregister(self._end_with_program)
                 self._ended_micros = clock.micros()
+                self.failure_trace = None if self.failure is None else self.failure.__traceback__
                 self._view.end()
                 self._over.set()
 
@@ -448,10 +460,10 @@ class StreamRun:
         self.state = ending
 
     def _tell_end(self, state: str) -> None:
-        """Logs an end that the user did not ask for."""
-        if self.failure is not None:
+        """Logs an end that the user did not ask for; whoever waits gets the failure as an exception."""
+        if self.failure is not None and not self._waiting:
             _LOGGER.error("the query of the run %s failed: %s", self.context.run, self.failure)
-        elif state == PipelineState.CANCELLED and self._backlog is not None:
+        elif self.failure is None and state == PipelineState.CANCELLED and self._backlog is not None:
             end = "read what was available" if self.available_now else "drained"
             _LOGGER.warning("cancelled before it had %s: %s", end, _unread(self._backlog))
 

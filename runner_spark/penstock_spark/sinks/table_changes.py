@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.coders.deterministic import encode_key
 from penstock.elements.bounded_window import IntervalWindow
 from penstock.error import noun_for, refusal
@@ -94,9 +95,10 @@ class LatestUpserts:
         unknown = sorted(set(record) - set(self._columns.names))
         if unknown:
             what = f"the table {self._sink.place.shown} has no column {', '.join(unknown)}"
-            raise refusal(
-                ValueError, what, where=self._where, hint="add it to the table, or leave the field out"
+            hint = hint_at_name(
+                unknown[0], self._columns.names, "add it to the table, or leave the field out"
             )
+            raise refusal(ValueError, what, where=self._where, hint=hint)
         if any(name in record and record[name] != to_plain(part) for name, part in key.items()):
             what = "the value of an upsert has a different key than the upsert"
             raise refusal(ValueError, what, where=self._where, hint="leave the key out of the value")

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import noun_for, refusal
 from penstock.values.types import INTEGER, NOTHING, UNSIGNED_INTEGER, ValueType
 from penstock_spark.columns.records import schema_of
@@ -69,7 +70,8 @@ def choose_columns(
     for name in (*sink.key, *partition_columns, *(() if sink.value is None else (sink.value,))):
         if name not in columns.names:
             what = f"the table {sink.place.shown} has no column {name}"
-            raise refusal(ValueError, what, where=where, hint=f"its columns are {', '.join(columns.names)}")
+            hint = hint_at_name(name, columns.names, f"its columns are {', '.join(columns.names)}")
+            raise refusal(ValueError, what, where=where, hint=hint)
     _check_keys(sink, columns, where)
     return columns if wanted is None else with_values_of(columns, wanted)
 
@@ -86,7 +88,8 @@ def _check_fit(wanted: pa.Schema, columns: pa.Schema, sink: TableSink, where: st
     for field in wanted:
         if field.name not in columns.names:
             what = f"the table {place} has no column {field.name}"
-            hint = f"add it to the table, or leave the field out; the columns are {', '.join(columns.names)}"
+            known = f"add it to the table, or leave the field out; the columns are {', '.join(columns.names)}"
+            hint = hint_at_name(field.name, columns.names, known)
             raise refusal(ValueError, what, where=where, hint=hint)
         own = columns.field(field.name)
         if not _fits(field.type, own.type):

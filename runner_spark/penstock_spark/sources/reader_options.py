@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 
 _DEFAULTS = {"maxFileAge": "36500d", "recursiveFileLookup": True}
@@ -103,11 +103,10 @@ def check_format_options(format: str, options: Iterable[tuple[str, Any]], where:
 
 def _check_names(what: str, given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     # Spark ignores the case of an option's name.
-    spelled = {name.lower(): name for name in known}
+    spelled = {name.lower() for name in known}
     for name in given:
         if name.lower() not in spelled:
-            close = difflib.get_close_matches(name.lower(), spelled, 1)
-            hint = f"did you mean {spelled[close[0]]}?" if close else f"it has {', '.join(known)}"
+            hint = hint_at_name(name, known, f"it has {', '.join(known)}")
             raise refusal(ValueError, f"{what} has no option {name}", where=where, hint=hint)
 
 

@@ -78,7 +78,7 @@ class BatchSizer:
         self.elements = min(_FIRST_ELEMENTS, self._most_elements)
 
     def parts(self, batch: Batch) -> Iterator[Batch]:
-        """Cuts a batch; before each part, it has learned what steps have made of the one before."""
+        """Cuts a batch; before each part, it has learned what steps have made of the previous one."""
         start, count = 0, len(batch.values)
         while start < count:
             some = min(self.elements, count - start)

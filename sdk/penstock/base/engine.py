@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import Any
 
+from penstock.checks.similar_names import find_nearest
 from penstock.error import refusal
 
 SPARK_RUNNER = ("penstock_spark.runner", "SparkRunner")
+_LIKENESS = 0.85
 BATCHES = "penstock_spark.columns.batches"
 SPARK_NAMES = ("SparkRunner",)
 LOCAL_NAMES = (
@@ -53,9 +54,9 @@ def _spellings(name: str) -> tuple[str, str]:
 
 def _hint(runner_name: str) -> str:
     short = runner_name.rpartition(".")[2]
-    close = difflib.get_close_matches(short, (*SPARK_NAMES, *LOCAL_NAMES), n=1, cutoff=0.85)
+    close = find_nearest(short, (*SPARK_NAMES, *LOCAL_NAMES), _LIKENESS)
     if close:
-        return f"did you mean {close[0]}?"
+        return f"did you mean {close}?"
     return "the only runner is SparkRunner; DirectRunner is Spark on this machine"
 
 

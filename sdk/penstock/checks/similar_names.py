@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -23,19 +26,31 @@ def find_nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str 
     return name if name in spellings else spellings[0]
 
 
-def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
+def hint_at_choice(message: str) -> str | None:
+    """Returns the hint at a wrong choice, by the message of argparse; None if it is another one, or none is similar.
+
+    >>> hint_at_choice("argument COMMAND: invalid choice: 'grph' (choose from 'graph', 'live')")
+    "did you mean 'graph'?"
+    """
+    found = _CHOICE.search(message)
+    near = find_nearest(found[1], re.findall(r"[\w-]+", found[2])) if found else None
+    return near and f"did you mean {near!r}?"
+
+
+def hint_at_name(name: str, names: Iterable[str], otherwise: str | None = None, likeness: float = 0.6) -> str:
     """Returns the hint at a wrong name: the known one that is most like it, or what to do if none is.
 
     Args:
         name: The wrong name.
         names: The known names.
         otherwise: The hint if no name is similar; by default the first of all names.
+        likeness: How much a name has to be like the wrong one, from 0 to 1.
 
     >>> hint_at_name("scroe", ["team", "score"]), hint_at_name("x", ["team", "score"]), hint_at_name("x", [])
     ("did you mean 'score'?", 'use one of score, team', 'there are none')
     """
     names = sorted(set(names))
-    if near := find_nearest(name, names):
+    if near := find_nearest(name, names, likeness):
         return f"did you mean {near!r}?"
     if otherwise is not None:
         return otherwise

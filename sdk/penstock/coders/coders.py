@@ -399,7 +399,7 @@ class ListLikeCoder(_OfOne):
     If the number cannot be known beforehand it is -1, and chunks follow, each after its own number; a 0 ends them.
     """
 
-    # Beam's writers start a new chunk once this many bytes are in the one before.
+    # Beam's writers start a new chunk once this many bytes are in the previous one.
     _chunk_bytes = 64 * 1024
 
     def __init__(self, elem_coder: Coder) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 from penstock import graph
 from penstock.base.display import HasDisplayData
 from penstock.base.engine import create_runner
-from penstock.checks.misspelled_keywords import find_meant_keyword
 from penstock.construction import pvalue
 from penstock.construction.applicable import Expands, ResultT
 from penstock.construction.applied import (
@@ -36,8 +35,9 @@ from penstock.error import noun_for, refusal
 from penstock.functions.resources import resource_hints_from_options
 from penstock.options.base import with_values
 from penstock.options.checks import check_arguments, copy_options
-from penstock.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
+from penstock.options.pipeline_options import PipelineOptions, SparkOptions, StandardOptions, TypeOptions
 from penstock.options.value_provider import RuntimeValueProvider
+from penstock.tracebacks import add_meant_keyword, shortens_tracebacks, show_all_lines
 from penstock.typehints import typehints
 from penstock.typehints.decorators import TypeCheckError
 from penstock.typehints.io_hints import WithoutElements
@@ -98,6 +98,8 @@ class Pipeline(HasDisplayData, WithoutElements):
         self._options = with_values(own, runner_arguments)
         self._standard_options = self._options.view_as(StandardOptions)
         self._type_options = self._options.view_as(TypeOptions)
+        if self._options.view_as(SparkOptions).full_trace:
+            show_all_lines()
         if not (runner is None or isinstance(runner, str) or hasattr(runner, "run_pipeline")):
             what = f"Runner {runner!r} is not a PipelineRunner object or the name of a runner"
             raise refusal(TypeError, what, hint="leave it out")
@@ -146,6 +148,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         """Returns the display data that was passed to the constructor."""
         return self._display_data
 
+    @shortens_tracebacks
     def run(self, test_runner_api: Any = "AUTO") -> Any:
         """Runs the pipeline, and returns a `PipelineResult`; the pipeline may still be running.
 
@@ -160,6 +163,7 @@ class Pipeline(HasDisplayData, WithoutElements):
         with RuntimeValueProvider.at_run_time(values):
             return self.runner.run_pipeline(self, self._options)
 
+    @shortens_tracebacks
     def explain(self) -> str:
         """Returns what the runner would do, as text, without running anything."""
         parts = [f"# {label}\n{text}" for label, text in self.root_transform().explanations()]
@@ -184,14 +188,14 @@ class Pipeline(HasDisplayData, WithoutElements):
     def __enter__(self) -> Pipeline:
         return self
 
+    @shortens_tracebacks
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
             self._unrun.forget()
-            meant = find_meant_keyword(error)
-            if error is not None and meant is not None:
-                error.add_note(f"  hint: did you mean {meant}?")
+            if error is not None:
+                add_meant_keyword(error)
             return
         self.result = self.run()
         if self._standard_options.no_wait_until_finish:
@@ -221,10 +225,12 @@ class Pipeline(HasDisplayData, WithoutElements):
         """Calls a visitor for every node and value, in the order of application."""
         self.root_transform().visit(visitor, self, set())
 
+    @shortens_tracebacks
     def __or__(self, transform: Expands[Any, ResultT]) -> ResultT:
         result: ResultT = self.apply(transform, pvalue.PBegin(self))
         return result
 
+    @shortens_tracebacks
     def apply(self, transform: object, pvalueish: object = None, label: str | None = None) -> Any:
         """Applies a PTransform under a label (what ``pvalueish | label >> transform`` does)."""
         if isinstance(pvalueish, Pipeline):

@@ -33,6 +33,7 @@ from penstock.construction.pvalue import PCollection
 from penstock.error import SideInputError, TransformError, noun_for, refusal, three_parts
 from penstock.functions.resources import parse_resource_hints
 from penstock.options.base import PipelineOptions
+from penstock.tracebacks import shortens_tracebacks
 from penstock.typehints import native_type_compatibility, typehints
 from penstock.typehints.annotations import signature_as_written
 from penstock.typehints.decorators import (
@@ -251,6 +252,7 @@ class PTransform(WithTypeHints, HasDisplayData, Generic[InputT, OutputT]):
     @overload
     def __ror__(self, left: Iterable[Any], label: str | None = None) -> Any: ...
 
+    @shortens_tracebacks
     def __ror__(self, left: object, label: str | None = None) -> Any:
         """Applies the transform to a pipeline, to several PCollections, or, at once, to plain values."""
         return apply_to(self, left, label)
@@ -354,6 +356,7 @@ class NamedPTransform(PTransform[Any, Any]):
         super().__init__(label)
         self.transform = transform
 
+    @shortens_tracebacks
     def __ror__(self, left: Any, _label: str | None = None) -> Any:
         return self.transform.__ror__(left, self.label)
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, overload
 from typing_extensions import TypeVar
 
 from penstock.base.shown import Elements, render_facts
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.applicable import Expands, K, ResultT, SelfT, V
 from penstock.construction.nodes import Construction, Producer
 from penstock.error import noun_for, refusal
 from penstock.graph import type_name
+from penstock.tracebacks import shortens_tracebacks
 from penstock.typehints import typehints
 from penstock.typehints.io_hints import WithElements, WithoutElements
 from penstock.windows.side_input_windows import default_window_mapping_fn
@@ -78,11 +80,13 @@ class PValue:
     def __repr__(self) -> str:
         return f"<{self} at {id(self):#x}>"
 
+    @shortens_tracebacks
     def apply(self, *arguments: Any, **keywords: Any) -> Any:
         """Applies a transform, which a label may follow, to this value (the long form of ``value | transform``)."""
         transform, *rest = arguments
         return self.pipeline.apply(transform, self, *rest, **keywords)
 
+    @shortens_tracebacks
     def __or__(self: SelfT, transform: Expands[SelfT, ResultT]) -> ResultT:
         result: ResultT = self.pipeline.apply(transform, self)  # type: ignore[attr-defined]
         return result
@@ -110,6 +114,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
     def windowing(self, windowing: Windowing) -> None:
         self._windowing = windowing
 
+    @shortens_tracebacks
     def collect(self) -> Elements[ElementT_co]:
         """Runs the pipeline up to here and returns all elements, in any order (penstock's own, like ``ib.collect``).
 
@@ -127,6 +132,7 @@ class PCollection(PValue, WithElements, Generic[ElementT_co]):
         """
         return Elements(self.pipeline.runner.elements_of(self, None))
 
+    @shortens_tracebacks
     def head(self, n: int = 5) -> Elements[ElementT_co]:
         """Returns up to `n` elements, whichever Spark finds first; computes only what is needed to find them.
 
@@ -354,7 +360,8 @@ class DoOutputsTuple(Generic[ElementT_co]):
             tag = None
         elif tag is not None and self._tags and tag not in self._tags and not self._allow_unknown_tags:
             what = f"Tag {tag!r} is neither the main tag {self._main_tag!r} nor one of {self._tags}"
-            hint = f"declare it: with_outputs({tag!r}, ...)"
+            tags = [each for each in (self._main_tag, *self._tags) if isinstance(each, str)]
+            hint = hint_at_name(str(tag), tags, f"declare it: with_outputs({tag!r}, ...)")
             raise refusal(ValueError, what, where=self.producer.where if self.producer else None, hint=hint)
         if tag not in self._pcolls:
             self._pcolls[tag] = self._output(tag)

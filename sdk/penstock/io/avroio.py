@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.absent import hint_at_absent_names
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pvalue import PBegin, PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
@@ -164,7 +165,7 @@ class WriteToAvro(RecordFileSinkTransform):
     ...
     ValueError: Avro has no codec 'zip'
       at ...
-      hint: use one of null, deflate, bzip2, snappy, zstandard, lz4, xz
+      hint: did you mean 'bzip2'?
     """
 
     sink: AvroSink
@@ -188,7 +189,9 @@ class WriteToAvro(RecordFileSinkTransform):
     ) -> None:
         if codec not in _CODECS:
             what = f"Avro has no codec {codec!r}"
-            raise refusal(ValueError, what, hint=f"use one of {', '.join(_CODECS)}")
+            raise refusal(
+                ValueError, what, hint=hint_at_name(str(codec), _CODECS, f"use one of {', '.join(_CODECS)}")
+            )
         sink = AvroSink.in_folders(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
             partition_by,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
@@ -325,7 +326,9 @@ class WriteToDelta(TableSinkTransform):
     ) -> None:
         if mode not in _MODES:
             what = f"{mode!r} is not a mode of WriteToDelta"
-            raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
+            raise refusal(
+                ValueError, what, hint=hint_at_name(str(mode), _MODES, f"use one of {', '.join(_MODES)}")
+            )
         keys = check_key_and_value(key, value)
         if keys and mode != "append":
             what = f"a key merges elements into the table, but the mode is {mode!r}"

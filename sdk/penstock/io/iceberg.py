@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import noun_for, refusal
 from penstock.graph import Sink
 from penstock.io.argument_checks import (
@@ -270,7 +271,8 @@ def _part(text: str) -> PartitionPart:
     name, number, column = found.groups()
     if name not in _NUMBERED + _PLAIN:
         what = f"partition_by has {text!r}, but {name} is not a transform"
-        hint = f"use one of {', '.join(_PLAIN)}, bucket[16] and truncate[3]"
+        known = f"use one of {', '.join(_PLAIN)}, bucket[16] and truncate[3]"
+        hint = hint_at_name(name, _NUMBERED + _PLAIN, known)
         raise refusal(ValueError, what, hint=hint)
     if (name in _NUMBERED) != (number is not None and int(number) > 0):
         needs = "needs a number" if name in _NUMBERED else "takes no number"

@@ -241,7 +241,7 @@ class ReadFromKafka(SourceTransform[Any]):
         patience_seconds: float = 60.0,
         **unsupported: object,
     ) -> None:
-        refuse_unsupported("ReadFromKafka", unsupported, _INSTEAD)
+        refuse_unsupported(ReadFromKafka, unsupported, _INSTEAD)
         config = _config("consumer_config", consumer_config)
         _check_topics(topics, topic_pattern, partitions)
         if timestamp_policy not in _POLICIES:

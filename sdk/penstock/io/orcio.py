@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 from penstock.io.argument_checks import check_column_names
 from penstock.io.files.file_readers import ReadAllFiles, ReadFiles
@@ -163,7 +164,9 @@ class WriteToOrc(RecordFileSinkTransform):
     ) -> None:
         if codec not in _CODECS:
             what = f"ORC has no codec {codec!r}"
-            raise refusal(ValueError, what, hint=f"use one of {', '.join(_CODECS)}")
+            raise refusal(
+                ValueError, what, hint=hint_at_name(str(codec), _CODECS, f"use one of {', '.join(_CODECS)}")
+            )
         sink = OrcSink.in_folders(
             Shards(file_path_prefix, file_name_suffix, num_shards, shard_name_template),
             partition_by,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import make_value_error, refusal
@@ -15,6 +16,7 @@ from penstock.io.source_transforms import SourceTransform
 from penstock.io.streaming.stream_sources import Streamable
 from penstock.io.streaming.watermark_policy import WatermarkPolicy
 from penstock.io.watermarks import BoundedDisorder
+from penstock.tracebacks import shortens_tracebacks
 
 __all__ = ["ReadFromSpark", "WriteToSpark", "from_dataframe", "to_dataframe", "to_streaming_dataframe"]
 
@@ -213,6 +215,7 @@ def _watermark_of(columns: Iterable[_Field]) -> tuple[str | None, WatermarkPolic
     return field.name, BoundedDisorder(delay / 1_000)
 
 
+@shortens_tracebacks
 def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
     """Returns a PCollection as a DataFrame of the pipeline's Spark session (penstock's own).
 
@@ -229,6 +232,7 @@ def to_dataframe(pcoll: PCollection[ElementT], schema: object = None) -> Any:
     return pcoll.pipeline.runner.to_dataframe(pcoll, schema)
 
 
+@shortens_tracebacks
 def to_streaming_dataframe(
     pcoll: PCollection[ElementT], schema: object = None, *, sequence: str | None = None
 ) -> Any:
@@ -334,6 +338,8 @@ class WriteToSpark(TableSinkTransform):
         _check_format(format)
         if mode not in _MODES:
             what = f"{mode!r} is not a save mode of Spark"
-            raise refusal(ValueError, what, hint=f"use one of {', '.join(_MODES)}")
+            raise refusal(
+                ValueError, what, hint=hint_at_name(str(mode), _MODES, f"use one of {', '.join(_MODES)}")
+            )
         columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
         super().__init__(SparkSink(format, path, mode, columns, tuple(sorted(options.items())), schema))

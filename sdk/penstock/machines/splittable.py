@@ -277,7 +277,7 @@ class SplittableMachine:
             if watermark_micros < state.latest_micros:
                 kind, before, now = type(part.estimator).__name__, state.latest_micros, watermark_micros
                 what = (
-                    f"the watermark of {kind} goes back from {Timestamp.from_micros(before)!r} to "
+                    f"the watermark of {kind} moves back from {Timestamp.from_micros(before)!r} to "
                     f"{Timestamp.from_micros(now)!r}"
                 )
                 hint = "keep the latest watermark in the estimator's state, and never report an earlier one"

@@ -26,6 +26,9 @@ _LOGGER = logging.getLogger(__name__)
 _OURS = re.compile(r"penstock|checkpoint|(spark|shuffle|trigger|drain)(_|$)")
 """The beginnings of the names of penstock options, in the form of `_plain`."""
 
+_READ_ANYWAY = frozenset({"full_trace"})
+"""The options that have an effect on the command line of a program that does not read it."""
+
 NOT_FLAGS = frozenset({"spark"})
 """The arguments of a pipeline that no command line can give."""
 
@@ -140,7 +143,7 @@ def _flags_of_ours(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     names = {
         flag: option.name
         for option in parser.records()
-        if option.effect is None
+        if option.effect is None and option.name not in _READ_ANYWAY
         for flag in option.spellings()
     }
     yield from ((flag, names[flag]) for flag in _names_of(arguments) if flag in names)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import three_parts
 from penstock.options.value_provider import ValueProvider
 
@@ -131,7 +132,7 @@ class Option:
     def _hint_of_kind(self, value: Any) -> str | None:
         """The advice for a value of the wrong kind; None for one of the right kind."""
         if self.choices and value not in self.choices:
-            return f"use one of {', '.join(self.choices)}"
+            return hint_at_name(str(value), self.choices, f"use one of {', '.join(self.choices)}")
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if self.type is bool:
             return None if value in (True, False) else "use True or False"

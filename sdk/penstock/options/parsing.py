@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import find_nearest, hint_at_choice
 from penstock.error import refusal, three_parts
 from penstock.options.option import Option
 from penstock.options.value_provider import RuntimeValueProvider, StaticValueProvider
@@ -62,7 +62,8 @@ class OptionsParser(argparse.ArgumentParser):
         """Prints what is wrong and ends the program; argparse's own method prints every flag before that."""
         what = re.sub("ignored explicit argument (.*)", r"it takes no value, but got \1", message)
         program = os.path.basename(sys.argv[0]) or "program"
-        self.exit(2, f"{three_parts(f'{program}: {what}', hint=f'{program} --help shows all options')}\n")
+        hint = hint_at_choice(message) or f"{program} --help shows all options"
+        self.exit(2, f"{three_parts(f'{program}: {what}', hint=hint)}\n")
 
     def values_of(self, flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         """Returns the values by name, and the arguments without a flag; lists and dicts belong to the caller."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import three_parts
 from penstock.options.optimisations import OPTIMISATIONS
 from penstock.options.option import CommaSeparatedList, Ignored, Option, Refused, Requirement
@@ -64,9 +65,10 @@ def _raised_by(read: Callable[[Any], Any]) -> Callable[[Any], Iterator[str]]:
 
 
 def _wrong_optimisations(names: list[Any]) -> Iterator[str]:
-    hint = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
+    known = f"use a list of: all, {', '.join(OPTIMISATIONS)}"
     for name in names:
         if name != "all" and name not in OPTIMISATIONS:
+            hint = hint_at_name(str(name), OPTIMISATIONS, known)
             yield three_parts(f"without names {name!r}, which is not an optimisation", hint=hint)
 
 
@@ -396,6 +398,13 @@ SPARK = (
         bool,
         False,
         "Shows the failing element in the error; off by default, since elements may be private.",
+    ),
+    Option(
+        "full_trace",
+        bool,
+        False,
+        "Shows all lines of a failure, also those of penstock and Spark; without it, only the lines of the program. "
+        "The environment variable PENSTOCK_FULL_TRACE=1 does the same.",
     ),
     Option(
         "drain_on_signal", bool, False, "Makes Ctrl-C and SIGTERM drain a stream instead of cancelling it."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.coders import VarIntCoder
 from penstock.construction import pvalue
 from penstock.construction.ptransform import PTransform, where_of
@@ -60,7 +61,8 @@ class JoinOfKind(PTransform[Any, Any]):
         self.kind = kind
         super().__init__()
         if kind not in self.kinds:
-            what, hint = f"there is no kind of {self.noun} {kind!r}", f"one of {', '.join(self.kinds)}"
+            what = f"there is no kind of {self.noun} {kind!r}"
+            hint = hint_at_name(str(kind), self.kinds, f"one of {', '.join(self.kinds)}")
             raise refusal(ValueError, what, where=self._where(), hint=hint)
 
     def default_label(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.casting import Compute, refuse, try_function
 from penstock.scalars.encodings import read_base_64
 from penstock.scalars.function import Arguments, ScalarFunction, choose_always
@@ -135,7 +136,8 @@ _READERS: dict[str, Callable[[str], bytes]] = {
 def _name_form(function: ScalarFunction, form: Scalar, names: dict[str, Compute]) -> str:
     value = form.value if isinstance(form, Literal) else None
     if not isinstance(value, str) or value.upper() not in names:
-        raise SqlTypeError(f"unknown format {form} of {function.name}", f"use one of {', '.join(names)}")
+        hint = hint_at_name(str(value), names, f"use one of {', '.join(names)}")
+        raise SqlTypeError(f"unknown format {form} of {function.name}", hint)
     return value.upper()
 
 

@@ -8,6 +8,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import noun_for, refusal
 from penstock.scalars.nested_values import of_elements
 from penstock.scalars.types import SqlType, from_hint
@@ -66,8 +67,9 @@ def check_output_fields(output: type[Any], rows: row_type.RowTypeConstraint, whe
     for column, kind in columns.items():
         if column not in declared:
             what = f"the query has the column {column!r}, and {name} has no such field"
-            more = f"{name} has {', '.join(declared)}"
-            raise refusal(TypeError, what, where=where, hint=f"add it to the class, or leave it out; {more}")
+            otherwise = f"add it to the class, or leave it out; {name} has {', '.join(declared)}"
+            hint = hint_at_name(column, declared, otherwise)
+            raise refusal(TypeError, what, where=where, hint=hint)
         wanted = from_hint(declared[column])
         if not _fits(kind, wanted):
             what = f"the column {column!r} of the query is {_article(kind)}, and the field of {name} {_article(wanted)}"
@@ -75,8 +77,8 @@ def check_output_fields(output: type[Any], rows: row_type.RowTypeConstraint, whe
     for field in declared:
         if field not in columns:
             what = f"{name} has the field {field!r}, and the query has no such column"
-            more = f"its columns are {', '.join(columns)}"
-            raise refusal(TypeError, what, where=where, hint=f"select it, or name it with AS; {more}")
+            otherwise = f"select it, or name it with AS; its columns are {', '.join(columns)}"
+            raise refusal(TypeError, what, where=where, hint=hint_at_name(field, columns, otherwise))
 
 
 def _fits(column: SqlType, field: SqlType) -> bool:

@@ -12,10 +12,12 @@ from penstock.error import refusal
 from penstock.io.each_batch import WriteToMemory
 from penstock.sql.catalog import Catalog
 from penstock.sql.transform import SqlTransform
+from penstock.tracebacks import shortens_tracebacks
 
 RowT = TypeVar("RowT", default=Any)
 
 
+@shortens_tracebacks
 def query(
     text: str,
     /,

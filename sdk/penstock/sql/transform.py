@@ -124,7 +124,7 @@ class SqlTransform(PTransform[Any, PCollection[RowT]]):
         **unsupported: object,
     ) -> None:
         super().__init__()
-        refuse_unsupported("SqlTransform", unsupported, _INSTEAD)
+        refuse_unsupported(SqlTransform, unsupported, _INSTEAD)
         if catalog is not None and not isinstance(catalog, Catalog):
             what = f"the catalog must be a Catalog, but is {noun_for(catalog)}"
             raise refusal(TypeError, what, hint="leave it out, or pass a penstock.transforms.sql.Catalog")

@@ -6,7 +6,6 @@ import copy
 import inspect
 import linecache
 import os
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -15,6 +14,7 @@ from typing import Any
 from penstock.error import RunnerError
 from penstock.functions.combinefn import CombineFn
 from penstock.scalars.types import SqlType
+from penstock.tracebacks import list_lines, shows_all_lines
 
 _SHOWN_FRAMES = 6
 _METHODS = (
@@ -97,10 +97,10 @@ def make_function_error(
 def list_frames(trace: TracebackType | None) -> list[str]:
     """The last lines of a traceback, from the outermost call to the innermost; those of imports are left out."""
     return [
-        f"in {frame.name} ({os.path.basename(frame.filename)}:{frame.lineno})"
-        + (f": {line}" if (line := linecache.getline(frame.filename, frame.lineno or 0).strip()) else "")
-        for frame in traceback.extract_tb(trace)
-        if "importlib" not in frame.filename
+        f"in {each.function} ({os.path.basename(each.file)}:{each.line})"
+        + (f": {line}" if (line := linecache.getline(each.file, each.line).strip()) else "")
+        for each in list_lines(trace, shows_all_lines())
+        if "importlib" not in each.file
     ][-_SHOWN_FRAMES:]
 
 

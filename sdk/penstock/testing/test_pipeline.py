@@ -15,6 +15,7 @@ from penstock.construction.pipeline import Pipeline
 from penstock.error import refusal
 from penstock.options.pipeline_options import PipelineOptions, TestOptions
 from penstock.runners.runner import PipelineState
+from penstock.tracebacks import shortens_tracebacks
 
 __all__ = ["TestPipeline"]
 
@@ -61,6 +62,7 @@ class TestPipeline(Pipeline):
         self.timeout = waiting if timeout is None else timeout
         super().__init__(runner, options, display_data=display_data, **runner_arguments)
 
+    @shortens_tracebacks
     def run(self, test_runner_api: object = True) -> Any:
         """Runs the pipeline and waits, unless `blocking` is off.
 

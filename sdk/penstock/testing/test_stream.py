@@ -137,7 +137,7 @@ class TestStream(PTransform[Any, Any]):
                 missing ones stay unchanged, or advance with the watermark itself.
 
         Raises:
-            AssertionError: If a watermark goes back, or none advances.
+            AssertionError: If a watermark moves backwards, or none advances.
             ValueError: If a percentile is not between 0 and 1, or its watermark is behind the watermark itself.
 
         >>> stream = TestStream().advance_watermark_to(5, percentiles={0.5: 20, 0.9: 8})

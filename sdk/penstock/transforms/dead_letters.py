@@ -7,7 +7,6 @@ import concurrent.futures
 import inspect
 import logging
 import os
-import traceback
 from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from penstock.functions.dofn import DoFn
 from penstock.functions.signature import MethodSignature, signature_of
 from penstock.functions.wrapping import WrappingDoFn
 from penstock.metrics.execution import MetricsContainer, current_container, set_current
+from penstock.tracebacks import format_failure
 from penstock.transforms.combining.combine import CombineGlobally
 from penstock.transforms.elements.isolated_process import IsolatedCalls
 from penstock.transforms.elements.pardo import Map, ParDo, handling_errors
@@ -282,7 +282,7 @@ class ExceptionHandlingDoFn(WrappingDoFn):
 
     def _dead_letter(self, error: BaseException, element: object) -> TaggedOutput[Any, Any]:
         self._report(error, element)
-        letter = (element, (type(error), repr(error), traceback.format_exception(error)))
+        letter = (element, (type(error), repr(error), format_failure(error)))
         return TaggedOutput(self._dead_letter_tag, letter)
 
     def _report(self, error: BaseException, element: object) -> None:

@@ -39,12 +39,12 @@ class Clock:
 
 
 class FuzzedExponentialIntervals:
-    """Yields seconds to wait: each delay is longer than the one before, and randomly shortened (Beam's name).
+    """Yields seconds to wait: each delay is longer than the previous one, and randomly shortened (Beam's name).
 
     Args:
         initial_delay_secs: The first delay.
         num_retries: The greatest number of delays, at most 10 000.
-        factor: How much longer each delay is than the one before.
+        factor: How much longer each delay is than the previous one.
         fuzz: The largest share by which a delay is randomly shortened: from 0 to 1.
         max_delay_secs: The longest delay.
         stop_after_secs: The greatest sum of all delays; None for no limit.
@@ -110,7 +110,7 @@ def with_exponential_backoff(
         retry_filter: A function from an error to whether to try again.
         clock: Its ``sleep`` waits for some seconds.
         fuzz: Whether delays are randomly shortened, to half at most.
-        factor: How much longer each delay is than the one before.
+        factor: How much longer each delay is than the previous one.
         max_delay_secs: The longest delay.
         stop_after_secs: The greatest sum of all delays; None for no limit.
 

@@ -221,7 +221,7 @@ class AfterAll(_Composite):
 
 @dataclass(frozen=True, init=False, repr=False)
 class AfterEach(_Composite):
-    """A trigger that runs its parts in turn, each after the part before has finished (Beam's ``AfterEach``)."""
+    """A trigger that runs its parts in turn, each after the previous part has finished (Beam's ``AfterEach``)."""
 
     def may_lose_data(self, windowing: HasLateness) -> DataLossReason:
         return _finishes(all(self._may_finish(windowing)))

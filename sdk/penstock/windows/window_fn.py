@@ -326,7 +326,7 @@ class SlidingWindows(ByTimestamp, NonMergingWindowFn):
     def get_transformed_output_time(self, window: BoundedWindow, input_timestamp: Timestamp) -> Timestamp:
         """Returns the element's timestamp, but not before the end of the window before this one.
 
-        So an open window never holds back the results of the one before, which overlaps it.
+        So an open window never holds back the results of the previous one, which overlaps it.
 
         >>> SlidingWindows(60, 30).get_transformed_output_time(IntervalWindow(0, 60), Timestamp(5))
         Timestamp(30)
@@ -346,8 +346,8 @@ class Sessions(_SessionWindows):
     """Assigns each run of elements of a key without a long gap to one window (Beam's ``Sessions``).
 
     Args:
-        gap_size: An element this many seconds after the one before, or more, starts a new session.
-        merge_touching: Whether an element exactly `gap_size` after the one before still joins its session
+        gap_size: An element this many seconds after the previous one, or more, starts a new session.
+        merge_touching: Whether an element exactly `gap_size` after the previous one still joins its session
             (penstock's own; in Beam it never does).
 
     >>> Sessions(10).assign_micros(5_000_000)
@@ -382,9 +382,9 @@ class BoundedSessions(_SessionWindows):
     where all elements are known, a run is cut from its start.
 
     Args:
-        gap_size: An element this many seconds after the one before, or more, starts a new session.
+        gap_size: An element this many seconds after the previous one, or more, starts a new session.
         max_size: The maximum length of a session with its last gap, in seconds.
-        merge_touching: Whether an element exactly `gap_size` after the one before still joins its session.
+        merge_touching: Whether an element exactly `gap_size` after the previous one still joins its session.
 
     >>> BoundedSessions(60, max_size=180).assign_micros(5_000_000)
     ([5.0, 65.0),)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.checks.similar_names import find_nearest
 from penstock_spark.checkpoints.contract.field_orders import find_moved_fields
 from penstock_spark.checkpoints.contract.key_coders import find_changed_key_coders
 from penstock_spark.checkpoints.contract.operators import levels_of_operators
@@ -270,7 +271,9 @@ def _unknown(old: Signature, new: Signature, drop_state: Collection[str]) -> Ite
     known = {*_with_state(old), *_with_state(new), *old.get("dropped", ())}
     for label in drop_state:
         if label not in known:
-            yield f"drop_state names '{label}', which has no state in the checkpoint"
+            near = find_nearest(label, known)
+            meant = f": did you mean '{near}'?" if near else ""
+            yield f"drop_state names '{label}', which has no state in the checkpoint{meant}"
 
 
 def _notes(old: Signature, new: Signature, dropped: Collection[str]) -> Iterator[str]:

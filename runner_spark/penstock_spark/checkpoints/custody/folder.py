@@ -285,7 +285,7 @@ def open_at(
     folders = _folders(place)
     if plans and _has_begun(place, plans[-1].content["folder"]):
         opened = _continue_checkpoint(place, number, plans, signature, drop_state, _claim(lease))
-        # A rewritten folder gets the micro-batch that the one before has planned and not finished.
+        # A rewritten folder gets the micro-batch that the previous one has planned and not finished.
         opened = replace(opened, lease=lease, last_begun=_last(place, plans[-1].content["folder"], "offsets"))
     else:
         # A run that was taken for dead may write to the inputs of its own claim, and to no other ones.

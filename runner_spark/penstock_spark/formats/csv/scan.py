@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.checks.similar_names import find_nearest
 from penstock.elements.row import Row
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
@@ -139,8 +139,8 @@ def check_names(names: list[str], options: dict[str, Any], source: CsvSource, wh
     wanted = [*(options.get("usecols") or ()), *(dtype if isinstance(dtype, dict) else ())]
     for name in wanted:
         if name not in {*names, *source.partition_by}:
-            near = difflib.get_close_matches(str(name), names, 1)
-            question = f"did you mean {near[0]!r}? " if near else ""
+            near = find_nearest(str(name), names)
+            question = f"did you mean {near!r}? " if near else ""
             what = f"{source.describe()} has no column {name!r}"
             raise refusal(
                 ValueError, what, where=where, hint=f"{question}The columns are: {', '.join(names)}"
@@ -357,7 +357,8 @@ def _collected(frame: DataFrame) -> list[Any]:
         failure = find_failure(str(error))
         if failure is None or failure.exception is None:
             raise
-        raise to_exception(failure) from None
+        failed = to_exception(failure)
+        raise failed from failed.__cause__
 
 
 def _check_encoding(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import refusal
 from penstock.io.csvio import CsvSink
 from penstock_spark.sinks.files import FileSink
@@ -49,6 +49,5 @@ def _check_arguments(sink: CsvSink, where: str) -> None:
     known = list(inspect.signature(pd.DataFrame.to_csv).parameters)[1:]
     for name, _ in sink.options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, cutoff=0.75)
-            hint = f"did you mean {near[0]}?" if near else "see the arguments of pandas.DataFrame.to_csv"
+            hint = hint_at_name(name, known, "see the arguments of pandas.DataFrame.to_csv", 0.75)
             raise refusal(TypeError, f"to_csv of pandas has no argument {name!r}", where=where, hint=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from penstock.io.streaming.stream_sources import StreamSource
 from penstock.io.streaming.stream_times import MicrosOf
 from penstock.io.streaming.watermark_policy import Recorded
 from penstock.metrics.execution import Snapshot
+from penstock.tracebacks import format_failure
 from penstock_spark.columns.values import micros_of
 from penstock_spark.folding.totals import TotalsReader
 from penstock_spark.plan.stream_plan import Clock
@@ -326,4 +326,4 @@ def _times_of(part: Part, times: MicrosOf) -> list[int]:
 
 
 def _letter(element: object, error: Exception) -> FailedElement:
-    return element, (type(error), repr(error), traceback.format_exception(error))
+    return element, (type(error), repr(error), format_failure(error))

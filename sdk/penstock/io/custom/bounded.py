@@ -185,7 +185,7 @@ class Read(PTransform[Any, Any]):
 
     def __init__(self, source: Any, **unsupported: object) -> None:
         super().__init__()
-        refuse_unsupported("Read", unsupported, MANAGED)
+        refuse_unsupported(Read, unsupported, MANAGED)
         self.source = source
 
     @staticmethod

@@ -98,7 +98,7 @@ class Write(PTransform[Any, Any]):
 
     def __init__(self, sink: object, **unsupported: object) -> None:
         super().__init__()
-        refuse_unsupported("Write", unsupported, MANAGED)
+        refuse_unsupported(Write, unsupported, MANAGED)
         self.sink = sink
 
     def expand(self, pcoll: PCollection[Any]) -> PCollection[Any]:

@@ -42,7 +42,7 @@ class WatermarkEstimator:
         raise NotImplementedError(type(self))
 
     def current_watermark(self) -> Any:
-        """Returns the estimate, a ``Timestamp``; it never goes back."""
+        """Returns the estimate, a ``Timestamp``; it never moves backwards."""
         raise NotImplementedError(type(self))
 
     def observe_timestamp(self, timestamp: Any) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.checks.similar_names import find_nearest
+from penstock.checks.similar_names import find_nearest, hint_at_name
 from penstock.error import refusal
 from penstock.io.argument_checks import check_column_names
 from penstock.io.formats.record_types import column_names_of
@@ -48,7 +48,8 @@ def check_partitions_to_read(given: object, schema: object) -> tuple[str, ...]:
     for name in columns:
         if name not in names:
             what = f"the schema has no column {name!r}, which partition_by has"
-            raise refusal(ValueError, what, hint=f"its columns are {', '.join(names)}")
+            hint = hint_at_name(name, names, f"its columns are {', '.join(names)}")
+            raise refusal(ValueError, what, hint=hint)
     return columns
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.construction.pvalue import PCollection
 from penstock.elements.row import Row
 from penstock.error import refusal
@@ -54,7 +55,8 @@ def check_options(transform: str, given: Iterable[str], known: frozenset[str]) -
     unknown = sorted(set(given) - known)
     if unknown:
         what = f"{transform} does not support the arguments {', '.join(unknown)}"
-        raise refusal(TypeError, what, hint=f"use only these: {', '.join(sorted(known))}")
+        hint = hint_at_name(unknown[0], known, f"use only these: {', '.join(sorted(known))}", 0.75)
+        raise refusal(TypeError, what, hint=hint)
 
 
 class ReadTextRows(SourceTransform[Row]):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias
 
+from penstock.checks.meant_names import list_part_names
+from penstock.checks.similar_names import hint_at_name
 from penstock.error import noun_for, refusal
 from penstock.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
@@ -47,7 +49,8 @@ class PartOf:
             return getattr(element, self.selector)
         except (KeyError, AttributeError):
             what = f"an element of type {type(element).__name__} has no field {self.selector!r}"
-            hint = f"correct {self.argument}, or make it a function of the element"
+            otherwise = f"correct {self.argument}, or make it a function of the element"
+            hint = hint_at_name(self.selector, list_part_names(element), otherwise)
             raise refusal(ValueError, what, hint=hint) from None
 
     def of_all(self, elements: Sequence[Any]) -> list[Any]:

@@ -67,7 +67,7 @@ class ModelHandler(Generic[ExampleT, PredictionT, ModelT]):
         env_vars: Mapping[str, str] | None = None,
         **unsupported: object,
     ) -> None:
-        refuse_unsupported("ModelHandler", unsupported, _INSTEAD)
+        refuse_unsupported(ModelHandler, unsupported, _INSTEAD)
         given = {
             "min_batch_size": min_batch_size,
             "max_batch_size": max_batch_size,

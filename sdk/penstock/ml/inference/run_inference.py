@@ -74,7 +74,7 @@ class RunInference(PTransform[Any, Any]):
         **unsupported: object,
     ) -> None:
         super().__init__()
-        refuse_unsupported("RunInference", unsupported, _INSTEAD)
+        refuse_unsupported(RunInference, unsupported, _INSTEAD)
         if not isinstance(model_handler, ModelHandler):
             what = f"RunInference takes a ModelHandler, and not {noun_for(model_handler)}"
             raise refusal(TypeError, what, hint="subclass penstock.ml.inference.base.ModelHandler")

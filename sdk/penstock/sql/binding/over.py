@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars import resolving
 from penstock.scalars.tree import Column, Literal, Scalar, columns_of, shift_columns
 from penstock.scalars.types import BOOLEAN, INT
@@ -97,8 +98,8 @@ class OverBinder:
             return keys, orders, spec
         name, refuse = alias.name.lower(), self.statement.at(user)
         if name not in self.named or name in names:
-            known = ", ".join(sorted(self.named)) or "none"
-            refuse(f"there is no window {alias.name!r}", f"name it with WINDOW; there are: {known}")
+            known = f"name it with WINDOW; there are: {', '.join(sorted(self.named)) or 'none'}"
+            refuse(f"there is no window {alias.name!r}", hint_at_name(alias.name, self.named, known))
         of_name = self._parts(self.named[name], user, (*names, name))
         for own, inherited, clause in zip(
             (keys, orders), of_name, ("PARTITION BY", "ORDER BY"), strict=False
@@ -120,7 +121,8 @@ class OverBinder:
                 )
             return self._aggregate(node, name, arguments, self._frame(node, name, window, spec))
         if name not in FUNCTIONS:
-            hint = f"use one of {', '.join(FUNCTIONS)}, or an aggregate"
+            known = f"use one of {', '.join(FUNCTIONS)}, or an aggregate"
+            hint = hint_at_name(name, FUNCTIONS, known)
             self.statement.refuse(node, f"{name}() OVER is not supported", hint)
         if any(isinstance(each, exp.Distinct) for each in arguments):
             self._refuse_distinct(node, name)

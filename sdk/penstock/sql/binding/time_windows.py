@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from penstock.checks.similar_names import hint_at_name
 from penstock.scalars.tree import Scalar
 from penstock.scalars.types import SqlType
 from penstock.sql.binding.scopes import Scope, Visible
@@ -115,7 +116,8 @@ def bind_windows(
     lengths = dict(zip(order, micros, strict=False))
     for key, value in named.items():
         if key not in _SYNONYMS:
-            statement.refuse(node, f"{name} has no argument {key!r}", SPELLINGS[name])
+            hint = hint_at_name(key, _SYNONYMS, SPELLINGS[name])
+            statement.refuse(node, f"{name} has no argument {key!r}", hint)
         lengths[_SYNONYMS[key]] = value
     missing = [each for each in order if each not in lengths and each != "offset"]
     if missing or len(micros) > len(order):

@@ -26,6 +26,7 @@ from penstock.sql.jobs.building import JobPipeline
 from penstock.sql.jobs.options import read_flags
 from penstock.sql.statements.words import Script, without_rendering
 from penstock.sql.tables.table import Table
+from penstock.tracebacks import shortens_tracebacks
 
 
 class Job:
@@ -73,6 +74,7 @@ class Job:
             if isinstance(action, RunInserts)
         }
 
+    @shortens_tracebacks
     def run(self) -> None:
         """Runs the statements, and returns when all queries have ended."""
         for action in self._actions:

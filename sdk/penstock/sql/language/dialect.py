@@ -229,7 +229,7 @@ class _Parser(SparkParser):
         return self._parse_bits(0)
 
     def _parse_bits(self, level: int) -> exp.Expr | None:
-        """Parses operators of bits, each of which binds closer than the one before: |, ^, & and shifts."""
+        """Parses operators of bits, each of which binds closer than the previous one: |, ^, & and shifts."""
         if level == len(_BITS):
             return self._parse_shifts()
         token_type, kind = _BITS[level]

@@ -46,7 +46,8 @@ def make_records(
     key_format = options.get("key_format")
     if key_format is not None and key_format.value not in KEY_FORMATS:
         what = f"a key has no format {key_format.value!r}"
-        script.refuse(what, key_format.value_at, f"write one of {', '.join(KEY_FORMATS)}")
+        hint = hint_at_name(key_format.value, KEY_FORMATS, f"write one of {', '.join(KEY_FORMATS)}")
+        script.refuse(what, key_format.value_at, hint)
     if key_format is not None and key_format.value == "raw" and len(declared.key) > 1:
         what = "a raw key is one column, and the primary key has several"
         script.refuse(what, key_format.value_at, "write key_format = 'json'")

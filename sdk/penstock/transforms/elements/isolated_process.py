@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,18 +10,12 @@ from penstock.coders.coders import CloudpickleCoder
 from penstock.error import refusal
 from penstock.functions.dofn import DoFn
 from penstock.metrics.execution import MetricsContainer, current_container, note_current_in, set_current
+from penstock.tracebacks import list_lines, make_traceback, shows_all_lines
 from penstock.utils.child_process import ChildProcess, ProcessEnded
 
 
 class _SameAsBefore:
     """Stands for an argument that the child has from the previous call, such as a side input."""
-
-
-class _Traceback(Exception):
-    """The text of the child's traceback, as the cause of the error."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
 
 
 class IsolatedCalls:
@@ -125,7 +118,7 @@ class IsolatedCalls:
         if container is not None and counted is not None:
             container.absorb(counted)
         if error is not None:
-            raise error from _Traceback(lines)
+            raise error.with_traceback(make_traceback(lines))
         return result
 
 
@@ -145,9 +138,9 @@ class _Server:
             # The child must not change the parent's note of the running step.
             note_current_in([0])
             set_current(counted)
-            return _dumps((self._call(method, given), None, "", counted))
+            return _dumps((self._call(method, given), None, (), counted))
         except Exception as error:
-            lines = "".join(traceback.format_exception(error))
+            lines = list_lines(error.__traceback__, shows_all_lines())
             return _dumps((None, _sendable(error), lines, counted))
 
     def _call(self, method: str, given: Any) -> Any:

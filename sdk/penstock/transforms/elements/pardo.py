@@ -336,8 +336,8 @@ class ParDo(
             timeout_seconds: The seconds after which a try ends with a TimeoutError; None for no limit.
             retries: How many times a call that failed is tried again.
             retry_on: The exceptions after which it is tried again; an OSError is a lost connection, or a TimeoutError.
-            retry_delay_seconds: The longest delay before the second try. Each delay is twice as long as the one before,
-                and is shortened by a random share, to half at most.
+            retry_delay_seconds: The longest delay before the second try. Each delay is twice as long as the previous
+                one, and is shortened by a random share, to half at most.
             max_retry_delay_seconds: The longest delay of all.
             calls_per_second: How many tries may begin in a second, evenly spaced; None for no limit.
 
