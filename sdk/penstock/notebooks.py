@@ -133,7 +133,7 @@ def _news(name: str, snapshot: str) -> str:
     )
 
 
-def shorten_errors(shell: Any) -> None:
+def shorten_errors(shell: Shell) -> None:
     """Makes an IPython shell show only the message of errors in three parts."""
     shell.set_custom_exc((Exception,), _show)
 

@@ -48,7 +48,7 @@ _PHASES = (
     *("triggerExecution", "latestOffset", "getBatch", "queryPlanning", "walCommit", "addBatch"),
     "commitOffsets",
 )
-_STEP = re.compile(r"at step '([^\n]+?)'(?: \(|$)", re.MULTILINE)
+_STEP = re.compile(r"(?:at step|\[while running) '([^\n]+?)'(?: \(|\]|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -551,6 +551,8 @@ def errors_of(
         places: Where each step is made, by label.
 
     >>> errors_of(ValueError("bad 7 at step 'Parse' (a.py:3)"), [StepView("Parse", "ParDo")])
+    (StepError(kind='ValueError', where="at step 'Parse'", step='Parse'),)
+    >>> errors_of(ValueError("bad 7 [while running 'Parse' (a.py:3)]"), [StepView("Parse", "ParDo")])
     (StepError(kind='ValueError', where="at step 'Parse'", step='Parse'),)
     >>> errors_of(ValueError("at step 'not one of ours'"), [StepView("Parse", "ParDo")])
     (StepError(kind='ValueError', where='', step=''),)
