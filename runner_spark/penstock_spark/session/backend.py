@@ -151,6 +151,11 @@ class Backend(ABC):
     def app_name(self) -> str:
         """The name of the program in Spark's user interface."""
 
+    @property
+    @abstractmethod
+    def page(self) -> str:
+        """The address of the page that Spark itself has; empty if there is none, or if that is not known."""
+
     @abstractmethod
     def parallelism(self) -> int:
         """Returns the number of tasks that run at the same time."""

@@ -108,6 +108,10 @@ class ClassicBackend(Backend):
     def app_name(self) -> str:
         return str(self.spark.sparkContext.appName)
 
+    @property
+    def page(self) -> str:
+        return self.spark.sparkContext.uiWebUrl or ""
+
     def parallelism(self) -> int:
         return self.spark.sparkContext.defaultParallelism
 

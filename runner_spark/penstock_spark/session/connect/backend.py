@@ -111,6 +111,10 @@ class ConnectBackend(Backend):
     def app_name(self) -> str:
         return str(self.spark.conf.get("spark.app.name", "penstock"))
 
+    @property
+    def page(self) -> str:
+        return ""
+
     def parallelism(self) -> int:
         return _parallelism(self.spark)
 
