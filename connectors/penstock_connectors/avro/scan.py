@@ -30,7 +30,14 @@ from penstock_spark.connecting.files import (
     stream_files,
     stream_of_contents,
 )
-from penstock_spark.connecting.reading import PartsReader, Scan, StreamScan, make_empty_scan, scan_of_parts
+from penstock_spark.connecting.reading import (
+    PartsReader,
+    Scan,
+    StreamScan,
+    make_empty_scan,
+    scan_of_parts,
+    scan_with_rejects,
+)
 from penstock_spark.connecting.running import fail_step
 
 _BATCH_RECORDS = 2_000
@@ -75,6 +82,11 @@ def open_avro_stream(source: AvroSource, stream: StreamSource, spark: SparkSessi
     records = AvroRecords(source.as_rows, values, where)
     files = stream_files(stream, source.file_pattern, where)
     return stream_of_contents(files, stream, spark, records.of_content)
+
+
+def open_avro_with_rejects(source: AvroSource, spark: SparkSession, where: str) -> Scan:
+    """Opens the records of files, each of which must fit into memory."""
+    return scan_with_rejects(open_avro_stream, source, spark, where)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ class CsvSource(RecordFileSource):
 
     has_fields = True
     has_columns = True
-    rejects_text = True
 
     def known_fields(self) -> tuple[str, ...] | None:
         match dict(self.options).get("usecols"):
@@ -70,6 +69,7 @@ def ReadFromCsv(
     filename_column: str | None = None,
     partition_by: object = (),
     schema: object = None,
+    rejects: bool = False,
     **kwargs: object,
 ) -> ReadTextRows:
     """A transform that reads CSV files into rows with one attribute per column (Beam's ``ReadFromCsv``).
@@ -96,6 +96,11 @@ def ReadFromCsv(
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
+            A value that does not have the type of its column makes its record one of them. This type is the one in
+            `dtype`, or the one that the first 4 MB of the files show: name the types of columns that may have such
+            values there.
         kwargs: These arguments of ``pandas.read_csv``: sep, delimiter, header (0, None or "infer"), names,
             usecols, dtype (one type, or one for each column: int, float, bool, str), na_values,
             keep_default_na, quotechar, escapechar, comment, encoding, skipinitialspace.
@@ -124,7 +129,7 @@ def ReadFromCsv(
     if filename_column in source.partition_by:
         what = f"the column {filename_column!r} is both filename_column and in partition_by"
         raise refusal(ValueError, what, hint="give the file's name another column")
-    return ReadTextRows(source, label="ReadFromCsv")
+    return ReadTextRows(source, label="ReadFromCsv", rejects=rejects)
 
 
 def _check_signs(options: Mapping[str, Any]) -> None:

@@ -24,7 +24,6 @@ class JsonSource(RecordFileSource):
     found: Any = None
 
     has_fields = True
-    rejects_text = True
 
     def why_no_stream(self) -> tuple[str, str] | None:
         if self.lines:
@@ -47,6 +46,7 @@ def ReadFromJson(
     dtype: object = False,
     partition_by: object = (),
     schema: object = None,
+    rejects: bool = False,
     **kwargs: object,
 ) -> ReadTextRows:
     """A transform that reads JSON objects into rows with one attribute per field (Beam's ``ReadFromJson``).
@@ -65,6 +65,8 @@ def ReadFromJson(
             then the folder of the table, perhaps with a pattern of the files' names. These columns come last.
         schema: A ``pyarrow.Schema`` or a type of rows that has the types of the columns of `partition_by`, which are
             text, whole numbers, truth values or dates; without it, they are text. The other columns do not need it.
+        rejects: Whether there is a second output, tagged ``"rejected"``, with a `penstock.io.rejects.RejectedRecord`
+            for each record that cannot be read; otherwise it is an error.
         kwargs: ``encoding``, of ``pandas.read_json``.
 
     Raises:
@@ -85,7 +87,7 @@ def ReadFromJson(
     source = JsonSource.in_folders(
         path, partition_by, schema, argument="path", lines=lines, encoding=encoding
     )
-    return ReadTextRows(source, label="ReadFromJson")
+    return ReadTextRows(source, label="ReadFromJson", rejects=rejects)
 
 
 def WriteToJson(

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from penstock.error import refusal
 from penstock.io.csvio import CsvSource
@@ -52,10 +52,14 @@ from penstock_spark.session.worker_socket import acknowledge_each
 from penstock_spark.sources.stream_files import Naming, StreamFiles
 
 _RECORDS_AT_ONCE = 5_000
+UNDECODED = re.compile("[\udc80-\udcff]")
+"""A byte that an encoding does not have, as Python keeps it."""
 _LINES_LOOKED_AT = 2_000_000
 """The most lines that the driver looks at to find the number of a malformed one."""
 
 _RECORDS = "value string, _metadata struct<file_path: string>"
+LINE, BYTES = "__line", "__bytes"
+"""The columns with the number of the line at which a record begins, and with its bytes if its encoding lacks them."""
 
 
 def are_cut_by_tasks(files: Files, source: CsvSource, options: dict[str, Any]) -> bool:
@@ -265,6 +269,11 @@ class _Records(ReadParts):
         self, place: str, path: str, at_start: bool, lines: Iterator[str]
     ) -> Iterator[pa.RecordBatch]:
         """The records of lines, which begin where a file begins or behind the end of a line."""
+        for some in self.found(path, at_start, lines):
+            yield rows_of(place, pa.array([record.text for record in some], pa.string()))
+
+    def found(self, path: str, at_start: bool, lines: Iterator[str]) -> Iterator[list[Record]]:
+        """The records of lines, many at a time."""
         records = (cut_by_lines if self.by_lines else cut)(lines, self.options)
         try:
             if at_start and self.has_header:
@@ -273,7 +282,7 @@ class _Records(ReadParts):
             while some := list(islice(records, _RECORDS_AT_ONCE)):
                 if some[-1].is_open and not self.by_lines:
                     raise left_open(path, self.where)
-                yield rows_of(place, pa.array([record.text for record in some], pa.string()))
+                yield some
         except UnicodeDecodeError as error:
             what = f"{path} has text that is not {error.encoding}"
             fail_step(refusal(ValueError, what, where=self.where, hint="pass encoding="), self.where)
@@ -318,10 +327,32 @@ class _Records(ReadParts):
 
     def of_content(self, content: bytes, path: str) -> Iterator[pa.RecordBatch]:
         """The records of a whole file, as Spark has read it."""
+        yield from self.batches(path, path, True, self._lines_of_stored(content, path))
+
+    def _lines_of_stored(self, content: bytes, path: str) -> Iterator[str]:
         compression = CompressionTypes.detect_compression_type(path)
         if compression != CompressionTypes.UNCOMPRESSED:
             content = decompress(content, compression, path, self.where)
-        yield from self.batches(path, path, True, self.lines_of_content(content))
+        return self.lines_of_content(content)
+
+    def numbered(self, content: bytes, path: str) -> Iterator[pa.RecordBatch]:
+        """The records of a whole file with the numbers of their lines, and with the bytes that are not decoded."""
+        encoding = self.options.get("encoding") or "utf-8"
+        for some in self.found(path, True, self._lines_of_stored(content, path)):
+            texts = [record.text for record in some]
+            raws: list[bytes | None] = [None] * len(some)
+            for place, text in enumerate(texts):
+                if not text.isascii() and UNDECODED.search(text):
+                    raws[place] = text.encode(encoding, self.errors)
+                    texts[place] = UNDECODED.sub("\ufffd", text)
+                elif self.errors == "replace" and "\ufffd" in text:
+                    raws[place] = text.encode()
+            columns = [
+                pa.array(texts, pa.string()),
+                pa.array([record.line for record in some], pa.int64()),
+                pa.array(raws, pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, names=["value", LINE, BYTES])
 
     def _check(self, record: str, path: str) -> None:
         if self.header is None:
@@ -359,11 +390,10 @@ class _ArrivingContents:
             for at in range(batch.num_rows):
                 content, name, *_ = (column[at].as_py() for column in batch.columns)
                 path = self.naming.name(name)
-                for found in () if path is None else self.records.of_content(content, path):
+                for found in () if path is None else self.records.numbered(content, path):
                     place = [pa.repeat(column[at], found.num_rows) for column in batch.columns[1:]]
-                    yield pa.RecordBatch.from_arrays(
-                        [found.column(0), *place], ["value", *batch.schema.names[1:]]
-                    )
+                    names = [*found.schema.names, *batch.schema.names[1:]]
+                    yield pa.RecordBatch.from_arrays([*found.columns, *place], names)
 
 
 def arriving_records(
@@ -382,8 +412,11 @@ def arriving_records(
         header: What the first record of each file must be; None for anything.
         has_header: Whether the first record of each file is a header.
     """
-    cut = _Records((), files.where, options, False, has_header, header, "replace")
-    schema = StructType([StructField("value", StringType()), *contents.schema.fields[1:]])
+    # Python can write back what it did not decode, except in encodings of several bytes a character.
+    errors = "surrogateescape" if has_plain_lines(options) else "replace"
+    cut = _Records((), files.where, options, False, has_header, header, errors)
+    own = StructType().add("value", "string").add(LINE, "long").add(BYTES, "binary")
+    schema = StructType([*own.fields, *contents.schema.fields[1:]])
     found: DataFrame = map_in_arrow(contents, _ArrivingContents(cut, files.naming()), schema)
     return found
 

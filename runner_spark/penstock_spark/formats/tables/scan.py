@@ -21,6 +21,7 @@ from penstock_spark.reports.failure import fail_step
 from penstock_spark.sources.column_hints import hint_of_schema
 from penstock_spark.sources.decoding import OFFSET_COLUMNS, ByFile, by_offset
 from penstock_spark.sources.frame_rows import check_names, rows_of
+from penstock_spark.sources.line_numbers import Lines
 from penstock_spark.sources.reader_options import (
     check_file_options,
     check_format_options,
@@ -89,7 +90,7 @@ def open_table_stream(
             hint = "rename it, or pass recursiveFileLookup=True to ReadFromSpark"
             fail_step(refusal(ValueError, what, where=where, hint=hint), where)
 
-    def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
+    def decode(batch: pa.RecordBatch, file: str, lines: Lines) -> list[Row]:
         check(file)
         return to_rows(batch)
 
