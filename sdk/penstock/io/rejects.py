@@ -130,7 +130,8 @@ def reject(source: str, position: Position, raw: object, error: BaseException) -
     text, is_escaped = _as_text(raw)
     field = getattr(error, "field", None)
     name = "ValueError" if type(error) is Unreadable else type(error).__name__
-    return RejectedRecord(source, *position, field, say_why(error), name, text, is_escaped)
+    reason = say_why(error).replace(source, "the file") if source else say_why(error)
+    return RejectedRecord(source, *position, field, reason, name, text, is_escaped)
 
 
 def say_why(error: BaseException) -> str:

@@ -73,14 +73,20 @@ def is_multi_line(source: CsvSource, options: dict[str, Any]) -> bool:
 
 
 def records_of(
-    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], *, has_header: bool
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    *,
+    has_header: bool,
+    errors: str = "strict",
 ) -> DataFrame:
     """The text of each record with the name of its file, without headers, blank lines and comments."""
     by_lines = not is_multi_line(source, options)
     checks = has_header and not options.get("names")
     found = (header_of(spark, path, files, options) for path in files.paths) if checks else iter(())
     first = next((tuple(each) for each in found if each is not None), None)
-    rest = (files.where, options, by_lines, has_header, first)
+    rest = (files.where, options, by_lines, has_header, first, errors)
     if not files.is_open_to_tasks or (not files.is_unsupported_by_spark and leaves_files_out(spark)):
         contents = files.load(spark.read, "binaryFile").select("content", "_metadata.file_path")
         cut_contents: DataFrame = map_in_arrow(contents, _Contents(_Records((), *rest)), _RECORDS)
@@ -296,7 +302,7 @@ class _Records(ReadParts):
         at_start = split.start == 0
         for some in self._bytes_of_lines(split):
             for line in some:
-                text = line.decode(encoding)
+                text = line.decode(encoding, self.errors)
                 yield text.removeprefix("\ufeff") if at_start else text
                 at_start = False
 
@@ -318,7 +324,7 @@ class _Records(ReadParts):
             content = read(split.path, split.end, self.where)
             yield from self.lines_of_content(content)
             return
-        with _text(split.path, LocalFiles().open, self.options, self.where) as lines:
+        with _text(split.path, LocalFiles().open, self.options, self.where, self.errors) as lines:
             yield from lines
 
     def lines_of_content(self, content: bytes) -> Iterator[str]:

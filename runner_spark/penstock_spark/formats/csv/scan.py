@@ -165,10 +165,17 @@ def reader_options(options: dict[str, Any], multi_line: bool) -> dict[str, Any]:
 
 
 def _texts(
-    spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    names: list[str],
+    errors: str = "strict",
 ) -> DataFrame:
     if records.are_cut_by_tasks(files, source, options):
-        found = records.records_of(spark, files, source, options, has_header=has_header(options))
+        found = records.records_of(
+            spark, files, source, options, has_header=has_header(options), errors=errors
+        )
         return records.parsed(found, names, MALFORMED, parser_options(options, not source.splittable))
     reader = spark.read.options(**reader_options(options, False))
     return files.load(reader.schema(text_schema(names)), "csv")
@@ -382,8 +389,10 @@ def not_decoded(encoding: str, file: str, where: str) -> ValueError:
 def found_kinds(
     spark: SparkSession, files: Files, source: CsvSource, options: dict[str, Any], names: list[str]
 ) -> dict[str, str]:
-    strings = _texts(spark, files, source, options, names)
-    found = _surveyed(strings.where(F.col(MALFORMED).isNull()), names, options).kinds
+    """The kinds of the columns, by the records that can be read: what is wrong with others is found when it is read."""
+    strings = _texts(spark, files, source, options, names, errors="replace")
+    is_decoded = ~F.contains(F.concat_ws("", *map(column, names)), F.lit(REPLACEMENT))
+    found = _surveyed(strings.where(F.col(MALFORMED).isNull() & is_decoded), names, options).kinds
     return {name: _settled(None, kind) for name, kind in found.items()}
 
 
