@@ -149,6 +149,7 @@ class RejectingDecoder:
     where: str
     hint: str = "correct the record, or pass rejects=True, which keeps such records apart"
     explain: Callable[..., Exception] = explain  # Makes the error of a row.
+    strips_returns: bool = True  # Whether a return at the end of a line belongs to its end.
 
     def __call__(self, batch: pa.RecordBatch, file: str, lines: Lines) -> list[Any] | Decoded:
         return self.of_rows(batch, file, None if self.raw is None else lines.number)
@@ -177,8 +178,9 @@ class RejectingDecoder:
                 line = None if number is None else number(place)
                 if not self.has_rejects:
                     fail_step(self.explain(error, file, line, self.where, self.hint), self.where)
-                raw: object = ""
+                raw: Any = ""
                 if self.raw is not None:
                     [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()
+                    raw = raw.removesuffix(b"\r") if self.strips_returns else raw
                 elements.append(Rejected(reject(file, Position(line), raw, error)))
         return elements

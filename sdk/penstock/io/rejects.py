@@ -18,6 +18,7 @@ __all__ = [
     "Rejected",
     "RejectedRecord",
     "Unreadable",
+    "from_dead_letter",
     "reject",
     "say_why",
 ]
@@ -68,7 +69,7 @@ class RejectedRecord(NamedTuple):
 
     @property
     def content(self) -> bytes:
-        """The bytes of the record as they were read."""
+        """The bytes of the record; those of a source in another encoding than UTF-8 are the ones of its text."""
         if not self.is_escaped:
             return self.record.encode("utf-8", "surrogatepass")
         return _ESCAPED.sub(
@@ -132,6 +133,23 @@ def reject(source: str, position: Position, raw: object, error: BaseException) -
     name = "ValueError" if type(error) is Unreadable else type(error).__name__
     reason = say_why(error).replace(source, "the file") if source else say_why(error)
     return RejectedRecord(source, *position, field, reason, name, text, is_escaped)
+
+
+def from_dead_letter(letter: tuple[object, tuple[type, str, object]], source: str = "") -> RejectedRecord:
+    """Returns a dead letter of ``with_exception_handling`` in the shape of a rejected record.
+
+    A program can then write both into one place. The exception's ``repr`` is the reason; its traceback is left out.
+
+    Args:
+        letter: An element, and the class, the ``repr`` and the traceback of its exception, as in Beam.
+        source: What stands for the file, such as the name of the step.
+
+    >>> str(from_dead_letter(("x", (ValueError, "ValueError('no number')", [])), "Parse"))
+    "Parse: ValueError('no number')"
+    """
+    element, (kind, shown, _) = letter
+    text, is_escaped = _as_text(element)
+    return RejectedRecord(source, None, None, None, None, shown, kind.__name__, text, is_escaped)
 
 
 def say_why(error: BaseException) -> str:

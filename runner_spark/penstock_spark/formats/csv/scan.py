@@ -216,7 +216,7 @@ def java_charset(encoding: str | None) -> str | None:
         return encoding
 
 
-def malformed_lines(count: int, file: str, where: str, which: str = "", more: str = "") -> ValueError:
+def malformed_lines(count: int, file: str, where: str, which: str = "") -> ValueError:
     """The error for lines that are not CSV.
 
     Args:
@@ -224,10 +224,10 @@ def malformed_lines(count: int, file: str, where: str, which: str = "", more: st
         file: The first file with such a line.
         where: The step.
         which: The first such line.
-        more: The end of the hint.
     """
     what = f"{count} malformed line{'s' * (count > 1)} of CSV, the first file with one being {file}{which}"
-    hint = f"each line needs as many fields as the header; splittable=False allows line ends in quotes{more}"
+    hint = "each line needs as many fields as the header; splittable=False allows line ends in quotes; rejects=True "
+    hint += "keeps such lines apart"
     return refusal(ValueError, what, where=where, hint=hint)
 
 

@@ -72,7 +72,13 @@ class _Lines:
         self._source = source
         self._decoder = scan.LineDecoder(source, namer, where)
         self._careful = RejectingDecoder(
-            self._decoder.decode, "value", has_rejects, where, scan.NOT_UTF8, scan.explain_line
+            self._decoder.decode,
+            "value",
+            has_rejects,
+            where,
+            scan.NOT_UTF8,
+            scan.explain_line,
+            source.delimiter is None,
         )
         self._where = where
 
