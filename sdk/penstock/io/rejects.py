@@ -131,7 +131,9 @@ def reject(source: str, position: Position, raw: object, error: BaseException) -
     text, is_escaped = _as_text(raw)
     field = getattr(error, "field", None)
     name = "ValueError" if type(error) is Unreadable else type(error).__name__
-    reason = say_why(error).replace(source, "the file") if source else say_why(error)
+    reason = say_why(error)
+    if reason.startswith(f"{source} "):
+        reason = f"the file {reason.removeprefix(f'{source} ')}"
     return RejectedRecord(source, *position, field, reason, name, text, is_escaped)
 
 
