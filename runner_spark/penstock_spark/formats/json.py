@@ -297,8 +297,8 @@ def open_json_stream(source: JsonSource, stream: StreamSource, spark: SparkSessi
     of_texts = _JsonDecoder(source, fields, values, naming.namer)
 
     def decode(batch: pa.RecordBatch, file: str) -> list[Row]:
-        texts = [_unpack(text, file, source) for text in batch.column(0).to_pylist()]
-        return of_texts.rows(texts, values.in_python(file))
+        plain = [_unpack(text, file, source) for text in batch.column(0).to_pylist()]
+        return of_texts.rows(plain, values.in_python(file))
 
     raw = "text" if source.lines else None
     careful = RejectingDecoder(decode, raw, stream.has_rejects, where, _HINT)

@@ -52,7 +52,7 @@ def find_misfit(
         text: The record, without a header.
         format: ``"csv"`` or ``"json"``.
         schema: The columns.
-        options: The options of Spark's reader, with names in lower case.
+        options: The options of the reader, with names in lower case.
     """
     find = {"csv": _in_csv, "json": _in_json}[format]
     try:

@@ -178,9 +178,9 @@ class RejectingDecoder:
                 line = None if number is None else number(place)
                 if not self.has_rejects:
                     fail_step(self.explain(error, file, line, self.where, self.hint), self.where)
-                raw: Any = ""
+                raw: str | bytes = ""
                 if self.raw is not None:
-                    [raw] = row.column(self.raw).cast(pa.binary()).to_pylist()
-                    raw = raw.removesuffix(b"\r") if self.strips_returns else raw
+                    [found] = row.column(self.raw).cast(pa.binary()).to_pylist()
+                    raw = found.removesuffix(b"\r") if self.strips_returns else found
                 elements.append(Rejected(reject(file, Position(line), raw, error)))
         return elements

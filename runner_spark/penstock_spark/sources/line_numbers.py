@@ -16,7 +16,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class Split:
-    """A part of a file, whose first line has a number that is only looked for if somebody asks."""
+    """A part of a file, whose first line has a number that is only looked for when it is wanted."""
 
     def __init__(self, file: str, start: int, delimiter: bytes | None) -> None:
         self.place = file, start

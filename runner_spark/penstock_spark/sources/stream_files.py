@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
@@ -23,6 +23,8 @@ FILE, START, CHANGED = "__penstock_file", "__penstock_start", "__penstock_change
 PLACE = (FILE, START, CHANGED)
 """The last columns of a stream of files: the file as Spark writes it, the offset at which a task has begun to read in
 it, and the time of its last change, in microseconds; the last one only for files that arrive while the stream runs."""
+
+Reader: TypeAlias = DataFrameReader | DataStreamReader
 
 SURVEYED_FILES = 100
 """The number of existing files whose columns a stream looks at when it is opened: half of them are the first ones,
@@ -87,11 +89,11 @@ class StreamFiles:
     options: tuple[tuple[str, Any], ...]  # Options for Spark's file stream.
     where: str
 
-    def reader(self, spark: SparkSession) -> Any:
+    def reader(self, spark: SparkSession) -> Reader:
         """Returns the reader of Spark that opens the files."""
         return spark.readStream
 
-    def load(self, reader: DataStreamReader, format: str) -> DataFrame:
+    def load(self, reader: Reader, format: str) -> DataFrame:
         """Reads the files with a Spark reader, with files in deeper folders; `Naming` separates them."""
         reader = reader.options(**file_options(self.options))
         with translate_spark_errors(f"{format} {self.pattern}", self.where):
@@ -128,11 +130,12 @@ class PresentFiles(StreamFiles):
 
     validate: bool = True
 
-    def reader(self, spark: SparkSession) -> Any:
+    def reader(self, spark: SparkSession) -> Reader:
         return spark.read
 
-    def load(self, reader: Any, format: str) -> DataFrame:
-        return self.present(session_of_reader(reader)).load(reader, format)
+    def load(self, reader: Reader, format: str) -> DataFrame:
+        of_files = cast(DataFrameReader, reader)
+        return self.present(session_of_reader(of_files)).load(of_files, format)
 
     def naming(self) -> Naming:
         return Naming(namer_of(self.pattern))

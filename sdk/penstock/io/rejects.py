@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock.error import split_hint
 
@@ -189,13 +189,11 @@ def _as_text(raw: object) -> tuple[str, bool]:
     return _element_as_text(raw), False
 
 
-def _element_as_text(element: Any) -> str:
+def _element_as_text(element: object) -> str:
     """An element that was read: its fields as JSON if it has some, otherwise as Python shows it."""
-    fields: object = element
-    if hasattr(element, "_asdict"):
-        fields = element._asdict()
-    elif hasattr(element, "as_dict"):
-        fields = element.as_dict()
+    # Named tuples and rows have this method.
+    as_dict = getattr(element, "_asdict", None)
+    fields = element if as_dict is None else as_dict()
     if isinstance(fields, Mapping):
         try:
             return json.dumps(dict(fields), default=str, ensure_ascii=False)

@@ -50,15 +50,14 @@ class SourceTransform(PTransform[Any, PCollection[ResultT]]):
         _require_files(self.source, pbegin.pipeline.current_transform().where)
         element_type = self.element_type_in(pbegin.pipeline)
         if self._rejects:
-            divided: Any = self._divided(pbegin, element_type)
-            return cast(PCollection[ResultT], divided)
+            return cast(PCollection[ResultT], self._divided(pbegin, element_type))
         return PCollection(pbegin.pipeline, element_type=element_type, is_bounded=self.source.is_bounded)
 
-    def _divided(self, pbegin: PBegin, element_type: object) -> Any:
+    def _divided(self, pbegin: PBegin, element_type: object) -> object:
         """The elements and the rejected records, which one step reads and the next one divides."""
         if element_type is None:
             element_type = self.infer_output_type(typehints.Any)
-        divide: Any = ParDo(_Divide()).with_output_types(element_type, **{REJECTED: RejectedRecord})
+        divide = ParDo(_Divide()).with_output_types(element_type, **{REJECTED: RejectedRecord})
         read: SourceTransform[Any] = SourceTransform(SourceWithRejects(self.source), "Read")
         return pbegin | read | "Divide" >> divide.with_outputs(REJECTED, main=ACCEPTED)
 
@@ -161,7 +160,7 @@ class _Divide(DoFn):
         super().__init__()
         self._count = Metrics.counter(*ELEMENTS_REJECTED)
 
-    def process(self, element: Any) -> Any:
+    def process(self, element: object) -> tuple[object, ...]:
         if type(element) is not Rejected:
             return (element,)
         self._count.inc()

@@ -345,16 +345,16 @@ class _Records(ReadParts):
         """The records of a whole file with the numbers of their lines, and with the bytes that are not decoded."""
         encoding = self.options.get("encoding") or "utf-8"
         for some in self.found(path, True, self._lines_of_stored(content, path)):
-            texts = [record.text for record in some]
+            values = [record.text for record in some]
             raws: list[bytes | None] = [None] * len(some)
-            for place, text in enumerate(texts):
+            for place, text in enumerate(values):
                 if not text.isascii() and UNDECODED.search(text):
                     raws[place] = text.encode(encoding, self.errors)
-                    texts[place] = UNDECODED.sub("\ufffd", text)
+                    values[place] = UNDECODED.sub("\ufffd", text)
                 elif self.errors == "replace" and "\ufffd" in text:
                     raws[place] = text.encode()
             columns = [
-                pa.array(texts, pa.string()),
+                pa.array(values, pa.string()),
                 pa.array([record.line for record in some], pa.int64()),
                 pa.array(raws, pa.binary()),
             ]

@@ -52,7 +52,7 @@ def scan_of_records(
     Args:
         source: What is read.
         schema: The columns; without them, no record is wrong.
-        options: The options of Spark's reader.
+        options: The options of the reader.
         read: Reads the files.
         place: The columns that say which file a row is from, and where it begins there.
         check: Looks at the name of each file.

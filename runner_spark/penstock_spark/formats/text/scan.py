@@ -7,7 +7,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, AnyStr
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -160,7 +160,7 @@ class SplitReader(PartsReader):
         return sum(block.count(delimiter) for block in self._blocks(before, delimiter))
 
 
-def _stripped(lines: list[Any], end: Any, strips: bool) -> list[Any]:
+def _stripped(lines: list[AnyStr], end: AnyStr, strips: bool) -> list[AnyStr]:
     """Lines that a delimiter has cut, without returns before it; nothing follows the last delimiter."""
     rest = lines.pop()
     if strips:

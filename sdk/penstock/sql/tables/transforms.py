@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn, cast, get_type_hints
 
 from penstock.construction.ptransform import PTransform
 from penstock.construction.pvalue import PBegin, PCollection
@@ -65,7 +65,7 @@ class WriteRejected(PTransform[Any, Any]):
         self._columns = columns
         self._write = write
 
-    def expand(self, pcoll: PCollection[Any]) -> Any:
+    def expand(self, pcoll: PCollection[Any]) -> object:
         row = Map(RowOf(tuple(each.name for each in self._columns)))
         return pcoll | "Columns" >> row.with_output_types(row_hint(self._columns)) | "Write" >> self._write
 
@@ -90,11 +90,10 @@ class ReadTable(PTransform[Any, Any]):
         # Without words about them, a table that only streams reject has rejects in a batch too.
         has_rejects = self._rejects is not None and (self._as_stream or connector.rejects)
         read = self._read(has_rejects and not self._as_stream)
-        if self._as_stream:
-            read = self._stream(read, has_rejects)
-        rows: Any = pbegin | "Read" >> read
+        found = pbegin | "Read" >> (self._stream(read, has_rejects) if self._as_stream else read)
+        rows = found
         if has_rejects and self._rejects is not None:
-            rows, rejected = rows
+            rows, rejected = cast(Iterable[PCollection[Any]], found)
             _ = rejected | "Write rejected" >> self._rejects
         if table.records is not None:
             make = LatestRows if table.declared.key else RowsOfRecords
@@ -147,7 +146,7 @@ class ReadTable(PTransform[Any, Any]):
         assert isinstance(read, SourceTransform)
         return read
 
-    def _stream(self, read: SourceTransform[Any], has_rejects: bool) -> Any:
+    def _stream(self, read: SourceTransform[Any], has_rejects: bool) -> SourceTransform[Any]:
         table = self._table
         mark = table.declared.watermark
         selector: FieldOfRecord | FieldInside | str | None = None
@@ -156,7 +155,10 @@ class ReadTable(PTransform[Any, Any]):
         elif mark is not None:
             inside = table.connector.after_read is not None
             selector = FieldInside(mark.column) if inside else mark.column
-        return read.as_stream(selector, table.watermark, rejects=has_rejects, **table.stream_arguments)
+        stream: SourceTransform[Any] = read.as_stream(
+            selector, table.watermark, rejects=has_rejects, **table.stream_arguments
+        )
+        return stream
 
 
 def _is_row_type(element_type: object) -> bool:
