@@ -239,7 +239,7 @@ def type_of_json(source: JsonSource, paths: Sequence[str]) -> RowTypeConstraint 
     found: list[dict[str, Any]] = []
     for content in contents:
         for text in content.split(b"\n") if source.lines else [content]:
-            # What is not an object is an error, or a reject, of the run.
+            # A text that is not an object is an error or a reject of the run.
             with contextlib.suppress(ValueError):
                 found += _objects_in(text, source)
     if not found:

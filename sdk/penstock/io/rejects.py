@@ -69,7 +69,7 @@ class RejectedRecord(NamedTuple):
 
     @property
     def content(self) -> bytes:
-        """The bytes of the record; those of a source in another encoding than UTF-8 are the ones of its text."""
+        """The bytes of the record; in UTF-8 if its source has another encoding."""
         if not self.is_escaped:
             return self.record.encode("utf-8", "surrogatepass")
         return _ESCAPED.sub(
@@ -81,7 +81,7 @@ class RejectedRecord(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a record begins in its source; see `RejectedRecord`.
+    """Says where a record begins in its source; see `RejectedRecord`.
 
     >>> Position(line=7).after("/a.csv"), Position(partition=0, offset=42).after("clicks"), Position().after("/a.orc")
     ('/a.csv, line 7', 'clicks, partition 0, offset 42', '/a.orc')

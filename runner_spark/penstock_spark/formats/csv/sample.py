@@ -69,7 +69,7 @@ def _kind(values: set[str], of_nothing: str | None) -> str | None:
 
 
 def _records(begun: FileSample, source: CsvSource, options: dict[str, Any]) -> list[list[str]]:
-    # What has no meaning in the encoding is an error, or a reject, of the run, and shows no types here.
+    # Bytes without a meaning in the encoding are an error or a reject of the run, and show no types here.
     errors = "surrogateescape" if has_plain_lines(options) else "strict" if begun.is_all else "ignore"
     text = begun.content.decode(options.get("encoding") or "utf-8", errors).removeprefix("\ufeff")
     lines = io.StringIO(text, newline=None if source.splittable else "")

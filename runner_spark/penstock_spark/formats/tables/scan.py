@@ -152,7 +152,7 @@ def _check_name(file: str, where: str) -> None:
 
 
 def schema_of_source(source: SparkSource) -> StructType | None:
-    """The columns that the user gives, if they are known without Spark."""
+    """The columns in the description of a source, if they are known without Spark."""
     known = _given_schema(source)
     return known if isinstance(known, StructType) else None
 
