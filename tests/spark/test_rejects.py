@@ -47,7 +47,7 @@ class UpperCoder(coders.Coder):
 
     def decode(self, encoded: bytes) -> str:
         if b"bad" in encoded:
-            raise LookupError("no such word")
+            raise LookupError("no such line")
         return encoded.decode("latin-1").upper()
 
 

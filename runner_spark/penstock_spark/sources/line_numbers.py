@@ -104,7 +104,7 @@ def _blocks(path: str, end: int, delimiter: bytes | None) -> Iterator[bytes]:
             if left and delimiter is None and block.endswith(b"\r"):
                 cut -= 1
             elif left and delimiter is not None and len(delimiter) > 1:
-                cut = block.rfind(delimiter) + len(delimiter) if delimiter in block else 0
+                cut -= len(block.split(delimiter)[-1])
             yield block[:cut]
             kept = block[cut:]
         yield kept
