@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from penstock.error import refusal
 from penstock.io.formats.file_formats import RecordFileSource
 from penstock.io.formats.partition_folders import partition_columns
 from penstock.io.formats.text_rows import ReadTextRows, TextRowsSink, WriteTextRows, check_options
+
+if TYPE_CHECKING:
+    from penstock.io.formats.text_rows import ReadWithRejects
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,32 @@ _READ_OPTIONS = frozenset(
         "skipinitialspace",
     ]
 )
+
+
+@overload
+def ReadFromCsv(
+    path: str,
+    *,
+    splittable: bool = True,
+    filename_column: str | None = None,
+    partition_by: object = (),
+    schema: object = None,
+    rejects: Literal[True],
+    **kwargs: object,
+) -> ReadWithRejects: ...
+
+
+@overload
+def ReadFromCsv(
+    path: str,
+    *,
+    splittable: bool = True,
+    filename_column: str | None = None,
+    partition_by: object = (),
+    schema: object = None,
+    rejects: bool = False,
+    **kwargs: object,
+) -> ReadTextRows: ...
 
 
 def ReadFromCsv(
