@@ -173,9 +173,9 @@ SUBJECT = Subject(
                 p.run()
                 """,
             see="""
-                ValueError: the column team has a value that is not of type int
+                ValueError: line 2 of scores.csv cannot be read: the value of team is not of type int
                   at step 'Read' (game.py:1)
-                  hint: correct dtype
+                  hint: correct dtype, or pass rejects=True, which keeps such lines apart
                 """,
             files={"scores.csv": "team,points\nred,3\n"},
             on_spark=True,

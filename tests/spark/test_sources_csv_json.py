@@ -154,7 +154,7 @@ def test_csv_values_that_are_not_of_the_type_asked_for_are_an_error(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     (tmp_path / "a.csv").write_text("a\n1\nx\n")
-    with pytest.raises(ValueError, match="the column a has a value that is not of type int"):
+    with pytest.raises(ValueError, match=r"line 3 of .* cannot be read: the value of a is not of type int"):
         open_source(ReadFromCsv(f"{tmp_path}/a.csv", dtype=int).source, spark, WHERE)
 
 

@@ -258,6 +258,32 @@ def first_malformed(
     return ""
 
 
+def first_misfit(
+    spark: SparkSession,
+    files: Files,
+    source: CsvSource,
+    options: dict[str, Any],
+    wanted: tuple[int, str, list[str]],
+) -> tuple[str, int] | None:
+    """Returns the file and the line of the first value that has another type; None if it is not found soon.
+
+    `wanted` is the number of the column, the pattern that its values match, and the strings that are missing values.
+    """
+    split = cut if is_multi_line(source, options) else cut_by_lines
+    at, pattern, missing = wanted
+    matches = re.compile(pattern, re.ASCII).match
+    has_header = options.get("header", "infer") == 0 or (
+        options.get("header", "infer") == "infer" and options.get("names") is None
+    )
+    for path in files.paths:
+        with opened(spark, path, files, options, "replace") as lines:
+            for record in islice(split(islice(lines, _LINES_LOOKED_AT), options), int(has_header), None):
+                fields = fields_of(record.text, options)
+                if len(fields) > at and fields[at] not in missing and not matches(fields[at]):
+                    return path, record.line
+    return None
+
+
 @dataclass(frozen=True)
 class _Records(ReadParts):
     options: dict[str, Any]

@@ -99,7 +99,17 @@ def open_csv(source: CsvSource, spark: SparkSession, where: str) -> Scan:
         _check_encoding(spark, files, options, survey.file_with_replacements or files.paths[0], where)
     if survey.malformed:
         raise malformed(survey.malformed, survey.file_with_malformed)
-    kinds = _kinds(survey, names, options, where)
+
+    def misfit(name: str, kind: str) -> ValueError:
+        at, pattern = names.index(name), {"int": INT, "float": FLOAT, "bool": BOOL}[kind]
+        missing = missing_texts(name, options)
+        found = records.first_misfit(spark, files, source, options, (at, pattern, missing))
+        what = f"the value of {name} is not of type {kind}"
+        place = "" if found is None else f"line {found[1]} of {found[0]} cannot be read: "
+        hint = "correct dtype, or pass rejects=True, which keeps such lines apart"
+        return refusal(ValueError, place + what, where=where, hint=hint)
+
+    kinds = _kinds(survey, names, options, where, misfit)
     check_found(source, {name: kinds[name] for name in values.others(kinds)}, where)
     wanted = {name: kinds[name] for name in values.others(options.get("usecols") or names)}
     columns = [typed(missing_as_null(name, options), kind).alias(name) for name, kind in wanted.items()]
@@ -293,18 +303,19 @@ def missing_texts(name: str, options: dict[str, Any]) -> list[str]:
     return (_MISSING if options.get("keep_default_na", True) else []) + added
 
 
-def _kinds(survey: Survey, names: list[str], options: dict[str, Any], where: str) -> dict[str, str]:
+def _kinds(
+    survey: Survey,
+    names: list[str],
+    options: dict[str, Any],
+    where: str,
+    misfit: Callable[[str, str], ValueError],
+) -> dict[str, str]:
     """The kind of each column: the user's choice, if the data agrees, else what the data shows."""
     asked = asked_kinds(names, options, where)
     found = survey.kinds
     for name, kind in asked.items():
         if kind is not None and kind != "str" and not _agrees(kind, found[name]):
-            raise refusal(
-                ValueError,
-                f"the column {name} has a value that is not of type {kind}",
-                where=where,
-                hint="correct dtype",
-            )
+            raise misfit(name, kind)
     return {name: _settled(asked[name], found[name]) for name in names}
 
 
