@@ -123,7 +123,8 @@ def test_a_block_that_cannot_be_decoded_is_a_reject_in_a_batch_and_in_a_stream(t
     # The package's own reader of blocks says where they are.
     blocks = list(fastavro.block_reader(io.BytesIO(data)))
     third = blocks[2]
-    data = data[: third.offset + 9] + bytes([data[third.offset + 9] ^ 255]) + data[third.offset + 10 :]
+    # Deflate has no checksum: without its first bytes, it is not deflate any more.
+    data = data[: third.offset + 4] + b"\xff" * 8 + data[third.offset + 12 :]
     (source / "a.avro").write_bytes(data)
     (source / "b.avro").write_text("no Avro")
     before = sum(block.num_records for block in blocks[:2])

@@ -140,7 +140,7 @@ def test_what_cannot_be_decoded_is_rejected_or_an_error(folder: Path) -> None:
             _ = rejected | "Bad" >> WriteToMemory(bad)
         assert good == [(1, "a"), (3, "c")]
         [record] = bad
-        assert (record.source, record.record, record.error) == ("a", "bad b", "ValueError")
+        assert (record.source, record.record, record.error) == ("a.log", "bad b", "ValueError")
         assert "bad line" in record.reason
     for mode in ("batch", "streaming"):
         source = ReadFromSource(Files(folder))

@@ -18,6 +18,7 @@ from penstock.error import refusal
 from penstock.io.rejects import Position, Rejected, Unreadable, reject
 from penstock.io.sparkio import SparkSource
 from penstock_spark.columns.values import to_rows
+from penstock_spark.files.finding import namer_of
 from penstock_spark.reports.misfit_lines import find_misfit
 from penstock_spark.sources.decoding import ByFile, Decoded
 from penstock_spark.sources.headers import Headers, make_head_column
@@ -75,10 +76,11 @@ def scan_of_records(
     beside = [name for name in (_IS_RECORD, _HEAD) if name in frame.columns]
     rows = frame.select(*(_quoted(name) for name in schema.names), _MALFORMED, _RAW, *beside, *place)
     end = lowered.get("linesep")
+    naming = Naming(namer_of(source.path)) if isinstance(source.path, str) else Naming()
 
     def make_decoder() -> ByFile:
         records = _Records(source.format.lower(), schema, lowered, by_lines, check)
-        return ByFile(records, Naming(), delimiter=None if end is None else end.encode())
+        return ByFile(records, naming, delimiter=None if end is None else end.encode())
 
     return StreamScan(rows, make_decoder)
 
