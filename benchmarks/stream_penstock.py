@@ -39,6 +39,18 @@ def replay(
     live_port: int | None = None,
 ) -> dict[str, Any]:
     """Sums by key and window, each when the watermark has passed the window's end, or also early and late."""
+    pipeline = beam.Pipeline(
+        spark=spark, mode="streaming", checkpoint_location=f"{target}-checkpoint", live_port=live_port
+    )
+    replay_on(pipeline, workload, source, target, files_per_batch)
+    result = pipeline.run()
+    with looked_at(result):
+        result.wait_until_finish()
+    return {"micro_batches": query_of(result).lastProgress["batchId"] + 1}
+
+
+def replay_on(pipeline: Any, workload: str, source: str, target: str, files_per_batch: int) -> None:
+    """Adds the steps of a replay to a pipeline."""
     kind = next(replay for replay in REPLAYS if replay.name == workload)
     field = kind.key
 
@@ -47,9 +59,6 @@ def replay(
         return key, score
 
     windows = FIRING if kind.fires else beam.WindowInto(beam.window.FixedWindows(WINDOW_SECONDS))
-    pipeline = beam.Pipeline(
-        spark=spark, mode="streaming", checkpoint_location=f"{target}-checkpoint", live_port=live_port
-    )
     lines = pipeline | beam.io.ReadFromText(f"{source}/*.txt").as_stream(
         event_time=second_of,
         watermark=BoundedDisorder(DISORDER_SECONDS),
@@ -64,10 +73,6 @@ def replay(
         | beam.Map(_show)
         | beam.io.WriteToText(f"{target}/part")
     )
-    result = pipeline.run()
-    with looked_at(result):
-        result.wait_until_finish()
-    return {"micro_batches": query_of(result).lastProgress["batchId"] + 1}
 
 
 FIRING = beam.WindowInto(

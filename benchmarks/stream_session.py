@@ -13,23 +13,26 @@ _HERE = Path(__file__).parent
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 
 
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
+    # Writes what has changed with every micro-batch, rather than whole files of the store.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # The default one starts programs of the system for each file.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
+"""What every session has."""
+
+
 def start_session(cores: int) -> SparkSession:
     """Starts Spark on this machine, with a partition and a state store for each core."""
     from penstock_spark.session.session import SessionOptions, session_for
 
     # Spark's processes have to find the processors by the names of their modules.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_HERE), os.environ.get("PYTHONPATH"))))
-    settings = {
-        "spark.driver.memory": "2g",
-        "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
-        # Writes what has changed with every micro-batch, rather than whole files of the store.
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # The default one starts programs of the system for each file.
-        "spark.sql.streaming.checkpointFileManagerClass": (
-            f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
-        ),
-        "spark.sql.streaming.numRecentProgressUpdates": "1000",
-    }
-    spark = session_for(SessionOptions(master=f"local[{cores}]", conf=settings))
+    spark = session_for(SessionOptions(master=f"local[{cores}]", conf=SETTINGS))
     spark.sparkContext.setLogLevel("ERROR")
     return spark

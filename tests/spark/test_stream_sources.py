@@ -353,7 +353,7 @@ def test_without_rejects_a_row_that_does_not_parse_is_an_error_of_the_step(
             ValueError,
             "line 2 of .* cannot be read: the value of a is not of type int",
         ),
-        (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "names other columns"),
+        (ReadFromCsv, "a,b\n1,x\n", "b,a\nx,1\n", ValueError, "has different columns"),
         (
             ReadFromCsv,
             "a,b\n1,x\n",

@@ -22,7 +22,7 @@ _BITS: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16, T.Integ
 def find_misfit_line(path: str, source: SparkSource) -> str | None:
     """Returns the number of the first line that does not fit, and why; None if none of the first million is found.
 
-    Values are not told: errors are seen by others than data.
+    Values are not shown: errors are seen by people other than those who see the data.
 
     Args:
         path: The path of the file, on a disk.
@@ -120,7 +120,7 @@ def _columns_in(found: Mapping[str, object], schema: T.StructType) -> Iterator[t
 
 def _other_type(column: T.StructField) -> Unreadable:
     kind = column.dataType.simpleString().upper()
-    return Unreadable(f"the field {column.name!r} is not {kind}", column.name)
+    return Unreadable(f"the field {column.name!r} is not of type {kind}", column.name)
 
 
 def _is_text(kind: T.DataType) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from penstock.io.files.compression import CompressionTypes
-from penstock_spark.files.file_store import LocalFiles, is_on_disk
+from penstock_spark.files.disk_files import DiskFiles
+from penstock_spark.files.file_store import is_on_disk
 
 _BLOCK_BYTES = 4 << 20
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -92,7 +93,7 @@ def lines_before(file: str, start: int, delimiter: bytes | None = None) -> int |
 def _blocks(path: str, end: int, delimiter: bytes | None) -> Iterator[bytes]:
     """The bytes before a place, cut so that no end of a line is divided."""
     kept, left = b"", end
-    with LocalFiles().open(path) as file:
+    with DiskFiles().open(path) as file:
         while left and (block := file.read(min(_BLOCK_BYTES, left))):
             left -= len(block)
             if not left and delimiter is None and block.endswith(b"\r") and file.read(1) == b"\n":
