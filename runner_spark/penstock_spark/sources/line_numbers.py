@@ -47,7 +47,7 @@ class Lines:
     before: int = 0
 
     def number(self, row: int) -> int | None:
-        """Returns the number of the line in a row, from 1 on; None if a task cannot know it."""
+        """Returns the number of the line in a row, which begins with 1; None if a task cannot know it."""
         first = self.split.lines_before
         return None if first is None else first + self.before + row + 1
 

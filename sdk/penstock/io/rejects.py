@@ -39,8 +39,8 @@ class RejectedRecord(NamedTuple):
 
     Attributes:
         source: The file, as the pattern of the source names it; for Kafka the topic; otherwise the source itself.
-        line: The number of the line at which the record begins, from 1 on, with headers and empty lines; None if the
-            source does not have lines.
+        line: The number of the line at which the record begins; the first line is 1, and headers and empty lines count.
+            None if the source does not have lines.
         partition: The number of a topic's partition; None if the source does not have numbered partitions.
         offset: The number of the record in its partition, or the byte of a file at which its block begins; or None.
         field: The column or field that is wrong; None if it is the whole record.

@@ -35,7 +35,7 @@ ReadFrame = Callable[[str, dict[str, Any], T.StructType | None], DataFrame]
 
 
 def has_records(source: SparkSource) -> bool:
-    """True if the format has records of text, of which some may not fit the schema."""
+    """True if the format has records of text, which a schema can refuse."""
     return source.format.lower() in ("csv", "json")
 
 
