@@ -20,12 +20,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import penstock as beam
 from penstock.coders import coders
 from penstock.elements.row import Row
-from penstock.io import ReadFromCsv, ReadFromJson, ReadFromSpark, ReadFromText
-from penstock.io.rejects import Rejected
+from penstock.io import ReadFromCsv, ReadFromJson, ReadFromSpark, ReadFromText, WriteToMemory
+from penstock.io.rejects import Rejected, RejectedRecord
 from penstock.io.streaming.stream_sources import SourceWithRejects, StreamSource
 from penstock.io.watermarks import IngressTime
+from penstock.metrics.metric import MetricsFilter
 from penstock_spark.formats.registry import open_source, open_stream
 from penstock_spark.reports.reporting import current_reporting, report_with
 from penstock_spark.session.backends import backend_of
@@ -302,3 +304,31 @@ def test_every_record_is_read_or_rejected_with_its_line(
     for (case, _), wanted, once, streamed in zip(cases, expected, batch, stream, strict=True):
         assert once == wanted, f"{case.name} in a batch"
         assert streamed == wanted, f"{case.name} in a stream"
+
+
+@pytest.mark.parametrize("mode", ["batch", "micro_batch", "streaming"])
+def test_a_pipeline_has_two_outputs_and_counts_what_is_rejected(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    put(tmp_path / "a.csv", b"n,s\n1,x\n\nword,y\n3\n")
+    good: list[Any] = []
+    bad: list[RejectedRecord] = []
+    read: Any = ReadFromCsv(f"{tmp_path}/*.csv", dtype={"n": int, "s": str}, rejects=True)
+    pipeline = beam.Pipeline(mode=mode)
+    rows, rejected = pipeline | (read.as_stream(ends=True) if mode == "streaming" else read)
+    _ = rows | "Good" >> WriteToMemory(good)
+    _ = rejected | "Bad" >> WriteToMemory(bad)
+    result = pipeline.run()
+    result.wait_until_finish()
+    assert good == [Row(n=1, s="x")]
+    file = f"{tmp_path}/a.csv"
+    assert sorted(bad) == [
+        RejectedRecord(
+            *(file, 4, None, None, "n", "the value of n is not of type int", "ValueError", "word,y", False)
+        ),
+        RejectedRecord(
+            *(file, 5, None, None, None, "the record has 1 field instead of 2", "ValueError", "3", False)
+        ),
+    ]
+    counted = result.metrics().query(MetricsFilter().with_name("elements_rejected"))["counters"]
+    assert [each.committed for each in counted] == [2]

@@ -360,7 +360,7 @@ class _Records:
         return batch, rows
 
     def _without_headers(self, batch: pa.RecordBatch, file: str) -> pa.Array | None:
-        """Finds the rows that are not headers; a header with other columns is an error: its whole file would be wrong."""
+        """Finds the rows that are not headers; a header with other columns is an error of its whole file."""
         rest = self._headers.rest(batch.column(_HEAD))
         if rest is None:
             return None
