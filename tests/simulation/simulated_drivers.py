@@ -125,7 +125,7 @@ def open_stream(source: Any, spark: Any, where: str) -> StreamScan:
 
 
 def _decoder(text: Any, naming: Any, has_rejects: bool, where: str) -> ByFile:
-    return ByFile(text_stream._Lines(text, naming.namer, has_rejects, where), naming)
+    return text_stream.make_decoder(text, naming, has_rejects, where)
 
 
 @contextmanager

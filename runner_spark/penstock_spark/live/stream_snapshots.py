@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.diagrams.steps import StepView
+from penstock.io.rejects import ELEMENTS_REJECTED
 from penstock.machines.pane_counts import DROPPED as TALLIED_DROPPED
 from penstock.machines.pane_counts import EARLY, LATE, ON_TIME, RETRACTED, Tally
 from penstock.machines.records import MAX_MICROS, MIN_MICROS
@@ -39,7 +40,6 @@ from penstock_spark.live.snapshot import (
 )
 from penstock_spark.live.throughput import Throughput, add_work
 from penstock_spark.reports.metrics import GroupingReport, Watermarks
-from penstock_spark.stream.sources.reading import REJECTED
 
 BATCHES_KEPT = 30
 """So many micro-batches are in a snapshot: the last ones."""
@@ -338,7 +338,7 @@ def stream_snapshot(
         replace(
             source,
             watermark_micros=_finite(awaited.get(source.label, MIN_MICROS)),
-            rejected=int(counted.get((COUNTERS, source.label, *REJECTED), 0)),
+            rejected=int(counted.get((COUNTERS, source.label, *ELEMENTS_REJECTED), 0)),
             waits=_waits(source, awaited.get(source.label), pace),
         )
         for source in seen.sources or map(SourceNow, about.sources)
