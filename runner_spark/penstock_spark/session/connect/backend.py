@@ -26,6 +26,7 @@ from penstock_spark.session.connect.opening import Patience, opened_sessions, ve
 from penstock_spark.session.connect.reports import ObservedReports
 from penstock_spark.session.connect.served_batches import ServedQuery
 from penstock_spark.session.connect.server_life import at_loss, client_of, end_without_retries
+from penstock_spark.session.connect.shared_folders import check_workers_see
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
 from penstock_spark.session.connect.travelling import note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
@@ -173,7 +174,8 @@ class ConnectBackend(Backend):
         """Does nothing: the server compares the versions of Python, and the first task says what is missing."""
 
     def check_workers_see(self, file: str, folder: str) -> None:
-        """Does nothing: the server and its workers are asked when they read it."""
+        if not self.shares_disk and file.startswith("file:"):
+            check_workers_see(self.spark, self.parallelism(), file, folder)
 
     def workers_python(self) -> AbstractContextManager[None]:
         return nullcontext()
