@@ -162,6 +162,39 @@ def test_a_clone_has_files_of_its_own_although_the_session_of_the_program_shares
     assert made.settings[name] == shares
 
 
+@pytest.mark.parametrize(
+    ("path", "reads"),
+    [
+        ("file:///data/scores-1_2.x/a+b=c,d(e)", True),
+        ("file:///data/größe", True),
+        ("/50% done", False),
+        ("/data/50%", False),
+        ("/data/[1]", False),
+        ("/data/a\u00a0b", False),
+    ],
+)
+def test_state_is_read_in_folders_whose_names_java_does_not_escape(path: str, reads: bool) -> None:
+    assert session()[1].reads_state_at(path) is reads
+
+
+@pytest.mark.parametrize(("has_own_files", "sent"), [("true", ["own"]), ("false", [])])
+def test_a_session_that_shares_its_files_gets_no_archive(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_own_files: str, sent: list[str]
+) -> None:
+    monkeypatch.setattr(travelling, "_sent", {})
+    monkeypatch.setattr(travelling, "_carried", {})
+    archive = tmp_path / "penstock-1.zip"
+    archive.write_bytes(b"packages")
+    made, backend = session()
+    made.settings["spark.sql.artifact.isolation.enabled"] = has_own_files
+    got: list[str] = []
+    vars(made)["addArtifacts"] = lambda path, pyfile: got.append("own")
+    backend.ship_archive(str(archive))
+    assert backend.has_shipped(archive.name)
+    assert got == sent
+    assert travelling._carried == ({} if sent else {archive.name: b"packages"})
+
+
 def test_the_end_of_a_program_whose_server_has_gone_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     at_exit: list[Any] = []
     registry = SimpleNamespace(register=at_exit.append, unregister=lambda _: None)
@@ -264,8 +297,9 @@ def test_a_python_without_this_package_can_ask_an_operator_for_its_state_and_no_
     assert missing.startswith("missing penstock")
 
 
+@pytest.mark.parametrize("is_carried", [False, True])
 def test_a_function_finds_the_archive_of_its_session_in_a_worker_that_looks_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_carried: bool
 ) -> None:
     name = "carried-1.zip"
     for folder in (tmp_path, tmp_path / "session"):
@@ -276,7 +310,10 @@ def test_a_function_finds_the_archive_of_its_session_in_a_worker_that_looks_else
             )
     monkeypatch.syspath_prepend(str(tmp_path / name))
     monkeypatch.setattr(travelling, "_sent", {})
-    travelling.note_archive(str(tmp_path / name))
+    monkeypatch.setattr(travelling, "_carried", {})
+    (travelling.carry_archive if is_carried else travelling.note_archive)(str(tmp_path / name))
+    if is_carried:
+        (tmp_path / "session" / name).unlink()
     carried: Any = importlib.import_module("carried_in_archive")
     (tmp_path / "function").write_bytes(
         CloudPickleSerializer().dumps(travelling.travelling_function(carried.doubled))

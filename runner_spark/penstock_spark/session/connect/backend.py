@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import pickle
+import re
 import tempfile
 import threading
 import weakref
@@ -28,7 +29,7 @@ from penstock_spark.session.connect.served_batches import ServedQuery
 from penstock_spark.session.connect.server_life import at_loss, client_of, end_without_retries
 from penstock_spark.session.connect.shared_folders import check_workers_see
 from penstock_spark.session.connect.shipped_pages import InFile, InProgram
-from penstock_spark.session.connect.travelling import note_archive, sent_archives
+from penstock_spark.session.connect.travelling import carry_archive, note_archive, sent_archives
 from penstock_spark.session.masters import is_local, local_cores
 from penstock_spark.session.meaning import SQL_MEANING
 
@@ -45,6 +46,9 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 _OWN_FILES = "spark.sql.artifact.isolation.enabled"
 """The property of a session that decides, when it is made, whether it shares its files with all others that do."""
+
+_ESCAPED = re.compile(r"""[\x00-\x20"#%<>?\[\\\]^`{|}\x7f-\xa0]""")
+"""A letter of a path that Java's addresses escape."""
 
 _making = threading.Lock()
 
@@ -184,9 +188,12 @@ class ConnectBackend(Backend):
         return (self._session, name) in _shipped
 
     def ship_archive(self, path: str) -> None:
-        self.spark.addArtifacts(path, pyfile=True)
+        if self.spark.conf.get(_OWN_FILES, "true") == "true":
+            self.spark.addArtifacts(path, pyfile=True)
+            note_archive(path)
+        else:
+            carry_archive(path)
         _shipped.add((self._session, path.rpartition("/")[2]))
-        note_archive(path)
 
     def ship_pages(self, name: str, pages: list[bytes]) -> tuple[Pages, Callable[[], None]]:
         if sum(map(len, pages)) <= _IN_PROGRAM_BYTES_MAX:
@@ -253,7 +260,7 @@ class ConnectBackend(Backend):
         """Returns None: there is no Java here."""
 
     def reads_state_at(self, location: str) -> bool:
-        return True
+        return _ESCAPED.search(location) is None
 
     def process(self) -> int:
         return os.getpid()
