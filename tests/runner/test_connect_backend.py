@@ -22,7 +22,9 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from penstock.error import UnsupportedByRunner
 from penstock.options.base import PipelineOptions
 from penstock.options.spark import SparkOptions
+from penstock_spark.plan.spark_watermark import AHEAD_METRIC
 from penstock_spark.runs import open_session
+from penstock_spark.runs.native_grouping import native_counts
 from penstock_spark.session.backend import Told
 from penstock_spark.session.connect import server_life, travelling
 from penstock_spark.session.connect.backend import ConnectBackend
@@ -374,3 +376,23 @@ def test_the_reports_of_a_micro_batch_come_with_that_of_spark(row: Any) -> None:
 def test_what_is_no_size_is_refused() -> None:
     with pytest.raises(ValueError, match="'128 miles' is not a size"):
         bytes_of("128 miles")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row(**{AHEAD_METRIC: 3}),
+        Row(values=[3], schema={"type": "struct"}),
+        {"values": [3], "schema": {"type": "struct"}},
+        None,
+    ],
+    ids=["a row", "a row as Spark's JSON", "Spark's JSON", "nothing"],
+)
+def test_what_a_stream_of_sparks_own_counts_comes_from_both_kinds_of_session(row: Any) -> None:
+    about: Any = SimpleNamespace(native_grouping="Sum", sources=("Read",))
+    progress = {
+        "durationMs": {"addBatch": 1},
+        "stateOperators": [{"numRowsDroppedByWatermark": 2}],
+        "observedMetrics": {} if row is None else {AHEAD_METRIC: row},
+    }
+    assert sorted(native_counts(about, progress).values()) == ([2] if row is None else [2, 3])
